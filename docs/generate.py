@@ -25,6 +25,7 @@ from rageval.measures import (
     spans,
 )
 from rageval.measures.parsing import SHORT
+from rageval.views.remarks import SCOPE, WORDS, Words, names_in
 
 HERE = Path(__file__).parent
 FAMILIES = (
@@ -104,8 +105,63 @@ def section(measure: Measure) -> str:
     return f"### {measure.name}\n\n`{headline(measure)}`\n\n{body.rstrip()}\n\n{better}{also}\n{code}"
 
 
+# What stands for a fact in the texts on the page of remarks, by its type or its name.
+SAMPLES: dict[str, object] = {
+    "int": 2,
+    "int | None": 2,
+    "float": 0.25,
+    "float | None": 0.25,
+    "bool": False,
+    "str": "…",
+    "str | None": None,
+    "Sequence[str]": ("…",),
+    "Sequence[tuple[str, int]]": (("…", 2),),
+    "Sequence[tuple[int, int]]": ((10, 2),),
+    "Sequence[tuple[str, float]]": (("…", 0.25),),
+    "Sequence[tuple[str, str, float]]": (("…", "…", 0.25),),
+    "Sequence[tuple[str, str, str, str]]": (("…", "…", "…", "…"),),
+    "over": "orders",
+    "on_missing": "skip",
+    "corrected": (),
+}
+
+
+def sample_text(words: Words) -> str:
+    """The text of a remark: its template, or what its function makes of samples."""
+    if isinstance(words, str):
+        return words.replace(":,}", "}")
+    types = {name: kind for name, kind in words.__annotations__.items() if name != "return"}
+    return words(**{name: SAMPLES.get(name, SAMPLES[str(kind)]) for name, kind in types.items()})
+
+
+def remarks_page() -> str:
+    """Every code of a remark, its facts and its text."""
+    rows = [
+        f"| `{code}` | {', '.join(f'`{name}`' for name in sorted(names_in(words) - SCOPE))} |"
+        f" {sample_text(words).replace('|', chr(92) + '|')} |"
+        for code, words in sorted(WORDS.items())
+    ]
+    return "\n".join(
+        [
+            "# Remarks\n",
+            "Made from `rageval/views/remarks.py` by `docs/generate.py`.\n",
+            "A remark says what should be known beside a result: `code`, `about` (what it is about), `facts`,"
+            " and `text`. In JSON it has these four keys. In Python it is a `Remark`, and its `str` is its"
+            " text. Programs should read codes and facts; texts may change.\n",
+            "`about` has `systems` (one, or two that are compared), `measure` and `file`, as far as a remark"
+            " is about them, and `anchor` for the comparison of a gate with its anchor. It is empty for a"
+            " remark on everything. The text begins with what it names.\n",
+            "A fact in braces, `…` or a sample number stands for what is found.\n",
+            "| code | facts | text |\n| --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+
+
 def main() -> None:
     (HERE / "measures.md").write_text(measures_page(), encoding="utf-8")
+    (HERE / "remarks.md").write_text(remarks_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ _ABOVE = {
     "guest": "rageval.interop:_guest",  # a measure of ours as one of ir_measures'
     "log": "rageval.logs.readers:tool_of",  # whose log a file is that is of no kind of ours
     "papers of a data set": "rageval.datasets.dataset:papers_of",
+    "text of a remark": "rageval.views.remarks:remark_text",  # its words
     "parts": "rageval.parallel._divided:in_parts",  # a run that an executor's workers read
 }
 

@@ -706,7 +706,7 @@ class Displayed:
 
     def _beneath(self) -> Iterable[str]:
         """Return what should be known beside the table."""
-        return getattr(self, "remarks", ())
+        return map(str, getattr(self, "remarks", ()))
 
     def __str__(self) -> str:
         from shutil import get_terminal_size

@@ -10,6 +10,7 @@ from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
+from rageval.core.remark import Remark, note
 from rageval.errors import UsageError
 from rageval.files.objects import is_frame
 from rageval.names import suggestion
@@ -201,14 +202,14 @@ def gate(
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own], gate)
-    before, said = "", list[str]()
+    before, judging = "", list[Remark]()
     if judge is not None:
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
         found = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
         candidate, measures, questions = found.rows, measures or found.measures, None
-        system, said = found.systems[0], found.remarks
+        system, judging = found.systems[0], list(map(note, found.remarks))
         before = found.systems[1] if len(found.systems) > 1 else ""
     if judge is None and qrels is None and _is_table(candidate):
         raise UsageError(
@@ -240,7 +241,7 @@ def gate(
         other = baseline_side(baseline_in(cast("FileLike", baseline)), side)
     fixed = None if anchor is None else baseline_side(baseline_in(anchor), side)
     verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices, fixed)
-    return replace(verdict, remarks=[*said, *scored.remarks, *verdict.remarks])
+    return replace(verdict, remarks=[*judging, *scored.remarks, *verdict.remarks])
 
 
 class _JudgedTables(NamedTuple):
@@ -505,7 +506,7 @@ class Judged(Displayed, list[dict[str, Any]]):
         return self.scores.tables()[0]._replace(title=title)
 
     def _beneath(self) -> Iterable[str]:
-        return self.scores.remarks
+        return map(str, self.scores.remarks)
 
     def _records(self) -> Iterable[dict[str, Any]]:
         return self

@@ -31,7 +31,7 @@ from rageval.files.jsonl import read_forms, read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import start_of_file, told, told_by
-from rageval.files.nuggets import SCORED, left_out, numbered_banks
+from rageval.files.nuggets import SCORED, nuggets_without_reference, numbered_banks
 from rageval.files.opening import (
     is_columnar,
     name_of,
@@ -904,10 +904,11 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
             known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
     findings = [*_of_lists(path, lines), *_of_importance(path, lines)]
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
-    if (message := left_out(nugget for _, nuggets in lines for nugget in nuggets)) is not None:
-        line = next(line for line, nuggets in lines if left_out(nuggets))
+    remark = nuggets_without_reference(nugget for _, nuggets in lines for nugget in nuggets)
+    if remark is not None:
+        line = next(line for line, nuggets in lines if nuggets_without_reference(nuggets))
         effect = "scoring leaves them out, but judges see them"
-        findings.append(Finding(line, WARNING, message, effect, path))
+        findings.append(Finding(line, WARNING, str(remark), effect, path))
     unscored = {
         in_query(nugget.nugget_id, nugget.query_id): line
         for line, bank in banks

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as of_its_own
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from rageval.checking.findings import ERROR, WARNING, counted
+from rageval.checking.findings import ERROR, WARNING, Finding, counted
 from rageval.errors import InputError
 from rageval.files.opening import quoted
 from rageval.records import Question
@@ -21,24 +21,17 @@ Path = tuple[str, ...]
 MISSING: Any = object()
 
 
-class Remark(NamedTuple):
-    """What is wrong with a record."""
-
-    level: str
-    message: str
+Rule = Callable[[Record], Iterator[Finding]]
 
 
-Rule = Callable[[Record], Iterator[Remark]]
+def error(message: str, line: int = 0) -> Finding:
+    """Return a finding of what the track refuses; who calls a rule knows the line."""
+    return Finding(line, ERROR, message)
 
 
-def error(message: str) -> Remark:
-    """Make a remark on what the track refuses."""
-    return Remark(ERROR, message)
-
-
-def warning(message: str) -> Remark:
-    """Make a remark on what the track accepts, and the author should know."""
-    return Remark(WARNING, message)
+def warning(message: str, line: int = 0) -> Finding:
+    """Return a finding of what the track accepts, and the author should know."""
+    return Finding(line, WARNING, message)
 
 
 def shown(value: Any) -> str:
@@ -100,7 +93,7 @@ def field(path: str, kind: tuple[Callable[[Any], bool], str], **rules: Any) -> F
 def fields(*expected: Field) -> Rule:
     """Require that required fields are there, and all of their kind."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         for one in expected:
             parent = value_at(record, one.path[:-1])
             # A field within an object that is missing would be the same fault said twice.
@@ -128,7 +121,7 @@ def no_other_fields(path: str, known: str) -> Rule:
     keys = set(known.split())
     parent = tuple(path.split(".")) if path else ()
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         found = value_at(record, parent)
         for key in found if isinstance(found, dict) else ():
             if key not in keys:
@@ -143,7 +136,7 @@ def no_blanks(path: str) -> Rule:
     """Warn of white space in an id, which parts columns in the files made of it."""
     keys = tuple(path.split("."))
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         value = value_at(record, keys)
         if isinstance(value, str) and value.strip() and any(map(str.isspace, value)):
             yield warning(f"white space in `{path}`: {shown(value)}; files in columns are split there")
@@ -157,7 +150,7 @@ def references_of(record: Record) -> list[Any]:
     return references if isinstance(references, list) else []
 
 
-def references_are_texts(record: Record) -> Iterator[Remark]:
+def references_are_texts(record: Record) -> Iterator[Finding]:
     """Require that every reference is an id in a text."""
     for at, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
@@ -167,7 +160,7 @@ def references_are_texts(record: Record) -> Iterator[Remark]:
 def at_most_references(limit: int) -> Rule:
     """Require no more references than the track takes."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         count = len(references_of(record))
         if count > limit:
             yield error(f"expected at most {limit} references, found {count:,}")
@@ -179,16 +172,16 @@ def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
     """Require that references look like ids of the track's collection; tell together those that do not."""
     fits = re.compile(pattern).fullmatch
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
         if odd:
             more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
-            yield Remark(level, f"expected {what} as references, found {shown(odd[0])}{more}")
+            yield Finding(0, level, f"expected {what} as references, found {shown(odd[0])}{more}")
 
     return rule
 
 
-def no_reference_twice(record: Record) -> Iterator[Remark]:
+def no_reference_twice(record: Record) -> Iterator[Finding]:
     """Require that no document stands in the list twice."""
     first: dict[str, int] = {}
     for at, reference in enumerate(references_of(record)):
@@ -231,7 +224,7 @@ def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
             yield at, list(sentence["citations"])
 
 
-def are_sentences(record: Record) -> Iterator[Remark]:
+def are_sentences(record: Record) -> Iterator[Finding]:
     """Require that the answer is a list of objects with a text and a list of citations."""
     sentences = record.get("answer")
     for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
@@ -245,7 +238,7 @@ def are_sentences(record: Record) -> Iterator[Remark]:
                 yield error(f"expected {name} as answer[{at}].{key}, found {shown(sentence[key])}")
 
 
-def says_something(record: Record) -> Iterator[Remark]:
+def says_something(record: Record) -> Iterator[Finding]:
     """Require that the answer is not empty, and no sentence of it."""
     if not isinstance(parts_of(record)[1], list):
         return
@@ -266,7 +259,7 @@ def _length_of(record: Record, counting: str) -> int:
 def within_length(limit: int, counting: str) -> Rule:
     """Require that the answer is no longer than the track takes."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         words = _length_of(record, counting)
         if words > limit:
             yield error(f"expected at most {limit:,} words ({counting}), found {words:,}")
@@ -277,7 +270,7 @@ def within_length(limit: int, counting: str) -> Rule:
 def response_length_agrees(counting: str) -> Rule:
     """Warn where the record says another length than is counted; the track corrects it."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         said, words = record.get("response_length"), _length_of(record, counting)
         if is_number(said) and said != words:
             yield warning(f"`response_length` says {said}, counted {words} words ({counting})")
@@ -285,7 +278,7 @@ def response_length_agrees(counting: str) -> Rule:
     return rule
 
 
-def no_control_characters(record: Record) -> Iterator[Remark]:
+def no_control_characters(record: Record) -> Iterator[Finding]:
     """Warn of characters that only a terminal obeys: they do not belong in an answer."""
     for at, text in texts_of(record):
         found = _CONTROL.search(text)
@@ -309,7 +302,7 @@ def known_documents(references: list[Any]) -> frozenset[str]:
 def citations_lead_somewhere(ids: bool) -> Rule:
     """Require that each citation is a position in the references, or (with `ids`) one of them."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
         known, count = known_documents(references), len(references)
         for at, cited in citations_of(record):
@@ -335,7 +328,7 @@ def citations_lead_somewhere(ids: bool) -> Rule:
 def citations_not_repeated(level: str = ERROR) -> Rule:
     """Require that no sentence cites a document twice."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
         known = known_documents(references)
         for at, cited in citations_of(record):
@@ -343,7 +336,7 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
             for citation in cited:
                 doc = document_cited(citation, references, known)
                 if doc in seen:
-                    yield Remark(level, f"{at} cites {shown(doc)} more than once")
+                    yield Finding(0, level, f"{at} cites {shown(doc)} more than once")
                     break
                 seen |= {doc} if doc is not None else set()
 
@@ -353,7 +346,7 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
 def at_most_citations(limit: int) -> Rule:
     """Require that no sentence cites more documents than the track takes."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         for at, cited in citations_of(record):
             if len(cited) > limit:
                 yield error(f"{at} has {len(cited):,} citations, expected at most {limit}")
@@ -361,7 +354,7 @@ def at_most_citations(limit: int) -> Rule:
     return rule
 
 
-def use_all_references(record: Record) -> Iterator[Remark]:
+def use_all_references(record: Record) -> Iterator[Finding]:
     """Warn of references that no sentence cites."""
     references = references_of(record)
     known = known_documents(references)
@@ -380,11 +373,11 @@ _LISTED = 10
 class Watch:
     """Sees every record with its line, and has a last word."""
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Yield what is wrong with this record, seen with those before."""
         raise NotImplementedError
 
-    def end(self) -> Iterator[Remark]:
+    def end(self) -> Iterator[Finding]:
         """Yield what is wrong with all of them; nothing, for most rules."""
         return iter(())
 
@@ -404,7 +397,7 @@ class OneAnswerATopic(Watch):
     again: str = ERROR
     first: dict[str, int] = of_its_own(default_factory=dict)
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Look for topics that do not exist, second answers, and other texts of topics."""
         topic = id_at(record, self.topic)
         if topic is None:
@@ -414,14 +407,14 @@ class OneAnswerATopic(Watch):
         # setdefault returns the line of the first answer, which is this one or is not.
         elif self.first.setdefault(topic, line) != line:
             where = f"the first is in line {self.first[topic]}"
-            yield Remark(self.again, f"a second answer to topic {shown(topic)}, {where}")
+            yield Finding(0, self.again, f"a second answer to topic {shown(topic)}, {where}")
         elif self.topics is not None:
             text, expected = value_at(record, self.text), self.topics[topic].text
             if isinstance(text, str) and text.strip() and text.strip() != expected.strip():
                 name = ".".join(self.text)
-                yield Remark(self.level, f"`{name}` is not the text of the topic: {shown(text)}")
+                yield Finding(0, self.level, f"`{name}` is not the text of the topic: {shown(text)}")
 
-    def end(self) -> Iterator[Remark]:
+    def end(self) -> Iterator[Finding]:
         """Look for topics that have no answer."""
         if self.topics is None:
             # Without topics their number alone is known: it can be told that some are missing, not which.
@@ -443,7 +436,7 @@ class SameEverywhere(Watch):
     value: Any = MISSING
     line: int = 0
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare the field with that of the first record."""
         value = value_at(record, self.path)
         if value is MISSING:
@@ -454,7 +447,8 @@ class SameEverywhere(Watch):
             self.value, self.line = value, line
         elif value != self.value:
             name = ".".join(self.path)
-            yield Remark(
+            yield Finding(
+                0,
                 self.level,
                 f"`{name}` is {shown(value)}, expected {shown(self.value)} as in line {self.line}",
             )
@@ -468,7 +462,7 @@ class OneWayToCite(Watch):
     line: int = 0
     said: bool = False
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare each citation with the first one."""
         for _, cited in citations_of(record):
             for citation in cited:
@@ -492,7 +486,7 @@ Watches = Callable[[Topics | None], tuple[Watch, ...]]
 _NAMES = ("topic_id", "narrative_id", "request_id", "qa_id")
 
 
-def one_topic(record: Record) -> Iterator[Remark]:
+def one_topic(record: Record) -> Iterator[Finding]:
     """Require that the names of the topic that a record has agree."""
     topics = {key: name for key in _NAMES if (name := id_at(record, ("metadata", key))) is not None}
     if len(set(topics.values())) > 1:
@@ -500,12 +494,12 @@ def one_topic(record: Record) -> Iterator[Remark]:
         yield error(f"expected one topic in `metadata`, found {names}")
 
 
-def report_says_something(record: Record) -> Iterator[Remark]:
+def report_says_something(record: Record) -> Iterator[Finding]:
     """Warn of a report that is empty, or a sentence of it, which the shared schema takes."""
-    yield from (warning(remark.message) for remark in says_something(record))
+    yield from (warning(finding.message) for finding in says_something(record))
 
 
-def are_responses(record: Record) -> Iterator[Remark]:
+def are_responses(record: Record) -> Iterator[Finding]:
     """Require a list of sentences, each an object with a text and citations: ids, or ids with numbers."""
     if "responses" in record and "answer" in record:
         yield error("expected the sentences in `responses` or in `answer`, not in both")
@@ -526,14 +520,14 @@ def are_responses(record: Record) -> Iterator[Remark]:
             yield error(f"expected {{text, citations}} as {key}[{at}], found {shown(part)}")
 
 
-def _text(where: str, part: Record) -> Iterator[Remark]:
+def _text(where: str, part: Record) -> Iterator[Finding]:
     if "text" not in part:
         yield error(f"{where}.text is missing, expected a text")
     elif not isinstance(part["text"], str):
         yield error(f"expected a text as {where}.text, found {shown(part['text'])}")
 
 
-def _citations(where: str, part: Record) -> Iterator[Remark]:
+def _citations(where: str, part: Record) -> Iterator[Finding]:
     expected = "a list of ids, or {id: number}"
     cited = part.get("citations", MISSING)
     if cited is MISSING:
@@ -558,7 +552,7 @@ def is_confidence(value: Any) -> bool:
 def confidences_within(low: float, high: float) -> Rule:
     """Warn of confidences outside the track's range, all together."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         parts = ((at, part.get("citations")) for at, part in sentences_of(record))
         every = ((at, *pair) for at, found in parts if isinstance(found, dict) for pair in found.items())
         odd = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
@@ -570,7 +564,7 @@ def confidences_within(low: float, high: float) -> Rule:
     return rule
 
 
-def cites_listed(record: Record) -> Iterator[Remark]:
+def cites_listed(record: Record) -> Iterator[Finding]:
     """Warn of citations that are no reference, all together; the shared schema takes them."""
     if not isinstance(record.get("references"), list):
         return
@@ -582,7 +576,7 @@ def cites_listed(record: Record) -> Iterator[Remark]:
         yield warning(f"{lost[0][0]} cites {shown(lost[0][1])}, which is not among the references{more}")
 
 
-def references_are_cited(record: Record) -> Iterator[Remark]:
+def references_are_cited(record: Record) -> Iterator[Finding]:
     """Require that the references are what is cited: all of it, and nothing else."""
     if not isinstance(record.get("references"), list):
         return
@@ -596,7 +590,7 @@ def references_are_cited(record: Record) -> Iterator[Remark]:
             yield error(f"{len(lost):,} {what}, the first {shown(lost[0])}; expected the same in both")
 
 
-def cites_something(record: Record) -> Iterator[Remark]:
+def cites_something(record: Record) -> Iterator[Finding]:
     """Warn of sentences that cite nothing."""
     counts = [len(cited) for _, cited in citations_of(record)]
     if 0 in counts:
@@ -607,7 +601,7 @@ def citations_match(pattern: str, what: str) -> Rule:
     """Warn of ids that do not look like those of the track's collection; tell together those that do not."""
     fits = re.compile(pattern).fullmatch
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found)
         odd = [doc for doc in cited if isinstance(doc, str) and not fits(doc)]
         if odd:
@@ -621,7 +615,7 @@ def topic_matches(path: str, pattern: str, what: str) -> Rule:
     """Require that the topic's id looks like those of the track."""
     fits, keys = re.compile(pattern).fullmatch, tuple(path.split("."))
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         found = value_at(record, keys)
         if isinstance(found, str) and not fits(found):
             yield error(f"expected {what} as `{path}`, found {shown(found)}")
@@ -635,7 +629,7 @@ _KINDS = {"supported_citations": True, "contradicted_citations": True, "existing
 def kinds_of_citations(limit: int) -> Rule:
     """Require what BioGen's task A asks of a sentence: few new citations of two kinds, none that it had."""
 
-    def rule(record: Record) -> Iterator[Remark]:
+    def rule(record: Record) -> Iterator[Finding]:
         for at, part in sentences_of(record):
             yield from _text(at, part)
             for key, is_new in _KINDS.items():
@@ -662,7 +656,7 @@ class SameWayToCite(Watch):
     way: str | None = None
     line: int = 0
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare each sentence with the first one that cites."""
         for at, part in sentences_of(record):
             found = part.get("citations")
@@ -707,7 +701,7 @@ class WithinLimit(Watch):
                     )
                 limits[key] = int(value)
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Count by every limit there is."""
         topic = id_at(record, self.topic) or ""
         limits = self.limits.get(topic, {})
@@ -721,7 +715,7 @@ class WithinLimit(Watch):
             count, unit = _COUNTED[key]
             if (found := count(texts)) > limit:
                 level = ERROR if self.is_error else WARNING
-                yield Remark(level, f"expected at most {limit:,} {unit}, found {found:,}")
+                yield Finding(0, level, f"expected at most {limit:,} {unit}, found {found:,}")
 
 
 _COUNTED: dict[str, tuple[Callable[[list[str]], int], str]] = {
@@ -737,7 +731,7 @@ class RanksOnce(Watch):
     ranks: int
     seen: dict[str, dict[str, int]] = of_its_own(default_factory=dict)
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Look for ranks that do not exist, or stand twice."""
         topic, rank = record["topic_id"], record["rank"]
         before = self.seen.setdefault(topic, {})
@@ -746,7 +740,7 @@ class RanksOnce(Watch):
         elif before.setdefault(rank, line) != line:
             yield error(f"rank {rank} of topic {shown(topic)} is in line {before[rank]}, too")
 
-    def end(self) -> Iterator[Remark]:
+    def end(self) -> Iterator[Finding]:
         """Look for ranks that are not there."""
         for topic, ranks in self.seen.items():
             if len(ranks) < self.ranks:
@@ -765,14 +759,14 @@ class EveryTopic(Watch):
     expected: int | None
     seen: set[str] = of_its_own(default_factory=set)
 
-    def see(self, line: int, record: Record) -> Iterator[Remark]:
+    def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Look for topics that do not exist."""
         topic = id_at(record, self.topic) or ""
         if self.topics is not None and topic not in self.topics and topic not in self.seen:
             yield error(f"unknown topic {shown(topic)}")
         self.seen.add(topic)
 
-    def end(self) -> Iterator[Remark]:
+    def end(self) -> Iterator[Finding]:
         """Look for topics that are not there."""
         if self.topics is None:
             if self.expected is not None and len(self.seen) != self.expected:

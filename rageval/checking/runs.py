@@ -219,13 +219,13 @@ class _PassingTopic:
         found = []
         for doc, line in again:
             what = f"document {quoted(doc)} is ranked twice for topic {quoted(self.name)}"
-            found.append(Finding(line, *error(f"{what}, first in line {self.docs[doc]}")))
+            found.append(error(f"{what}, first in line {self.docs[doc]}", line))
         return found
 
     def end(self) -> Iterator[Finding]:
         if len(self.docs) > _DEEPEST:
             message = f"{len(self.docs):,} documents for topic {quoted(self.name)}, TREC allows {_DEEPEST:,}"
-            yield Finding(self.line, *warning(message))
+            yield warning(message, self.line)
 
 
 @dataclass
@@ -258,7 +258,7 @@ class _Book:
                 if tag != self.tag and self.other_tag is None:
                     self.other_tag = tag
                     message = f"run tag {quoted(tag)}, expected {quoted(self.tag)} as in the rows before"
-                    found.append(Finding(line, *warning(message)))
+                    found.append(warning(message, line))
             if self.now is not None:
                 found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
             # Tags and documents are looked at one after the other, but told in the order of lines.
@@ -270,11 +270,9 @@ class _Book:
             self.scattered += 1
             if self.scattered == 1:
                 begun = f"begun in line {self.first[name]}"
-                yield Finding(
-                    line, *warning(f"topic {quoted(name)} continues, {begun}; put its rows together")
-                )
+                yield warning(f"topic {quoted(name)} continues, {begun}; put its rows together", line)
         elif self.topics is not None and name.decode() not in self.topics:
-            yield Finding(line, *warning(f"unknown topic {quoted(name)}"))
+            yield warning(f"unknown topic {quoted(name)}", line)
         self.first.setdefault(name, line)
 
     def close(self) -> Iterator[Finding]:
@@ -299,18 +297,18 @@ class _Book:
         ):
             if found:
                 topics = f"{counted(len(found), 'topic')}, first in {quoted(found[0].name)}"
-                yield Finding(found[0].line, *warning(what.format(topics)))
+                yield warning(what.format(topics), found[0].line)
         missing = [topic for topic in self.topics or () if topic.encode() not in self.first]
         if self.topics and self.first and len(missing) == len(self.topics):
             # One that is unknown may be a topic too many; where all are, nothing of the run can be scored.
             theirs, asked = quoted(next(iter(self.first))), quoted(missing[0].encode())
             message = f"none of {counted(len(self.first), 'topic')}, such as {theirs}, is among those asked"
-            yield Finding(line, *error(f"{message}; expected topics such as {asked}"))
+            yield error(f"{message}; expected topics such as {asked}", line)
         elif missing:
             message = (
                 f"no documents for {counted(len(missing), 'topic')}, such as {quoted(missing[0].encode())}"
             )
-            yield Finding(line, *warning(message))
+            yield warning(message, line)
 
 
 def _findings_of_run(
@@ -322,7 +320,7 @@ def _findings_of_run(
     for stretch in rows:
         if isinstance(stretch, Problem):
             tally.count, errors = tally.count + 1, errors + 1
-            yield Finding(stretch.line, *error(stretch.text))
+            yield error(stretch.text, stretch.line)
             continue
         tally.count += len(stretch.lines)
         for finding in book.rows(*stretch):
@@ -334,10 +332,10 @@ def _findings_of_run(
         return
     if not can_read_again(source):
         message = "rows of a topic are not together in a stream: duplicate documents were not checked"
-        yield Finding(rows.last, *warning(message))
+        yield warning(message, rows.last)
         return
     try:
         read_run(source, reading=reading)
     except InputError as problem:
         for line, text in refusals(problem, name_of(source)):
-            yield Finding(rows.last if line is None else line, *error(text))
+            yield error(text, rows.last if line is None else line)

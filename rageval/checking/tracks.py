@@ -25,7 +25,6 @@ from rageval.checking.rules import (
     Path,
     RanksOnce,
     Record,
-    Remark,
     Rule,
     SameEverywhere,
     SameWayToCite,
@@ -267,7 +266,7 @@ _QUESTIONS = 500
 _URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}>")
 
 
-def _passages_are_whole(record: Record) -> Iterator[Remark]:
+def _passages_are_whole(record: Record) -> Iterator[Finding]:
     """Require that every passage has its text and the documents it is from."""
     found = record.get("passages")
     if isinstance(found, list) and not found:
@@ -428,7 +427,7 @@ _RANKS, _LONGEST_QUESTION = 10, 300
 _COLUMNS = ("topic_id", "team_id", "run_id", "rank", "question")
 
 
-def _question_is_short(record: Record) -> Iterator[Remark]:
+def _question_is_short(record: Record) -> Iterator[Finding]:
     """Require that a question is no longer than the track takes."""
     if (found := len(record["question"])) > _LONGEST_QUESTION:
         yield error(f"expected at most {_LONGEST_QUESTION} characters a question, found {found:,}")
@@ -562,14 +561,14 @@ def _findings_of_answers(
         tally.count += 1
         record = row_of(line, track) if track.columns else _record(line, track)
         if isinstance(record, str):
-            yield Finding(number, *error(record))
+            yield error(record, number)
             continue
         for rule in track.rules:
-            yield from (Finding(number, *remark) for remark in rule(record))
+            yield from (finding._replace(line=number) for finding in rule(record))
         for watch in watches:
-            yield from (Finding(number, *remark) for remark in watch.see(number, record))
+            yield from (finding._replace(line=number) for finding in watch.see(number, record))
     for watch in watches:
-        yield from (Finding(number, *remark) for remark in watch.end())
+        yield from (finding._replace(line=number) for finding in watch.end())
 
 
 def _record(line: bytes, track: Track) -> Record | str:

@@ -58,7 +58,7 @@ def print_lines(lines: Iterable[str]) -> None:
         return
 
 
-def say(*lines: str) -> None:
+def say(*lines: object) -> None:
     """Say on standard error what is no result."""
     for line in lines:
         click.echo(f"rageval: {line}", err=True)
@@ -86,14 +86,17 @@ def deliver(lines: Iterable[str], output: Path | None) -> None:
         write_lines(output, lines)
 
 
-def write_page(text: str, output: Path, remarks: Iterable[str] = (), more: str = "") -> None:
+def write_page(text: str, output: Path, remarks: Iterable[object] = (), more: str = "") -> None:
     """Write a page; say what is to be known of it, and how large it is."""
     from rageval.files.writing import whole_file
 
     content = text.encode()
     with whole_file(output) as stream:
         stream.write(content)
-    say(*map(visible, remarks), f"wrote {visible(str(output))} ({len(content):,} bytes{more})")
+    say(
+        *(visible(str(remark)) for remark in remarks),
+        f"wrote {visible(str(output))} ({len(content):,} bytes{more})",
+    )
 
 
 def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:

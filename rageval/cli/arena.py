@@ -155,7 +155,7 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[s
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     from rageval.comparison.arena import has_rankings, strengths_by_people
     from rageval.scoring.answers import read_judgements
-    from rageval.scoring.gold import drawn, gold_of, said_of_labels
+    from rageval.scoring.gold import drawn, gold_of, label_remarks
 
     if has_rankings(grades):
         raise UsageError(
@@ -164,7 +164,7 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[s
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
     found, said = strengths_by_people(grades, gold, population=options.population)
-    say(*said_of_labels(gold), *said)
+    say(*label_remarks(gold), *said)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in found))
     return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how

@@ -19,6 +19,7 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import deliver, places_of, say
+from rageval.core.remark import unique
 from rageval.errors import UsageError
 from rageval.table import FORMATS, lines, records_of
 
@@ -135,7 +136,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     # Scoring and comparing may say the same of a run; once is enough.
     say(*dict.fromkeys([*typed, *remarks, *found.remarks]))
     # What Python shows beneath a comparison stands in JSON, too.
-    found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
+    found = replace(found, remarks=unique([*found.remarks, *remarks]))
     if plot is not None:
         save(figure_of_comparison(found, results, options.size), plot)
     if style == "cite":

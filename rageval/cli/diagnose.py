@@ -99,7 +99,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
         resamples=options.resamples,
         seed=options.seed,
     )
-    say(*map(visible, found.remarks))
+    say(*found.remarks)
     style = options.style
     deliver(
         lines(style, lambda: _parts(found, style), lambda: _data(found), record=found.as_dict), options.output

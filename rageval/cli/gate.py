@@ -15,6 +15,7 @@ from rageval import options as opt
 from rageval.cli._acting import is_typed
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
+from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
@@ -276,10 +277,10 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         _save(candidate.side, options.save_baseline)
         return 0
     report = _report(candidate, options)
-    said = [*candidate.remarks, *report.remarks]
+    remarks = [*candidate.remarks, *report.remarks]
     if options.aa:
-        said += _judged_again(candidate.side, replace(report, remarks=said), options)
-    return _told(replace(report, remarks=said), options)
+        remarks += _judged_again(candidate.side, report, options)
+    return _told(replace(report, remarks=remarks), options)
 
 
 def _required(value: _Value | None, name: str, way: str) -> _Value:
@@ -341,7 +342,7 @@ class _Gated(NamedTuple):
     side: GateSide
     slices: dict[str, dict[str, str]]
     clusters: dict[str, str] | None
-    remarks: list[str]
+    remarks: list[Remark]
     other: GateSide | None = None
 
 
@@ -514,7 +515,7 @@ def _without_version(name: str) -> str:
     return name.rpartition("@")[0] or name
 
 
-def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[str]:
+def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[Remark]:
     """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
     import json
     import warnings
@@ -550,30 +551,39 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
             quiet=True,
         )
     scores = judged.score(names, on_missing="skip")[run]
-    return [_said(name, side.scores[name], scores[name].by_query, picked, report) for name in side.scores]
+    return [
+        _repeat_remark(name, side.scores[name], scores[name].by_query, picked, report) for name in side.scores
+    ]
 
 
-def _said(name: str, score: Score, now: dict[str, float], picked: Sequence[str], report: GateReport) -> str:
+def _repeat_remark(
+    name: str, score: Score, now: dict[str, float], picked: Sequence[str], report: GateReport
+) -> Remark:
     before = score.by_query
     # NaN is unequal to itself: what has no value at one of the times says nothing.
     both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
-    if not both:
-        return f"A/A: {name}: nothing was judged again"
-    flips = sum(abs(one - other) > 1e-12 for one, other in both)
-    share = f"{flips:,} of {len(both):,} unchanged answers got another verdict ({flips / len(both):.0%})"
-    said = f"A/A: {name}: {share}"
-    noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both))
-    if score.spread is not None:  # the mean of so many answers was judged twice
-        of_judge = noise * score.spread.answers
-        of_answers = max(score.spread.answer - of_judge, 0.0)
-        both_parts = f"of the judge {math.sqrt(of_judge):.3f}, of answers {math.sqrt(of_answers):.3f}"
-        said += f"; standard deviation {both_parts}"
     decision = next(each for each in report.overall if each.measure == name)
+    flips = sum(abs(one - other) > 1e-12 for one, other in both)
+    noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both)) if both else 0.0
+    of_judge = of_answers = lost = None
+    if score.spread is not None:  # the mean of so many answers was judged twice
+        variance = noise * score.spread.answers
+        of_judge, of_answers = math.sqrt(variance), math.sqrt(max(score.spread.answer - variance, 0.0))
     spread = decision.questions * ((decision.high - decision.low) / 2 / 1.645) ** 2
-    if not noise or not spread:
-        return said
-    lost = min(2 * noise / spread, 1.0) * decision.questions
-    return f"{said}; this costs up to {lost:,.0f} of {decision.questions:,} questions"
+    if noise and spread:
+        lost = min(2 * noise / spread, 1.0) * decision.questions
+    return Remark(
+        "judged_again",
+        Scope(measure=name),
+        {
+            "flips": flips,
+            "total": len(both),
+            "judge": of_judge,
+            "answers": of_answers,
+            "lost": lost,
+            "questions": decision.questions,
+        },
+    )
 
 
 # What a gate said, for those who read it elsewhere: a summary of a build or a pull request, a test report.

@@ -53,9 +53,9 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     rageval label correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
     from rageval.comparison.corrections import correct as corrected
-    from rageval.comparison.corrections import remarks
+    from rageval.comparison.corrections import correction_remarks
     from rageval.scoring.answers import measures_of_answers, read_judgements
-    from rageval.scoring.gold import drawn, gold_of, said_of_labels
+    from rageval.scoring.gold import drawn, gold_of, label_remarks
     from rageval.scoring.rules import Rules
 
     measures = measures_of_answers(options.measures)
@@ -67,7 +67,7 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
     found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = correction_notes({each.measure: each.basis for each in found})
-    say(*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements))
+    say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(found, judgements))
     table = _table(found, options.places)
     records = [finite(written_bases(each._asdict())) for each in found]
     found_as = lines(

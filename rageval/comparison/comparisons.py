@@ -21,10 +21,10 @@ from rageval.comparison.pairs import (
     corrected_pairs,
     doubt_of_best,
     failures,
+    gold_remarks,
     gold_signature,
     is_corrected,
     pairs_of,
-    said_of_gold,
     set_apart,
     tables,
     way_of,
@@ -39,6 +39,7 @@ from rageval.comparison.results import (
 )
 from rageval.comparison.tables import family_of
 from rageval.core.estimate import Estimate
+from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
@@ -53,7 +54,7 @@ from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
-from rageval.scoring.scores import Score, Scored, Scores, ScoresTable
+from rageval.scoring.scores import EXAMPLES, Score, Scored, Scores, ScoresTable
 from rageval.scoring.sources import named_sources
 from rageval.scoring.subject import Subject
 from rageval.statistics.agreement import components
@@ -88,17 +89,17 @@ class _Sensitivity(NamedTuple):
         """Of all pairs and changes."""
         return self.turned / self.tried if self.tried else 0.0
 
-    def __str__(self) -> str:
-        text = f"{self.change}: {self.share:.1%} of the pairs swap places"
-        return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
+    def as_facts(self) -> dict[str, Any]:
+        """Return what a remark says of it."""
+        return {"change": self.change, "share": self.share, "most_often": self.worst or ()}
 
 
 def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
     """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
     >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
-    >>> found.turned, found.tried, str(found)
-    (1, 2, 'another judge: 50.0% of the pairs swap places, most often a and b')
+    >>> found.turned, found.tried, found.worst
+    (1, 2, ('a', 'b'))
     """
     first, second = np.triu_indices(len(names), 1)
     was = _sign(before[first] - before[second])
@@ -218,7 +219,7 @@ def _certain_ruling(
     return Ruling.HIGHER if low > SLACK else Ruling.LOWER if high < -SLACK else Ruling.UNDECIDED
 
 
-def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
+def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[Remark]:
     """Yield how often two systems would swap places with one nugget less, another judge, or one vote less."""
     if isinstance(subject, Answers):
         yield from _among_judges(results, subject.table)
@@ -235,10 +236,11 @@ def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
     for at, score in enumerate(results[0].scores):
         measure: Any = score.measure
         values = {scores.run: scores.scores[at].by_query for scores in results}
-        yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, ranked, values)}"
+        changed = without_a_nugget(measure, evaluator.qrels, ranked, values)
+        yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
 
 
-def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[Remark]:
     """Yield how often two systems would change places by another judge, and what more votes would help."""
     for score in results[0].scores:
         measure: Any = score.measure
@@ -251,9 +253,10 @@ def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator
         if len(tables[0]) < 2:
             raise UsageError(f"{measure}: has one judge only; --sensitivity needs several")
         for changed in _of_judges(runs, tables):
-            yield f"{measure}: {changed}"
+            yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
         for run, table in zip(runs, tables, strict=True):
-            yield f"{visible(run)}: {measure}: {components(table.T).advice()}"
+            about = Scope((run,), str(measure))
+            yield Remark("more_votes", about, {"advice": components(table.T).advice()})
 
 
 _FEW = 10
@@ -320,13 +323,13 @@ def compare(
     if any(scores.is_adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
-        return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
+        return _compared(results, settings, cells, pairs, unique(known.failed.values()), "")
     # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
     remarks += _of_repeats(results, pairs)
-    said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
-    return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
+    remarks = [*known.failed.values(), *remarks, *gold_remarks(found, cells, pairs)]
+    return _compared(results, settings, cells, pairs, remarks, gold_signature(found, pairs))
 
 
 def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
@@ -357,7 +360,7 @@ def _compared(
     settings: Settings,
     cells: list[Cell],
     pairs: list[Pair],
-    remarks: list[str],
+    remarks: list[Remark],
     gold: str,
 ) -> Comparison:
     measures = {str(score.measure): score.measure for score in results[0].scores}
@@ -371,7 +374,7 @@ def _compared(
     ]
     better = {name: measure.better for name, measure in measures.items()}
     # What is known of the scores is known of what they are compared by.
-    remarks = list(dict.fromkeys([*remarks, *(each for scores in results for each in scores.remarks)]))
+    remarks = unique([*remarks, *(remark for scores in results for remark in scores.remarks)])
     runs = [scores.run for scores in results]
     shown = cells, pairs, remarks, settings, better, gold, measures
     return Comparison(runs, list(better), *shown, ScoresTable(results))
@@ -474,61 +477,52 @@ def _cell(run: str, score: Score, estimate: Estimate, is_best: bool = False) -> 
     )
 
 
-def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterator[str]:
+def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterator[Remark]:
+    """Say what should be known of the means and the pairs."""
     for table in found:
-        name = str(table.scores[0].measure)
+        about = Scope(measure=str(table.scores[0].measure))
         if way_of(table.scores[0]) == NEITHER and settings.baseline == BEST and not settings.all_pairs:
-            why = (
-                "a text match names no winner" if table.better != NEITHER else "neither high nor low is good"
-            )
-            yield (
-                f"{name}: {why}, so no run is the best; the others are compared with"
-                f" {visible(runs[table.base])}"
-            )
+            facts = {"is_of_texts": table.better != NEITHER, "base": runs[table.base]}
+            yield Remark("no_best_run", about, facts)
         # Said, as the means then rest on more queries than the differences.
         partly = int(np.isnan(table.sample.values).any(axis=1).sum())
         if partly:
-            yield f"{name}: {partly:,} queries have no value for some run; pairs use those with both values"
+            yield Remark("queries_without_value", about, {"number": partly})
         if len({score.signature for score in table.scores}) > 1:
-            yield f"{name}: the runs were scored by different rules; their signatures differ"
+            yield Remark("unlike_signatures", about)
     first = found[0].sample
     if settings.clusters is not None:
-        yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
-    if first.units == 1:
-        yield "1 independent query or cluster: no interval or test is possible"
-    elif first.units < _FEW:
-        yield f"only {first.units:,} independent queries or clusters; the intervals are rough"
+        counts = {"queries": len(first.queries), "clusters": first.units}
+        yield Remark("clusters", facts={**counts, "by": settings.clustered_by})
+    if first.units < _FEW:
+        yield Remark("few_units", facts={"number": first.units})
     # The word stands for the best run, and a run happens to bear it.
     if settings.baseline == BEST and not settings.all_pairs and BEST in runs:
-        yield (
-            f"the others are compared with the best run of each measure, not with the run called {BEST!r};"
-            " rename that run to compare with it"
-        )
+        yield Remark("baseline_named_best", facts={"name": BEST})
 
 
 def _limits(
     found: list[Tested], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     """Say where an interval or a test rests on less than it should."""
     for table in found:
         name = str(table.scores[0].measure)
+        about = Scope(measure=name)
         few = [
             runs[at]
             for at in np.flatnonzero(is_coarse(table.sample) & (table.sample.counts() > 1) & able).tolist()
         ]
         if few:
-            more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
-            names = ", ".join(map(visible, few[:3])) + more
-            few_values = f"fewer than {FEW} values of {names} differ from the most common one"
-            yield f"{name}: coarse, so intervals are widened: {few_values}"
+            facts = {"number": len(few), "examples": few[:EXAMPLES], "fewest": FEW}
+            yield Remark("coarse_values", about, facts)
         # The pairs of all measures come in one list.
         of_measure = [pair for pair in pairs if pair.measure == name]
+        total = len(of_measure)
         differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
         # Few that differ among many ties: resampling mostly draws zeros, and its interval is too short.
         gaps = sum(number > 0 and bool(few_differ(number, number + ties)) for number, ties in differ)
         if gaps:
-            few_queries = f"in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
-            yield f"{name}: coarse, so intervals are widened: {few_queries}"
+            yield Remark("coarse_pairs", about, {"number": gaps, "total": total, "fewest": FEW})
         yield from _out_of_reach(table, name, of_measure, settings)
         yield from _skewed(table, name, of_measure, settings)
         stuck = sum(
@@ -539,10 +533,10 @@ def _limits(
             for pair in of_measure
         )
         if stuck:
-            yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"
+            yield Remark("no_small_p", about, {"number": stuck, "total": total})
 
 
-def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[str]:
+def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[Remark]:
     """Say what more answers to each question could bring, where nothing was decided."""
     by_run = {scores.run: {str(score.measure): score for score in scores.scores} for scores in results}
     for pair in pairs:
@@ -552,29 +546,32 @@ def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[st
         spread = float(np.nanvar(one.values - other.values, ddof=1)) if pair.queries > 1 else 0.0
         if spread > 0:
             share = min((one.spread.of_mean + other.spread.of_mean) / spread, 1.0)
-            most = f"at most as much as {1 / (1 - share):.1f} times the questions" if share < 0.99 else "most"
-            names = f"{visible(pair.run)} against {visible(pair.other)}"
-            yield (
-                f"{names}: {pair.measure}: {share:.0%} of the variance is between answers to one question:"
-                f" more of them (repeat) help {most}"
-            )
+            most = 1 / (1 - share) if share < 0.99 else None
+            about = Scope((pair.run, pair.other), pair.measure)
+            yield Remark("repeats_help", about, {"share": share, "most": most})
 
 
-def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
     """Say where so few queries differ that no difference could be shown."""
     # By unit: within a cluster differences may cancel out.
     differ = (np.abs(table.shown(settings).differences().sums()) > SLACK).sum(axis=0).tolist()
     far = [number for pair, number in zip(pairs, differ, strict=True)
            if pair.queries > 1 and math.isnan(pair.detectable)]  # fmt: skip
     if far:
-        what = "clusters" if table.sample.is_clustered else "queries"
-        yield (
-            f"{name}: no difference is detectable in {len(far):,} of {len(pairs):,} pairs: {max(far):,}"
-            f" {what} differ{' at most' if len(far) > 1 else ''}, {fewest(settings.level)} are needed"
+        yield Remark(
+            "not_detectable",
+            Scope(measure=name),
+            {
+                "number": len(far),
+                "total": len(pairs),
+                "differ": max(far),
+                "is_clustered": table.sample.is_clustered,
+                "needed": fewest(settings.level),
+            },
         )
 
 
-def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
     # Only flipping signs supposes that differences are as likely one way as the other.
     if settings.test != "randomization":
@@ -586,10 +583,8 @@ def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings)
         if (pair.is_significant or pair.why == SKEWED) and is_skewed(column)
     ]
     if lopsided:
-        yield (
-            f"{name}: differences are skewed in {len(lopsided):,} of {len(pairs):,} pairs: few large, many"
-            " small. Sign flips assume symmetry, and claim too often without it"
-        )
+        counts = {"number": len(lopsided), "total": len(pairs)}
+        yield Remark("skewed_differences", Scope(measure=name), counts)
 
 
 def compare_runs(
@@ -647,5 +642,5 @@ def compared(subject: Subject, scored: Scored, settings: Settings | None = None)
     found = compare(results, settings, alike=subject.alike(results))
     if isinstance(subject, Runs) and subject.rules.bounds:
         found = under_every_completion(found, subject, results)
-    remarks = list(dict.fromkeys([*found.remarks, *scored.remarks]))
+    remarks = unique([*found.remarks, *scored.remarks])
     return replace(found, remarks=remarks, scores=scored.table)

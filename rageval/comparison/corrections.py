@@ -16,6 +16,7 @@ import numpy as np
 
 from rageval.comparison.intervals import filled, scale_of, selection
 from rageval.core.basis import UNSTATED, Basis
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -254,34 +255,30 @@ def _defined(score: Score) -> dict[str, float]:
     return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
-def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[str]:
+def correction_remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[Remark]:
     """Say what should be known beside the numbers."""
     corrected = {each.run for each in found}
     left_out = [run for run in judged.runs.words if run not in corrected]
     if left_out:
-        yield f"no human labels for {', '.join(map(visible, left_out))}: left out"
+        yield Remark("systems_without_labels", facts={"names": left_out})
     for each in found:
-        name = f"{visible(each.run)}: {each.measure}"
+        about = Scope((each.run,), str(each.measure))
         if each.missing:
-            ends = f"; with them its mean lies between {each.least:.4f} and {each.most:.4f}"
-            known = each.least is not None
-            yield f"{name}: {each.missing:,} of the judge's judgements are missing{ends if known else ''}"
+            facts = {"number": each.missing, "low": each.least, "high": each.most}
+            yield Remark("missing_of_judge", about, facts)
         if each.refused:
-            yield f"{name}: not corrected: {each.refused}"
+            yield Remark("not_corrected", about, {"reason": each.refused})
         if each.failed:
-            yield f"{name}: {each.failed:,} labels failed"
+            yield Remark("labels_failed", about, {"number": each.failed})
         if each.coarse:
-            few = "fewer than 6 of the labeled values differ from the most common one, or the judge's"
-            yield f"{name}: coarse: {few}"
+            yield Remark("coarse_labels", about)
         if each.doubt:
-            yield f"{name}: {each.doubt}"
-        if each.partly and each.used:
-            yield (
-                f"{name}: {each.partly:,} answers have labels for a part only, {each.labels:,} of"
-                f" {each.of:,} judgements in all; this assumes they were drawn at random"
+            yield Remark("doubtful_labels", about, {"reason": each.doubt})
+        if each.partly:
+            labels = each.labels if each.used else None
+            yield Remark(
+                "labels_of_parts", about, {"number": each.partly, "labels": labels, "total": each.of}
             )
-        elif each.partly:
-            yield f"{name}: {each.partly:,} answers have labels for a part only, and are left out"
 
 
 _Key = tuple[str, str, str]  # query, item, aspect

@@ -32,10 +32,11 @@ from rageval.comparison.pairs import (
 from rageval.comparison.results import Pair, Settings
 from rageval.core.basis import UNSTATED, Basis, written_bases
 from rageval.core.estimate import Estimate
+from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.kinds import told
-from rageval.files.opening import ADAPTIVE, Source, name_of, noted
+from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
@@ -44,7 +45,7 @@ from rageval.options import Block, Interval, JudgeChanged, Population, refuse_ot
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import People, why_lost
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import EXAMPLES, Score, Scores
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
@@ -54,8 +55,9 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Table, finite
 from rageval.text import some, visible
 from rageval.version import __version__
-from rageval.views.bases import NO_WINNER, attribution, describe_basis
+from rageval.views.bases import attribution, describe_basis
 from rageval.views.estimates import name_bounds
+from rageval.views.remarks import ADAPTIVE
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -249,7 +251,7 @@ class GateReport(Displayed):
     decisions: Sequence[Decision]
     fell: Sequence[Fallen]
     counts: Mapping[str, int] = field(hash=False)
-    remarks: Sequence[str]
+    remarks: Sequence[Remark]
     floors: Sequence[str]
     candidate: str
     baseline: str
@@ -299,12 +301,12 @@ class GateReport(Displayed):
             "decisions": [finite(each.record()) for each in self.decisions],
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
-            "remarks": list(self.remarks),
+            "remarks": [remark.as_record() for remark in self.remarks],
         }
 
     def sentences(self) -> list[str]:
         """Return which floors are missed, and what should be known besides."""
-        return [*self.floors, *self.remarks]
+        return [*self.floors, *map(str, self.remarks)]
 
     def _table(self) -> Table:
         columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
@@ -355,7 +357,11 @@ def gate(
     except RagevalError as error:
         raise type(error)(f"with --anchor: {error}") from None
     verdicts = {near.verdict, far.verdict}
-    also = [f"against the anchor: {each}" for each in far.remarks if each not in near.remarks]
+    also = [
+        replace(remark, about=replace(remark.about, is_of_anchor=True))
+        for remark in far.remarks
+        if remark not in near.remarks
+    ]
     named = f"anchor of {anchor.header.date}" if anchor.header.date else anchor.scores.run
     return replace(
         near,
@@ -405,7 +411,7 @@ def _held(
         found,
         _fallen(common),
         common.counts,
-        [*_said(common, found, settings)],
+        list(_remarks(common, found, settings)),
         floors,
         candidate.scores.run,
         f"baseline of {baseline.header.date}" if baseline.header.date else baseline.scores.run,
@@ -1004,68 +1010,65 @@ def _fallen(common: _Common) -> list[Fallen]:
     return [each for _, each in worst[:_SHOWN]]
 
 
-def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) -> Iterator[str]:
+def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings) -> Iterator[Remark]:
     """Yield what should be known beside the verdicts."""
     if not settings.margin:
-        yield (
-            "with --margin 0 only a significantly better system ships, and an equal one only by luck; set"
-            " the largest loss you accept"
-        )
-    how = "rank the same" if common.candidate.header.judgements else "are judged alike"
+        yield Remark("zero_margin")
+    are_runs = bool(common.candidate.header.judgements)
     if common.is_same(common.queries):
-        yield f"candidate and baseline {how} in every question"
+        yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": ()})
     # Nothing is uncertain there, so the bounds have no width.
-    elif alike := dict.fromkeys(visible(each.place) for each in found if each.low == each.high == 0):
-        yield f"candidate and baseline {how} in every question of {', '.join(alike)}"
-    yield from _said_of_questions(common, found)
+    elif alike := dict.fromkeys(each.place for each in found if each.low == each.high == 0):
+        yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": list(alike)})
+    yield from _question_remarks(common, found)
     if corrected := dict.fromkeys(each.measure for each in found if each.basis.corrected):
-        yield (
-            f"{', '.join(corrected)}: corrected by human labels, the difference by itself: it may differ a"
-            " little from that of the two means"
-        )
+        yield Remark("corrected_differences", facts={"measures": list(corrected)})
     are_labels_passed = any(pair[0].people is not None for pair in common.scores.values())
     for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):
-        names = ", ".join(dict.fromkeys(each.measure for each in found if each.basis == basis))
-        if basis.corrected:
-            yield f"no human labels: {names} {attribution(basis)}"
-        else:
-            remedy = "" if are_labels_passed else " (human labels, --gold, add it)"
-            yield f"judge error not included: {names} {attribution(basis)}{remedy}"
+        yield Remark(
+            "judges_of_verdict",
+            facts={
+                "measures": list(dict.fromkeys(each.measure for each in found if each.basis == basis)),
+                **basis.texts,
+                "are_labels_passed": are_labels_passed,
+            },
+        )
     words = [name for name, pair in common.scores.items() if pair[0].basis.is_of_texts]
     if words:
-        yield f"{', '.join(words)}: {NO_WINNER}"
+        yield Remark("values_of_texts", facts={"measures": words})
     ours, theirs = common.candidate.header.known, common.baseline.header.known
     if ours and theirs and ours != theirs:
-        yield "the questions file differs from the baseline's"
+        yield Remark("other_questions_file")
     header = common.baseline.header
     if header.unjudged and not _look_as_deep(common.candidate.header, header):
-        yield "the baseline has other measures too, so its share of unjudged documents does not apply here"
+        yield Remark("other_depth")
     for each in found:
         if each.why and each.verdict != INFORMS:
-            yield f"{each.measure}, {visible(each.place)}: {each.why}"
+            about, facts = Scope(measure=each.measure), {"place": each.place, "reason": each.why}
+            yield Remark("reason_of_decision", about, facts)
 
 
-def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[str]:
+def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Remark]:
     """Yield which questions are compared with nothing, or only in part."""
-    for what, queries in (
-        ("of the baseline are gone, and count as missing", common.gone),
-        ("are new, and count as missing in the baseline; save it again", common.new),
-        ("have no answer now, and count as nothing found", common.lost),
-        ("have no answer in the baseline, and count as nothing found there", sorted(common.found)),
-        ("are judged by other nuggets, and count as missing", common.relisted),
-        ("have fewer answers (repeat) than others, and count as missing", common.fewer),
-        ("are in one of the two only, and are left out (--intersection)", sorted(common.left_out)),
+    for code, queries in (
+        ("gone_questions", common.gone),
+        ("new_questions", common.new),
+        ("lost_answers", common.lost),
+        ("new_answers", sorted(common.found)),
+        ("other_nuggets", common.relisted),
+        ("fewer_answers_to_questions", common.fewer),
+        ("one_sided_questions", sorted(common.left_out)),
     ):
         if queries:
-            yield f"{len(queries):,} questions {what}: {some(queries)}"
+            yield Remark(code, facts={"number": len(queries), "examples": list(queries[:EXAMPLES])})
     if common.missing:
         changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
-        what = "verdicts depend on them" if changes else "verdicts hold for any values"
-        yield f"judgements are missing in {len(common.missing):,} questions; {what}"
+        facts = {"number": len(common.missing), "could_change": changes}
+        yield Remark("missing_in_questions", facts=facts)
     for name in common.scores:
         undefined = common.undefined(name)
         if undefined:
-            yield f"{name}: {len(undefined):,} questions have a value in one of the two only"
+            yield Remark("one_sided_values", Scope(measure=name), {"number": len(undefined)})
 
 
 # The two sides of a gate: a run or judged answers that were scored, and a baseline as a file keeps it.

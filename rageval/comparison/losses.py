@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
@@ -41,6 +42,7 @@ from rageval.scoring.runs import Order, Run
 from rageval.table import COUNT, NUMBER, Column, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.remarks import missing_nuggets
 
 if TYPE_CHECKING:
     from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RecordsLike, RunLike
@@ -253,7 +255,7 @@ class RightAnswers(NamedTuple):
     judgements: JudgementsLike
     qrels: Qrels
     nuggets: list[Nugget]
-    remarks: list[str]
+    remarks: list[Remark]
 
 
 def by_right_answers(
@@ -280,12 +282,10 @@ def by_right_answers(
     ]
     if not told:
         raise InputError(f"{table.name}: none of its questions has a right answer whose words could be found")
-    remarks = ["each right answer is a nugget: passages are matched by words, answers by their labels"]
+    remarks = [Remark("gold_as_nuggets")]
     if len(told) < len(known):
-        remarks.append(
-            f"{len(known) - len(told):,} of {len(known):,} questions have no right answer, or one such as"
-            " yes that cannot be matched by words (left out)"
-        )
+        counts = {"number": len(known) - len(told), "total": len(known)}
+        remarks.append(Remark("gold_without_words", facts=counts))
     holding: list[Qrel] = []
     for question in told:
         documents = retrieved.get(question.query_id, ())
@@ -382,7 +382,7 @@ class Diagnosis:
     counts: Mapping[str, int]
     what_if: Mapping[str, Range | None]
     signature: str
-    remarks: Sequence[str] = ()
+    remarks: Sequence[Remark] = ()
     by: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     abstention: Mapping[str, float] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -466,7 +466,7 @@ class Diagnosis:
                 }
                 for found in self.worst()
             ],
-            "remarks": list(self.remarks),
+            "remarks": [remark.as_record() for remark in self.remarks],
             "signature": self.signature,
         }
 
@@ -605,16 +605,13 @@ def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> l
     ]
 
 
-def _of_another(tag: str, system: str) -> Iterator[str]:
+def _of_another(tag: str, system: str) -> Iterator[Remark]:
     """Yield that the run may be of another system than the answers, where each says whose it is."""
     if tag and system and tag != system:
-        yield (
-            f"the run is tagged {visible(tag)!r}, but the answers are from {visible(system)!r}: check that"
-            f" {visible(system)} used this run"
-        )
+        yield Remark("run_of_another", facts={"tag": tag, "system": system})
 
 
-def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[str]:
+def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[Remark]:
     """Refuse judgements that speak of other nuggets; say which questions cannot be looked into."""
     queries = answered.queries
     known = [query for query in queries if query in evidence]
@@ -628,37 +625,35 @@ def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[st
             f" by the same {what}s" + near_misses(*(list(map(str, some)) for some in names))
         )
     if len(known) < len(queries):
-        lacking = len(queries) - len(known)
-        yield f"{lacking:,} of {len(queries):,} questions have no judged documents (left out)"
+        counts = {"number": len(queries) - len(known), "total": len(queries)}
+        yield Remark("questions_without_documents", facts=counts)
     if lacking := len(set(evidence.queries) - set(queries)):
         total = len(set(evidence.queries))
-        yield f"{lacking:,} of {total:,} questions with judged documents have no judged answer (left out)"
+        yield Remark("questions_without_answer", facts={"number": lacking, "total": total})
     empty = sum(not evidence.retrieved(query) for query in known)
     if empty:
-        yield f"for {empty:,} of {len(known):,} questions nothing was retrieved"
+        yield Remark("nothing_retrieved", facts={"number": empty, "total": len(known)})
 
 
 def _said_of(
     of_query: Mapping[str, list[list[NuggetFate]]], evidence: Evidence, on_missing: str
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     """Say how many passages are unjudged and judgements missing; raise an error where these may not be."""
     unjudged = list(filter(None, map(evidence.unjudged, of_query)))
     if unjudged:
-        yield (
-            f"{sum(unjudged):,} of the passages of {len(unjudged):,} questions are unjudged, and count as"
-            " supporting nothing; the bounds show their possible effect"
-        )
+        counts = {"number": sum(unjudged), "questions": len(unjudged)}
+        yield Remark("unjudged_passages", facts=counts)
     lost = Counter(
         fate.status for cases in of_query.values() for fates in cases for fate in fates if fate.status
     )
     if not lost:
         return
-    words = ", ".join(f"{number:,} {status}" for status, number in sorted(lost.items()))
-    said = f"{sum(lost.values()):,} judgements of nuggets in answers are missing ({words})"
+    by_status = sorted(lost.items())
     if on_missing == "error":
-        raise MissingJudgements(f"{said}; judge them again, or use --on-missing skip, worst or best")
-    ways = {"skip": "left out", "worst": "counted as not in the answer", "best": "counted as in the answer"}
-    yield f"{said}; {ways[on_missing]}"
+        raise MissingJudgements(
+            f"{missing_nuggets(by_status)}; judge them again, or use --on-missing skip, worst or best"
+        )
+    yield Remark("missing_nuggets", facts={"by_status": by_status, "on_missing": on_missing})
 
 
 def _losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) -> QuestionLosses:

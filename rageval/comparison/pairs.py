@@ -24,8 +24,8 @@ from rageval.comparison.results import (
 )
 from rageval.core.basis import Basis
 from rageval.core.estimate import Estimate
+from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import ReasonedRuling, Ruling
-from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
@@ -37,17 +37,12 @@ from rageval.statistics.looks import bound_at
 from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
-from rageval.text import visible
 from rageval.views.bases import NO_WINNER
 
 # What may be claimed of a pair of runs, and when nothing may be.
 #
 # A run that failed, or produced nothing, is not "significantly worse": nothing was compared. And a difference
 # that rests on queries a run never answered, or on judgements that are missing, is not one of quality.
-
-_NO_VALUE = "it failed, or the measure is defined nowhere"
-_HOPELESS = "no judged query has anything relevant"
-_NOTHING = "it failed, or found nothing that counts"
 
 
 def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
@@ -57,29 +52,25 @@ def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
     return won, len(known) - won - lost, lost
 
 
-def failures(results: Sequence[Scores]) -> dict[str, str]:
+def failures(results: Sequence[Scores]) -> dict[str, Remark]:
     """Return runs with which nothing can be compared, and why."""
     found = {}
     for scores in results:
+        about = Scope((scores.run,))
         values = [score.numbers for score in scores.scores]
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
         if scores.is_adaptive:
-            found[scores.run] = ADAPTIVE
+            found[scores.run] = Remark("adaptive_judgements")
         elif all(value != value for of_measure in values for value in of_measure):
-            found[scores.run] = (
-                f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
-            )
+            found[scores.run] = Remark("no_value", about, {"is_hopeless": hopeless})
         elif scores.notes is not None and not scores.judged:
-            number = scores.notes.retrieved
-            found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
+            found[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
         # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
         elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
             score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
             for score in scores.scores
         ):
-            found[scores.run] = (
-                f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
-            )
+            found[scores.run] = Remark("zero_everywhere", about, {"is_hopeless": hopeless})
     return found
 
 
@@ -356,7 +347,7 @@ def _best_together(better: str, values: Sample, able: list[int], best: list[int]
 class KnownOfRuns:
     """What is known of runs besides values: which failed, what they lack, which are alike or set apart."""
 
-    failed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, Remark] = field(default_factory=dict)
     absent: Absent = field(default_factory=dict)
     alike: Alike = field(default_factory=dict)
     results: Mapping[str, Scores] = field(default_factory=dict)
@@ -364,7 +355,7 @@ class KnownOfRuns:
 
     def forbids(self, names: tuple[str, str], measure: str) -> str:
         """Return why no claim is possible about two runs, for any values; empty where one is."""
-        why = next((self.failed[name] for name in names if name in self.failed), "")
+        why = next((str(self.failed[name]) for name in names if name in self.failed), "")
         if why or not all(name in self.results for name in names):
             return why
         # Only for the pairs that are asked about: to look at all would take the square of the runs.
@@ -687,21 +678,22 @@ def _ruled(
     return found._replace(why="; ".join(said))
 
 
-def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
+def gold_remarks(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[Remark]:
     """Say where labels are few or seem not random, and whether to go on labeling."""
     looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
     for pair in pairs:
         if pair.measure in looked and pair.why:
-            yield f"{visible(pair.run)} against {visible(pair.other)}: {pair.measure}: {pair.why}"
+            about = Scope((pair.run, pair.other), pair.measure)
+            yield Remark("labels_of_pair", about, {"reason": pair.why})
     for table in filter(is_corrected, tables):
         name = str(table.scores[0].measure)
         for cell in (cell for cell in cells if cell.measure == name and cell.why):
-            what = "no corrected mean: " if math.isnan(cell.value) else ""
-            yield f"{visible(cell.run)}: {name}: {what}{cell.why}"
+            facts = {"has_value": not math.isnan(cell.value), "reason": cell.why}
+            yield Remark("labels_of_mean", Scope((cell.run,), name), facts)
         if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
             pair.low == pair.high for pair in pairs if pair.measure == name
         ):
-            yield f"{name}: labels cover every query of this set, so nothing is uncertain"
+            yield Remark("labels_cover_all", Scope(measure=name))
 
 
 def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.core.basis import UNSTATED, Basis
+from rageval.core.remark import Remark
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
@@ -264,7 +265,7 @@ class Comparison(Displayed):
     measures: Sequence[str]
     cells: Sequence[Cell]
     pairs: Sequence[Pair]
-    remarks: Sequence[str]
+    remarks: Sequence[Remark]
     settings: Settings
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
     gold: str = ""
@@ -379,7 +380,7 @@ class Comparison(Displayed):
             "values": [finite(cell.record()) for cell in self.cells],
             "pairs": [finite(pair.record()) for pair in self.pairs],
             "said": self.sentences(),
-            "remarks": list(self.remarks),
+            "remarks": [remark.as_record() for remark in self.remarks],
         }
 
 

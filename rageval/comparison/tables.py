@@ -109,7 +109,7 @@ def untested(found: Comparison) -> str:
     """Say that no pair was tested, and why; nothing, where some pair was."""
     if not all(math.isnan(pair.p) for pair in found.pairs):
         return ""
-    return " ".join(["Nothing was tested.", *(f"{visible(said)}." for said in found.remarks[:1])])
+    return " ".join(["Nothing was tested.", *(f"{remark}." for remark in found.remarks[:1])])
 
 
 def family_of(settings: Settings, runs: int, measures: int) -> str:

@@ -20,12 +20,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
 from rageval.files.kinds import start_of_file, told_by, unlike
-from rageval.files.opening import ADAPTIVE, DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
+from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
 from rageval.text import RULES, problem_of_id, visible
 
@@ -160,7 +161,7 @@ class JudgementTable:
         self.answerable: dict[int, bool] = {}  # by query, where judgements say it
         self.questions: Any = None  # who else can be asked
         self.expected: frozenset[int] = frozenset()  # queries that count, whether or not anything is judged
-        self.remarks: list[str] = []  # what should be said of the table
+        self.remarks: list[Remark] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.is_adaptive = False  # whether earlier judgements chose what was judged
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
@@ -284,7 +285,7 @@ class JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
         self.kept.clear()
         if self.is_adaptive:
-            self.remarks.append(f"{visible(self.name)}: {ADAPTIVE}")
+            self.remarks.append(Remark("adaptive_judgements", Scope(file=self.name)))
         self._bring_together()
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])
@@ -663,8 +664,8 @@ class JudgementTable:
                                  for place, found in judged.matched.items()})  # fmt: skip
             unknown.update(judged.unknown)
         if unknown:
-            kinds = ", ".join(f"{number:,} {visible(kind)[:80]}" for kind, number in sorted(unknown.items()))
-            self.remarks.append(f"{visible(name)}: judgements of kinds that no measure uses: {kinds}")
+            kinds = {"kinds": sorted(unknown.items())}
+            self.remarks.append(Remark("unused_kinds", Scope(file=name), kinds))
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, one_a_line, read_forms
 from rageval.files.opening import Limits, Source, name_of, start_of
@@ -34,7 +35,7 @@ __all__ = [
     "NuggetBank",
     "bank_forms",
     "is_older_bank",
-    "left_out",
+    "nuggets_without_reference",
     "read_banks",
     "read_intent_weights",
     "read_nuggets",
@@ -67,8 +68,8 @@ def supported(nugget: Nugget) -> Nugget | None:
     return nugget._replace(answers=kept) if kept or not nugget.answers else None
 
 
-def left_out(nuggets: Iterable[Nugget]) -> str | None:
-    """Return what Auto-ARGUE's rule leaves out of banks, in a sentence; None if it is nothing.
+def nuggets_without_reference(nuggets: Iterable[Nugget], name: str | None = None) -> Remark | None:
+    """Return a remark on what Auto-ARGUE's rule leaves out of the banks of a file; None if it is nothing.
 
     Answers of DRAGUN's rubrics, which have ids, are known by no reference.
     """
@@ -79,8 +80,8 @@ def left_out(nuggets: Iterable[Nugget]) -> str | None:
         questions += bool(lacking) and len(lacking) == len(nugget.answers)
     if not answers:
         return None
-    more = f", and with them {questions:,} questions that have no other answer" if questions else ""
-    return f"{answers:,} answers without a reference are left out{more}, as Auto-ARGUE does"
+    about, counts = Scope(file=name), {"answers": answers, "questions": questions}
+    return Remark("answers_without_reference", about, counts)
 
 
 class _Offsets(msgspec.Struct):

@@ -74,9 +74,6 @@ _SCHEMES = ("s3", "gs", "hf", "http", "https")  # only a name with one of these 
 Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 BOM = b"\xef\xbb\xbf"
 ASKED_FOR = ".adaptive.jsonl"  # of the file beside judgements that lists what was asked for by earlier ones
-ADAPTIVE = (
-    "what was judged was chosen by earlier judgements, so means may be biased: nothing is tested or corrected"
-)
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10

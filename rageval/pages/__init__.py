@@ -18,5 +18,5 @@ spending          a record a judge: judgements, failures, tokens, cost
 topics            a record a run: queries it lacks, ties at the cut-off
 citing            what a paper should say of these numbers: words, signatures, BibTeX
 provenance        versions, hashes of the inputs, the command
-remarks           what else should be known
+remarks           what else should be known: code, about, facts, text
 """

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError
 
 FORMAT = "rageval-report/1"
@@ -100,7 +101,10 @@ def as_block(report: Mapping[str, Any]) -> str:
     >>> as_block({"title": "</script>"})
     '{"title":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(report, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    compact = (",", ":")
+    text = json.dumps(
+        report, ensure_ascii=True, allow_nan=False, separators=compact, default=Remark.as_record
+    )
     for character, escape in _UNSAFE.items():
         text = text.replace(character, escape)
     return text

@@ -22,6 +22,7 @@ from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import positions_of, said_of
 from rageval.comparison.comparisons import cell_of, compared, why_not
 from rageval.comparison.estimates import slices
+from rageval.core.remark import Remark, note
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -195,7 +196,8 @@ def _with_answers(
         said.append(f"only {MOST_PAIRS} pairs of judges are compared")
     # Scoring has read it to its end.
     said += [f"{visible(name)}: texts of streams are not shown" for name in gone]
-    report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(table, notes)]
+    notices = [*said, *without_fence(table, notes)]
+    report["remarks"] = [*report.get("remarks", ()), *map(note, notices)]
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(known["queries"].values()):
@@ -314,7 +316,7 @@ def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Re
     """As many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
-    taken = len(json.dumps(pairs_packed(report)))
+    taken = len(json.dumps(pairs_packed(report), default=Remark.as_record))
     return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 
@@ -350,7 +352,7 @@ def measured(
         report["comparison"] = comparison_record(found.as_dict(), settings)
         left_out = (score for scores in results for score in scores.scores if why_not(score))
         said = dict.fromkeys(f"{score.measure}: not compared: it {why_not(score)}" for score in left_out)
-        report["remarks"] = [*found.remarks, *said]
+        report["remarks"] = [*found.remarks, *map(note, said)]
     return report
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.nuggets import (
     SCORED,
-    left_out,
+    nuggets_without_reference,
     read_intent_weights,
     read_nuggets,
     supported,
@@ -35,7 +36,7 @@ def weigh(table: JudgementTable, source: Any) -> None:
     """Let judgements of nuggets have the importance and the weight that `source` says.
 
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
-    that says something else is an error; what only one side knows is told in `table.remarks`.
+    that says something else is an error; what only one side knows is in `table.remarks`.
     """
     nuggets, name = _nuggets(source)
     if table.matched:
@@ -55,7 +56,7 @@ def weigh(table: JudgementTable, source: Any) -> None:
         raise InputError(_nothing_shared(table, list(first), nuggets, name))
     _join(table, judged, name)
     strange = [place for place, nugget in judged.items() if nugget is None]
-    _remark(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
+    _add_remarks(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
 
 
 def match(table: JudgementTable, source: Any) -> None:
@@ -68,8 +69,8 @@ def match(table: JudgementTable, source: Any) -> None:
     if not table.matched:
         return
     nuggets, name = _nuggets(source)
-    if (remark := left_out(nuggets)) is not None:
-        table.remarks.append(f"{visible(name)}: {remark}")
+    if (remark := nuggets_without_reference(nuggets, name)) is not None:
+        table.remarks.append(remark)
     nuggets = _supported(nuggets)
     _refuse_unscored(nuggets, name)
     banks: dict[str, list[Nugget]] = {}
@@ -93,7 +94,7 @@ def match(table: JudgementTable, source: Any) -> None:
         number = table.queries[query]
         table.asked[number] = [AskedNugget(n.nugget_id, n.importance, n.weight) for n in bank]
     if strange:
-        table.remarks.append(f"{strange:,} matched questions are not in {visible(name)}; they are ignored")
+        table.remarks.append(Remark("matched_questions_not_in_file", Scope(file=name), {"number": strange}))
 
 
 def relate(table: JudgementTable, source: Any) -> None:
@@ -284,29 +285,24 @@ def _nothing_shared(table: JudgementTable, places: list[Place], nuggets: list[Nu
     )
 
 
-def _remark(
+def _add_remarks(
     table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
 ) -> None:
-    """Return what only one side knows, of the queries that both know."""
+    """Add what only one side knows, of the queries that both know."""
+    about = Scope(file=name)
     if strange:
-        query, aspect = map(visible, _words(table, strange[0]))
-        table.remarks.append(
-            f"{len(strange):,} judged nuggets are not in {visible(name)}, the first {aspect[:60]!r} of query"
-            f" {query!r}; they keep the importance in the judgements"
-        )
+        query, aspect = _words(table, strange[0])
+        facts = {"number": len(strange), "query": query, "nugget": aspect}
+        table.remarks.append(Remark("judged_nuggets_not_in_file", about, facts))
     there = set(judged)
     unjudged = [n for n in nuggets if n not in there and n.query_id in table.queries]
     if unjudged:
         first = unjudged[0]
-        table.remarks.append(
-            f"{len(unjudged):,} nuggets of {visible(name)} were not judged, the first"
-            f" {visible(first.nugget_id)[:60]!r} of query {visible(first.query_id)!r}; no measure counts them"
-        )
+        facts = {"number": len(unjudged), "query": first.query_id, "nugget": first.nugget_id}
+        table.remarks.append(Remark("unjudged_nuggets", about, facts))
     unrated = sum(nugget.importance is None and nugget.weight is None for nugget in judged)
     if unrated:
-        table.remarks.append(
-            f"{unrated:,} judged nuggets have neither importance nor weight in {visible(name)}"
-        )
+        table.remarks.append(Remark("unrated_nuggets", about, {"number": unrated}))
 
 
 # --- of judgements of documents, where nuggets are called intents
@@ -325,8 +321,8 @@ def refuse_without_intents(measures: Sequence[object]) -> None:
             )
 
 
-def weighed(qrels: Qrels, given: Any) -> tuple[Qrels, list[str], str]:
-    """Return the judgements with the weights of their nuggets, what should be said of these, and a digest.
+def weighed(qrels: Qrels, given: Any) -> tuple[Qrels, list[Remark], str]:
+    """Return the judgements with the weights of their nuggets, remarks on these, and a digest.
 
     The digest is empty where all nuggets of each query weigh the same: then nothing is weighed.
     """
@@ -348,15 +344,16 @@ def weighed(qrels: Qrels, given: Any) -> tuple[Qrels, list[str], str]:
             )
         of_query.append(of_mean_1(own))
     strange = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
-    said = [f"{strange:,} weights of {name} are for unjudged nuggets (ignored)"] if strange else []
+    about, facts = Scope(file=name), {"number": strange}
+    remarks = [Remark("weights_of_unjudged_nuggets", about, facts)] if strange else []
     if not any(of_query):
-        return qrels, said, ""
+        return qrels, remarks, ""
     from hashlib import sha256
 
     # Sorted, so that the same weights have one digest, in whatever order they stand in their file.
     rows = sorted((query, nugget, weight) for query, of in weights.items() for nugget, weight in of.items())
     digest = sha256(repr(rows).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return qrels.with_weights(of_query), said, digest
+    return qrels.with_weights(of_query), remarks, digest
 
 
 def _read_weights(given: Any) -> tuple[Mapping[str, Mapping[str, float]], str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
@@ -43,6 +44,7 @@ from rageval.scoring.assessments import (
 )
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
+    EXAMPLES,
     Held,
     Labels,
     Score,
@@ -52,13 +54,12 @@ from rageval.scoring.scores import (
     SpreadOfAnswers,
     checked_weights,
     combined,
-    remarks_by_system,
     require_groups,
     says_something,
     short_digest,
-    undefined,
+    undefined_remarks,
 )
-from rageval.text import some, visible
+from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def evaluate_answers(
 def scored(
     measures: Any,
     judgements: Any = None,
-    say: Callable[[str], object] = lambda remark: None,
+    say: Callable[[str], object] = lambda text: None,
     *,
     answers: Any = None,
     nuggets: Any = None,
@@ -170,11 +171,11 @@ def scored(
         subject = subject.beside(subject.read_gold(items_of(gold), drawn(gold_chosen)))
     # Before anything is computed: what is then refused may have its reason there.
     for remark in table.remarks:
-        say(remark)
+        say(str(remark))
     scored = subject.score()
     for remark in scored.unsaid:
         if remark not in table.remarks:
-            say(remark)
+            say(str(remark))
     return scored.table
 
 
@@ -232,10 +233,12 @@ class Answers:
             if rules.weights is not None:
                 checked_weights(rules.weights, {q: rules.groups[q] for q in self.queries}, "weights")
         results = evaluate_all(self.measures, table, rules)
-        remarks = list(_said_of_table(results, table))
-        own = [each for each in remarks if each not in table.remarks]
-        about = remarks_by_system({f"{visible(scores.run)}: ": scores.run for scores in results}, own)
-        results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
+        remarks = list(_table_remarks(results, table))
+        own = [remark for remark in remarks if remark not in table.remarks]
+        results = [
+            replace(scores, remarks=tuple(remark for remark in own if remark.about.includes(scores.run)))
+            for scores in results
+        ]
         scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
             return scored
@@ -474,8 +477,8 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
         # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
         ways = [_WAY_OF_QUESTIONS] if grades.expected else []
-        said = [*_answered(results, grades, rules), *differences(grades)]
-        raise MissingJudgements("\n".join([*said, *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
+        remarks = [*_answered(results, grades, rules), *unlike_remarks(grades)]
+        raise MissingJudgements("\n".join([*map(str, remarks), *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
     return results
 
 
@@ -757,40 +760,34 @@ def _signature(measure: Measure, rules: Rules, judges: list[str], is_adaptive: b
     return measure.signature(**context, v=__version__)
 
 
-def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+def _table_remarks(results: Sequence[Scores], grades: JudgementTable) -> Iterator[Remark]:
     """Yield what should be known of the scores of judged answers."""
     yield from grades.remarks
-    yield from differences(grades)
+    yield from unlike_remarks(grades)
     # Judgements that were left out for their rubric, and say what others do.
     for scale in ALL:
         for rubric, number in passed_over(grades, scale).items():
-            named = f"the rubric {visible(rubric)!r}, which is unknown," if rubric else "no rubric"
-            yield (
-                f"{number:,} judgements have {named} and are left out: labels of {scale.name} in other rows"
-                f" name their rubric; expected one of {', '.join(scale.rubrics)} for each"
-            )
-    yield from _said_of_doubts(grades)
+            facts = {"number": number, "rubric": rubric, "scale": scale.name, "rubrics": scale.rubrics}
+            yield Remark("unknown_rubric", facts=facts)
+    yield from _doubt_remarks(grades)
     for scores in results:
-        yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
+        yield from undefined_remarks(scores)
         for score in scores.scores:
-            yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+            yield from _answer_score_remarks(score, Scope((scores.run,), str(score.measure)))
 
 
-def _said_of_doubts(table: JudgementTable) -> Iterator[str]:
+def _doubt_remarks(table: JudgementTable) -> Iterator[Remark]:
     """Name the verdicts of which the judge is least sure, where it says how sure it is."""
     doubts = list(table.doubts())
     unsure = [each for each in doubts if each[0] >= _UNSURE]
     if unsure:
         first = heapq.nlargest(_FIRST, unsure, key=lambda each: each[0])
-        named = ", ".join(f"{visible(query)} of {visible(run)} ({p:.2f})" for _, query, run, p in first)
-        yield (
-            f"{len(unsure):,} of {len(doubts):,} verdicts are uncertain (a probability from {_UNSURE:g} to"
-            f" {1 - _UNSURE:g} that the answer is right); most uncertain: {named}. Check these first, or"
-            " choose what to label with rageval label plan --by doubt"
-        )
+        examples = [(query, run, p) for _, query, run, p in first]
+        facts = {"number": len(unsure), "total": len(doubts), "limit": _UNSURE, "examples": examples}
+        yield Remark("uncertain_verdicts", facts=facts)
 
 
-def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:
+def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[Remark]:
     """Say how many of the queries that count each system answered, and what becomes of the others.
 
     Also which it answered fewer times than others, or than other systems did.
@@ -801,42 +798,53 @@ def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) ->
         answers = table.repeats_by_query(table.runs[scores.run])
         few = [str(table.queries.words[at]) for at, each in answers.items() if len(each) < number]
         if few and any(few[0] in score.between for score in scores.scores):
-            yield (
-                f"{visible(scores.run)}: {len(few):,} of {total:,} queries have fewer than {number:,} answers"
-                f" (repeat), as many as others have: {some(few)}; the answers that they lack are missing"
-            )
+            facts = {"number": len(few), "total": total, "answers": number, "examples": few[:EXAMPLES]}
+            yield Remark("fewer_answers", Scope((scores.run,)), facts)
     for scores in results:
         gone = unanswered(table, table.runs.find(scores.run))
-        if gone and (what := _of_others(scores, gone, rules)):
-            yield f"{visible(scores.run)}: answered {total - len(gone):,} of {total:,} queries; {what}"
+        if not gone:
+            continue
+        missing, zero = ([], []) if rules.intersection else _effects(scores, gone)
+        # Where the others change no value there is nothing to say.
+        if rules.intersection or missing or zero:
+            yield Remark(
+                "unanswered_queries",
+                Scope((scores.run,)),
+                {
+                    "answered": total - len(gone),
+                    "total": total,
+                    "examples": gone[:EXAMPLES],
+                    "is_left_out": rules.intersection,
+                    "missing_in": missing,
+                    "zero_in": zero,
+                },
+            )
 
 
-def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
-    """Return what becomes of queries that a system did not answer; nothing, where they change no value."""
-    others = f"the others ({some(gone)})"
-    if rules.intersection:
-        return f"{others} are left out"
-    lost, counted = [], []
+def _effects(scores: Scores, gone: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return in which measures queries that a system did not answer are missing, and in which they are 0."""
+    missing, zero = [], []
     for score in scores.scores:
         if any(query in score.between for query in gone):
-            lost.append(str(score.measure))
+            missing.append(str(score.measure))
         # A value where there is no answer: nothing was found, and no value is worse.
         elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in gone):
-            counted.append(str(score.measure))
-    ways = [f"are missing in {', '.join(lost)}"] * bool(lost)
-    ways += [f"score 0 in {', '.join(counted)}"] * bool(counted)
-    return f"{others} {' and '.join(ways)} (--intersection leaves them out)" if ways else ""
+            zero.append(str(score.measure))
+    return missing, zero
 
 
-def _of_answer_score(score: Score) -> Iterator[str]:
+def _answer_score_remarks(score: Score, about: Scope) -> Iterator[Remark]:
     if score.missing:
-        counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
-        bounds = f"; from {score.bounds[0]:.4f} to {score.bounds[1]:.4f}" if score.bounds else ""
-        yield f"{score.missing:,} judgements are missing ({counts}){bounds}"
+        low, high = score.bounds or (None, None)
+        yield Remark(
+            "missing_judgements",
+            about,
+            {"number": score.missing, "by_status": sorted(score.lost.items()), "low": low, "high": high},
+        )
     if score.spread is not None:
-        yield str(score.spread)
+        yield Remark("spread_of_answers", about, score.spread.as_facts())
     if score.judges:
-        yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
+        yield Remark("values_by_judge", about, {"values": list(score.judges.items())})
 
 
 # --- by which nuggets, or beside which systems, each was judged: by others, scores are not comparable
@@ -850,8 +858,8 @@ class _Nugget(NamedTuple):
     weight: float | None
 
 
-def differences(table: JudgementTable) -> Iterator[str]:
-    """Yield a sentence on nuggets that only some systems were judged by, and on importances and weights."""
+def unlike_remarks(table: JudgementTable) -> Iterator[Remark]:
+    """Yield remarks on nuggets that only some systems were judged by, and on importances and weights."""
     systems: dict[int, int] = {}
     judged: Counter[tuple[int, int]] = Counter()
     said: dict[tuple[int, int], set[_Nugget]] = {}
@@ -864,18 +872,22 @@ def differences(table: JudgementTable) -> Iterator[str]:
     some = sorted(place for place, number in judged.items() if number < systems[place[0]])
     if some:
         query, aspect = some[0]
-        name = visible(table.aspects.words[aspect])[:60]
-        yield (
-            f"the systems were judged by different nuggets in {len({query for query, _ in some}):,} queries:"
-            f" in {visible(table.queries.words[query])}, {judged[query, aspect]} of"
-            f" {systems[query]} systems by {name!r}; their scores are not comparable there"
+        yield Remark(
+            "unlike_nuggets",
+            facts={
+                "number": len({query for query, _ in some}),
+                "query": table.queries.words[query],
+                "nugget": table.aspects.words[aspect],
+                "judged": judged[query, aspect],
+                "total": systems[query],
+            },
         )
     unlike = sum(len({nugget.importance for nugget in nuggets}) > 1 for nuggets in said.values())
     if unlike:
-        yield f"{unlike:,} nuggets are vital for some systems, but okay or unrated for others"
+        yield Remark("unlike_importance", facts={"number": unlike})
     unlike = sum(len({nugget.weight for nugget in nuggets}) > 1 for nuggets in said.values())
     if unlike:
-        yield f"{unlike:,} criteria have different weights, or none, for different systems"
+        yield Remark("unlike_weights", facts={"number": unlike})
 
 
 def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Mapping[str, frozenset[Any]]:

@@ -13,8 +13,8 @@ from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
-from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -38,6 +38,7 @@ from rageval.scoring.rules import (
 )
 from rageval.scoring.runs import EVERYTHING, Documents, Order, View
 from rageval.scoring.scores import (
+    EXAMPLES,
     Held,
     Labels,
     Score,
@@ -47,7 +48,7 @@ from rageval.scoring.scores import (
     digest,
     require_groups,
     short_digest,
-    undefined,
+    undefined_remarks,
 )
 from rageval.scoring.sources import (
     Joined,
@@ -62,6 +63,7 @@ from rageval.scoring.sources import (
     whole_qrels,
 )
 from rageval.text import visible
+from rageval.views.remarks import ADAPTIVE
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
-_ORDERS = "over all orders of equal scores"
 _FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
 _MANY_HOLES = 0.2  # of the top documents unjudged
 POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
@@ -119,13 +120,13 @@ class Evaluator:
         if self.rules.nuggets_in_qrels is False:
             self.qrels = self.qrels.without_nuggets()
         self._refuse_levels()
-        self._said_of_weights: list[str] = []
+        self._weight_remarks: list[Remark] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
             from rageval.scoring._weights import refuse_without_intents, weighed
 
             refuse_without_intents(self.measures)
-            self.qrels, self._said_of_weights, self._weights_digest = weighed(
+            self.qrels, self._weight_remarks, self._weights_digest = weighed(
                 self.qrels, self.rules.intent_weights
             )
         self._kept: dict[Any, Any] = {}
@@ -155,45 +156,36 @@ class Evaluator:
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
     @cached_property
-    def remarks(self) -> list[str]:
-        """What should be said of the judgements, whatever the run."""
-        chosen = [f"{visible(self.qrels.name)}: {ADAPTIVE}"] if self.qrels.is_adaptive else []
-        said = [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
-        if unread := self.qrels.unread:
-            columns = ", ".join(map(visible, unread))
-            said.append(f"{visible(self.qrels.name)}: ignored columns: {columns}")
-        return said
+    def remarks(self) -> list[Remark]:
+        """What should be known of the judgements, whatever the run."""
+        judgements = Scope(file=self.qrels.name)
+        remarks = [Remark("adaptive_judgements", judgements)] if self.qrels.is_adaptive else []
+        remarks += [*self._weight_remarks, *self._nugget_remarks()]
+        if self.qrels.unread:
+            remarks.append(Remark("ignored_columns", judgements, {"columns": self.qrels.unread}))
+        return remarks
 
     def refuse_without_nuggets(self) -> None:
         """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
-        if said := self._without_nuggets():
-            raise MeasureError(said)
+        if remark := self._needs_nuggets():
+            raise MeasureError(str(remark))
 
-    def _without_nuggets(self) -> str:
+    def _needs_nuggets(self) -> Remark | None:
         """Return what is wrong where a measure asks for nuggets, and the judgements name none."""
         asks = [measure for measure in self.measures if measure.wants_nuggets]
         if not asks or self.rules.nuggets_in_qrels is not None or not self.qrels.names_no_nuggets:
-            return ""
-        unread = f" (ignored columns: {', '.join(map(visible, self.qrels.unread))})"
-        return (
-            f"{asks[0]}: needs nuggets, but {visible(self.qrels.name)} names none"
-            f"{unread if self.qrels.unread else ''}; use judgements with a nugget in every row, a measure"
-            " of documents (ndcg@10), or --nuggets-in-qrels no to count all documents for one nugget"
-            " (nuggets_in_qrels=False in Python)"
-        )
+            return None
+        about = Scope(measure=str(asks[0]), file=self.qrels.name)
+        return Remark("needs_nuggets", about, {"unread": self.qrels.unread})
 
-    def _said_of_nuggets(self) -> list[str]:
+    def _nugget_remarks(self) -> list[Remark]:
         if self.qrels.spans is not None:
             return list(self.qrels.spans.remarks())
-        if without := self._without_nuggets():
-            return [without]
+        if remark := self._needs_nuggets():
+            return [remark]
         asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
-            return [
-                f"{visible(self.qrels.name)}: every document has only one number in the second column,"
-                " which nugget measures read as its nugget; if it is not a nugget, use --nuggets-in-qrels"
-                " no (nuggets_in_qrels=False in Python), otherwise yes (True)"
-            ]
+            return [Remark("plain_second_column", Scope(file=self.qrels.name))]
         return []
 
     def evaluate(self, run: RunLike, executor: Executor | None = None) -> Scores:
@@ -215,7 +207,7 @@ class Evaluator:
 
         with in_order("Evaluator.evaluate(run)", run=run):
             scores = self.score(one_run(run), executor)
-            own, of_all = said_of_run(scores, self), said_of_rules(self)
+            own, of_all = run_remarks(scores, self), rule_remarks(self)
             return replace(scores, remarks=(*self.remarks, *own, *of_all))
 
     def score(self, source: RunSource, executor: Executor | None = None) -> Scores:
@@ -611,14 +603,14 @@ class Runs:
     def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
-        of_all = list(said_of_rules(self.evaluator))
+        of_all = list(rule_remarks(self.evaluator))
         for source, scores in zip(self.runs, each(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
-            own = said_of_run(scores, self.evaluator)
+            own = run_remarks(scores, self.evaluator)
             results.append(replace(scores, remarks=(*own, *of_all)))
             remarks += own
         scored = Scored(results, [*remarks, *of_all], refused)
@@ -715,104 +707,102 @@ class Runs:
             yield Labels(by_labeller, failed)
 
 
-def said_of_run(scores: Scores, evaluator: Evaluator) -> list[str]:
-    """Return what should be known of one run's scores, with its name."""
-    name = visible(scores.run)
-    said = (*_of_joining(scores, evaluator), *_of_ends(scores, evaluator))
-    return [f"{name}: {remark}" for remark in said]
+def run_remarks(scores: Scores, evaluator: Evaluator) -> list[Remark]:
+    """Return what should be known of one run's scores."""
+    return [*_join_remarks(scores, evaluator), *_range_remarks(scores, evaluator)]
 
 
-def _of_ends(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+def _range_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
     """Yield the range of each score that has one, or should."""
+    rules, qrels = evaluator.rules, evaluator.qrels
     for score in scores.scores:
+        about = Scope((scores.run,), str(score.measure))
         if score.bounds:
             low, high = score.bounds
-            what = "for any grades of the unjudged documents" if evaluator.rules.bounds else _ORDERS
-            if evaluator.qrels.spans is not None and evaluator.rules.bounds:
-                what = "for any content of the undecided chunks"
+            over = "orders" if not rules.bounds else "grades" if qrels.spans is None else "chunks"
             bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
-            if evaluator.rules.bounds and bounds is not None and bounds.graded:
-                what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
-            yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
-        elif evaluator.rules.ties == EXPECTED:
-            yield f"{score.measure}: too many orders of equal scores to compute its range"
+            is_graded = rules.bounds and bounds is not None and bounds.graded
+            highest = max(1, qrels.highest) if is_graded else None
+            facts = {"low": low, "high": high, "over": over, "highest": highest}
+            yield Remark("range_of_value", about, facts)
+        elif rules.ties == EXPECTED:
+            yield Remark("too_many_orders", about)
 
 
-def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+def rule_remarks(evaluator: Evaluator) -> Iterator[Remark]:
     """Yield what should be known of the scores of all runs."""
     if evaluator.rules.compat == "ndeval":
-        yield (
-            "--compat ndeval orders by the rank column, as the C program does; for equal scores by"
-            " ascending document id, use --compat pyndeval"
-        )
+        yield Remark("ndeval_order")
     # How far the greedy ideal is from the best ranking, where that one was asked for.
     for measure in evaluator.measures:
         if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
-            queries, most = evaluator.gap_to_greedy(measure)
-            total = len(evaluator.qrels.query_ids)
-            yield (
-                f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
-                + (f", by up to {most:.2%}" if queries else "")
-            )
+            number, largest = evaluator.gap_to_greedy(measure)
+            facts = {"number": number, "total": len(evaluator.qrels.query_ids), "largest": largest}
+            yield Remark("gap_to_greedy", Scope(measure=str(measure)), facts)
 
 
-def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
-    """Yield one sentence for each thing a careful reader would ask about."""
-    notes = scores.notes
+def _join_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
+    """Yield a remark for each thing a careful reader would ask about."""
+    notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
     if notes is None:
         return
     if notes.read_here:
-        yield f"could not be read {visible(notes.read_here)}; read in one piece by this process instead"
+        yield Remark("not_read_by_workers", about, {"reason": notes.read_here})
     total = len(evaluator.qrels.query_ids)
     if notes.queries_missing:
-        what = "score 0; --intersection leaves them out"
-        if evaluator.rules.leaves_out:
-            way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
-            what = f"are left out{way}"
-        yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
-    if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
-        number = notes.queries_without_relevant
-        yield f"{number:,} of {total:,} judged queries have no relevant documents (they are left out)"
+        yield Remark(
+            "missing_queries",
+            about,
+            {
+                "number": notes.queries_missing,
+                "total": total,
+                "is_left_out": rules.leaves_out,
+                "compat": rules.compat,
+            },
+        )
+    if rules.zero_rel == "skip" and notes.queries_without_relevant:
+        counts = {"number": notes.queries_without_relevant, "total": total}
+        yield Remark("queries_without_relevant", about, counts)
     elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
-        yield "no judged query has a relevant document: no run can find any"
-    yield from undefined(scores)
-    yield from _unjudged(scores, evaluator)
+        yield Remark("nothing_relevant", about)
+    yield from undefined_remarks(scores)
+    yield from _unjudged_remarks(scores, evaluator)
     if notes.queries_only_in_run:
-        yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
-    tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
-    if tied and evaluator.rules.compat is None:
-        ties = evaluator.rules.ties
-        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
+        yield Remark("unjudged_queries_of_run", about, {"number": notes.queries_only_in_run})
+    tied = [(cutoff, count) for cutoff, count in sorted(notes.tied_at.items()) if count]
+    if tied and rules.compat is None:
+        yield Remark("tied_cutoffs", about, {"queries": tied, "ties": rules.ties})
     if notes.rank_conflicts:
-        what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
-        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} are used)"
+        used = "ranks" if rules.compat == "ndeval" else "scores"
+        yield Remark("rank_conflicts", about, {"number": notes.rank_conflicts, "used": used})
     for score in scores.scores:
         why = score.measure.about.above_1
         above = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
         if above:
-            yield f"{score.measure} is above 1 in {above:,} queries: {why}"
+            of_measure = Scope((scores.run,), str(score.measure))
+            yield Remark("above_1", of_measure, {"number": above, "reason": why})
     # Whoever names a lowest grade should hear which measures it says nothing to.
-    ruled = scores.scores if evaluator.rules.rel is not None else ()
+    ruled = scores.scores if rules.rel is not None else ()
     deaf = [str(score.measure) for score in ruled if score.measure.rel is None]
     if deaf:
-        yield f"--rel {evaluator.rules.rel} has no effect on {', '.join(deaf)}, which have no lowest grade"
+        yield Remark("rel_without_effect", about, {"rel": rules.rel, "measures": deaf})
     of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
-    is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None
+    is_told = evaluator.qrels.spans is not None or rules.nuggets_in_qrels is not None
     if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
-        yield "the judgements have one nugget per query everywhere; are these plain qrels?"
+        yield Remark("one_nugget_per_query", about)
 
 
-def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+def _unjudged_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
     """How many queries, and what share of the top documents, nobody judged."""
-    notes, rules = scores.notes, evaluator.rules
+    notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
     if notes is None or not scores.judged or evaluator.qrels.spans is not None:
         return
     without = [query for query, number in scores.judged_by_query.items() if not number]
     total = len(scores.judged_by_query)
     # A few queries without judgements are usual in pooled collections.
     if len(without) >= _FEW_QUERIES * total and without:
-        first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
-        yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
+        facts = {"number": len(without), "total": total, "examples": without[:EXAMPLES]}
+        yield Remark("unjudged_queries", about, facts)
     holes = notes.shown - notes.shown_judged
     rel = rules.rel if rules.rel is not None else 1
     # Where only relevant documents were kept, everything else is unjudged by design.
@@ -821,9 +811,9 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
         cutoffs = [measure.k for measure in evaluator.measures if measure.k]
         # What is looked at is not deeper than --depth.
-        top = min(max(cutoffs), rules.depth or max(cutoffs))
-        way = "" if rules.bounds else "; use --bounds to see the possible range"
-        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, counted as not relevant{way}"
+        depth = min(max(cutoffs), rules.depth or max(cutoffs))
+        facts = {"share": holes / notes.shown, "depth": depth, "has_bounds": bool(rules.bounds)}
+        yield Remark("unjudged_documents", about, facts)
 
 
 def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
@@ -947,7 +937,7 @@ def evaluate(
             subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
         scored = subject.score(_with(executor))
     for remark in scored.unsaid:
-        warnings.warn(remark, stacklevel=2)
+        warnings.warn(str(remark), stacklevel=2)
     return scored.table if are_several else next(iter(scored.table.values()))
 
 

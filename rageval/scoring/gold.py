@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 
 from rageval.core.basis import Basis, BasisKind, DrawKind
 from rageval.core.judge import parse_judge
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.kinds import told
-from rageval.files.opening import ADAPTIVE, Source, can_read_again, name_of
+from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.start import JUDGED_ANSWERS
@@ -33,7 +34,7 @@ from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.text import some, visible
-from rageval.views.bases import name_judges
+from rageval.views.remarks import ADAPTIVE
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
@@ -465,23 +466,18 @@ def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None
         )
 
 
-def said_of_labels(gold: Gold) -> list[str]:
+def label_remarks(gold: Gold) -> list[Remark]:
     """Say that not all labels are by people, that chances are doubtful, that a plan is labeled in part."""
-    name = visible(gold.draw.name)
-    said = [f"{name}: {gold.draw.doubt}"] if gold.draw.doubt else []
-    look = gold.draw.look
-    if look is not None and not look.is_last:
-        said.append(
-            f"{name}: {look.labelled:,} of {look.of:,} queries of the plan are labeled: intervals are wider,"
-            " to hold whenever you look"
-        )
-    basis = Basis.of_labels(gold.by)
-    if basis.kind is BasisKind.PEOPLE:
-        return said
-    names = f"claims are by {name_judges(basis)}, and include its errors; people are called person:NAME"
-    # Of several labellers one may be a person: then it is not true that none is.
-    some = any(Basis.of_labels([who]).kind is BasisKind.PEOPLE for who in gold.by)
-    return [f"{name}: {'not human labels alone' if some else 'no human labels'}: {names}", *said]
+    labels, draw = Scope(file=gold.draw.name), gold.draw
+    remarks = []
+    if Basis.of_labels(gold.by).kind is not BasisKind.PEOPLE:
+        remarks.append(Remark("labels_of_judges", labels, {"labelers": gold.by}))
+    if draw.doubt:
+        remarks.append(Remark("doubtful_chances", labels, {"reason": draw.doubt}))
+    if draw.look is not None and not draw.look.is_last:
+        counts = {"labeled": draw.look.labelled, "total": draw.look.of}
+        remarks.append(Remark("plan_in_part", labels, counts))
+    return remarks
 
 
 # --- documents

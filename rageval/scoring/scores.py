@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval.core.basis import Basis
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 _Number: TypeAlias = "float | _Float"
 _COLUMNS = ["run", "query_id", "measure", "value"]  # of a DataFrame
+EXAMPLES = 3  # names in a remark
 
 
 class _Float:
@@ -130,12 +131,14 @@ class SpreadOfAnswers(NamedTuple):
         judge = 0.0 if self.judge != self.judge else self.judge / self.judges
         return (self.answer + judge) / self.answers
 
-    def __str__(self) -> str:
-        judged = "including the judge: see gate --aa"
-        if self.judge == self.judge:
-            judged = f"judges of one answer {math.sqrt(self.judge):.3f}"
-        answers, questions = (f"{math.sqrt(part):.3f}" for part in (self.answer, self.question))
-        return f"standard deviation of answers {answers} ({judged}), of questions {questions}; {self.advice}"
+    def as_facts(self) -> dict[str, float | str | None]:
+        """Return the standard deviations, and the advice."""
+        return {
+            "answers": math.sqrt(self.answer),
+            "judges": None if math.isnan(self.judge) else math.sqrt(self.judge),
+            "questions": math.sqrt(self.question),
+            "advice": self.advice,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +322,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     is_adaptive: bool = field(default=False, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    remarks: tuple[Remark, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def judged(self) -> int:
@@ -387,7 +390,7 @@ class Scores(Displayed, Mapping[Any, Score]):
             f"{name:<{width}}  {score.value:.4f}  {score.signature.rpartition('|v:')[0] or score.signature}"
             for name, score in zip(names, self.scores, strict=True)
         ]
-        return "\n".join([head, *rows, *map(visible, self.remarks)])
+        return "\n".join([head, *rows, *map(str, self.remarks)])
 
     __repr__ = __str__
 
@@ -410,9 +413,9 @@ class ScoresTable(Displayed, dict[str, Scores]):
     other    0.0000  0.5000
     """
 
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
-    def __init__(self, results: Iterable[Scores] = (), remarks: Iterable[str] = ()) -> None:
+    def __init__(self, results: Iterable[Scores] = (), remarks: Iterable[Remark] = ()) -> None:
         """Keep the scores of each system by its name."""
         super().__init__((scores.run, scores) for scores in results)
         self.remarks = tuple(remarks)
@@ -453,36 +456,23 @@ class Scored(NamedTuple):
     """The scores of systems, what should be said of them, and why other systems have none."""
 
     results: list[Scores]
-    remarks: list[str]
+    remarks: list[Remark]
     refused: Sequence[str] = ()
 
     @property
-    def unsaid(self) -> list[str]:
+    def unsaid(self) -> list[Remark]:
         """The remarks that stand in the scores of no system."""
         said = {remark for scores in self.results for remark in scores.remarks}
         return [remark for remark in self.remarks if remark not in said]
 
     @property
     def table(self) -> ScoresTable:
-        """The scores with all remarks: of each system those on it, and those on all."""
-        heads = {f"{visible(scores.run)}: ": scores.run for scores in self.results}
-        if len(heads) == 1:  # all are on the only one
-            return ScoresTable([replace(self.results[-1], remarks=tuple(self.remarks))], self.remarks)
-        about = remarks_by_system(heads, self.remarks)
-        results = (replace(scores, remarks=tuple(about[scores.run])) for scores in self.results)
+        """The scores with all remarks: of each system those that concern it."""
+        results = (
+            replace(scores, remarks=tuple(r for r in self.remarks if r.about.includes(scores.run)))
+            for scores in self.results
+        )
         return ScoresTable(results, self.remarks)
-
-
-def remarks_by_system(heads: Mapping[str, str], remarks: Iterable[str]) -> dict[str, list[str]]:
-    """Return the remarks on each system, which begin with its head, and with them those on no system."""
-    found: dict[str, list[str]] = {run: [] for run in heads.values()}
-    for remark in remarks:
-        # A name may hold the mark that stands behind it: the longest counts.
-        begins = (remark[: mark.end()] for mark in re.finditer(": ", remark))
-        own = [heads[begin] for begin in begins if begin in heads][-1:]
-        for run in own or found:
-            found[run].append(remark)
-    return found
 
 
 class Labels(NamedTuple):
@@ -516,29 +506,34 @@ class Held(NamedTuple):
     bounds: Mapping[str, tuple[float, float]] = {}
 
 
-def undefined(scores: Scores) -> Iterator[str]:
+def undefined_remarks(scores: Scores) -> Iterator[Remark]:
     """Say on how many queries means rest that do not depend on all of them."""
+    systems = (scores.run,)
     names: dict[tuple[int, int], list[str]] = {}
     for score in scores.scores:
         if score.undefined:
             names.setdefault((score.queries, score.undefined), []).append(str(score.measure))
     for (queries, number), measures in names.items():
-        which, verb = ", ".join(measures), "rests" if len(measures) == 1 else "rest"
-        if queries:
-            yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
-        else:
-            yield f"{which}: undefined on each of {number:,} queries"
+        facts = {"measures": measures, "queries": queries, "number": number}
+        yield Remark("undefined_queries", Scope(systems), facts)
     # Groups that have no value, of a mean over groups.
     for score in scores.scores:
         if score.groups is None or not score.queries:
             continue
-        found = score.numbers_by(score.groups)
-        means = {group: combined(score.measure, values) for group, values in found.items()}
-        empty = [visible(group) for group, value in means.items() if math.isnan(value)]
+        values = score.numbers_by(score.groups)
+        empty = [group for group, of in values.items() if math.isnan(combined(score.measure, of))]
         if empty:
-            of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
-            then = "there is no weighted mean" if score.weights else "the mean is over the others"
-            yield f"{score.measure}: {of}{', …' if len(empty) > 3 else ''}), so {then}"
+            about = Scope(systems, str(score.measure))
+            yield Remark(
+                "undefined_groups",
+                about,
+                {
+                    "number": len(empty),
+                    "total": len(values),
+                    "examples": empty[:EXAMPLES],
+                    "is_weighted": bool(score.weights),
+                },
+            )
 
 
 def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import UsageError
 from rageval.measures.base import MEAN
-from rageval.scoring.gold import Draw, Gold, People, said_of_labels
+from rageval.scoring.gold import Draw, Gold, People, label_remarks
 from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Held, Labels, Score, Scored, Scores
-from rageval.text import some, visible
+from rageval.scoring.scores import EXAMPLES, Held, Labels, Score, Scored, Scores
 
 
 class Subject(Protocol):
@@ -75,11 +75,16 @@ def beside(subject: Subject, scored: Scored, gold: Gold) -> Scored:
         found.append(replace(scores, scores=tuple(with_people)))
     found, uncorrected = _corrected_at_all(found, gold)
     # What people labelled that the judge knows nothing of.
+    about = Scope(file=gold.draw.name)
     strange = [
-        f"{visible(gold.draw.name)}: {len(names):,} {what} are not among the judged ones: {some(names)}"
-        for what, names in subject.strangers(gold)
+        Remark(
+            "labels_of_unjudged",
+            about,
+            {"number": len(names), "kind": kind, "examples": list(names[:EXAMPLES])},
+        )
+        for kind, names in subject.strangers(gold)
     ]
-    more = [*said_of_labels(gold), *uncorrected, *strange, *_no_labels_said(found)]
+    more = [*label_remarks(gold), *uncorrected, *strange, *_unlabeled_remarks(found)]
     return Scored(found, [*scored.remarks, *more], scored.refused)
 
 
@@ -115,17 +120,21 @@ def why_uncorrected(score: Score) -> str:
     return ""
 
 
-def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[str]]:
+def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[Remark]]:
     """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
     kinds = [score for score in results[0].scores if score.people is not None] if results else []
     lost: dict[str, dict[str, None]] = {}
     for score in (score for scores in results for score in scores.scores if score.people is None):
         lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
-    name = visible(gold.draw.name)
-    said = [f"{name}: cannot correct {', '.join(names)}: {why}" for why, names in lost.items()]
-    if not kinds and said:
+    about = Scope(file=gold.draw.name)
+    remarks = [
+        Remark("not_correctable", about, {"measures": list(names), "reason": why})
+        for why, names in lost.items()
+    ]
+    if not kinds and remarks:
         raise UsageError(
-            f"{'; '.join(said)}; leave out the human labels, or use a measure of what was labeled"
+            f"{'; '.join(map(str, remarks))}; leave out the human labels, or use a measure of what was"
+            " labeled"
         )
     # Every mean, and every difference of two, is a chance to find that labels were chosen.
     tests = len(kinds) * len(results) * (len(results) + 1) // 2
@@ -139,21 +148,22 @@ def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Score
         )
         for scores in results
     ]
-    return counted, said
+    return counted, remarks
 
 
-def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
+def _unlabeled_remarks(results: Sequence[Scores]) -> Iterator[Remark]:
     """Say what people judged in part, which is no label, and which labels failed."""
     for scores in results:
         for score in scores.scores:
-            if score.people is not None and score.people.partly:
+            if score.people is None:
+                continue
+            about = Scope((scores.run,), str(score.measure))
+            if score.people.partly:
                 partly = sorted(score.people.partly)
-                yield (
-                    f"{visible(scores.run)}: {score.measure}: {len(partly):,} queries were labeled only in"
-                    f" part, or by another list ({some(partly)}); these do not count as labels"
-                )
-            if score.people is not None and score.people.failed:
+                facts = {"number": len(partly), "examples": partly[:EXAMPLES]}
+                yield Remark("partly_labeled", about, facts)
+            if score.people.failed:
                 failed = sorted(score.people.failed)
                 total = len(failed) + len(score.people.values)
-                name = f"{visible(scores.run)}: {score.measure}"
-                yield f"{name}: {len(failed):,} of {total:,} labels failed ({some(failed)})"
+                facts = {"number": len(failed), "total": total, "examples": failed[:EXAMPLES]}
+                yield Remark("failed_labels", about, facts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files.objects import ids, whole
 from rageval.files.opening import LARGEST_GRADE, Limits, Source, name_of, with_limits
@@ -20,6 +21,7 @@ from rageval.scoring.qrels import Qrels
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, digest, require_ids
 from rageval.text import visible
+from rageval.views.remarks import SHOWN, stale_spans, undecided_pairs
 
 if TYPE_CHECKING:
     from rageval.typing import Frame, RecordsLike
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 _SHARE = re.compile(r"share\s*>=\s*(\d*\.?\d+)")
 USUAL_OVERLAP = "share>=0.5"
 STALE = ("error", "drop")
-_SHOWN = 3
 
 
 class Overlap(NamedTuple):
@@ -97,30 +98,33 @@ class Projected:
         """How many pairs of a nugget and a chunk are undecided."""
         return sum(len(nuggets) for chunks in self.undecided.values() for nuggets in chunks.values())
 
-    def remarks(self) -> Iterator[str]:
+    def remarks(self) -> Iterator[Remark]:
         """Say what should be known beside the numbers."""
-        name = visible(self.name)
+        about = Scope(file=self.name)
         if self.stale:
-            yield f"{name}: {_stale_words(self.stale, len(self.stale) + len(self.spans))}; they are left out"
+            total = len(self.stale) + len(self.spans)
+            examples = _span_examples(self.stale)
+            facts = {"number": len(self.stale), "total": total, "examples": examples}
+            yield Remark("stale_spans", about, facts)
         if self.moved:
-            yield f"{name}: {self.moved:,} spans were found again by their quotes: the sources have changed"
+            yield Remark("moved_spans", about, {"number": self.moved})
         if self.unheld:
-            first = ", ".join(f"{visible(query)}/{visible(nugget)}" for query, nugget in self.unheld[:_SHOWN])
-            first += ", …" if len(self.unheld) > _SHOWN else ""
-            yield (
-                f"{name}: no chunk holds {len(self.unheld):,} of {self.nuggets:,} nuggets by"
-                f" {self.overlap.word}; they count as not found ({first})"
+            yield Remark(
+                "unheld_nuggets",
+                about,
+                {
+                    "number": len(self.unheld),
+                    "total": self.nuggets,
+                    "overlap": self.overlap.word,
+                    "examples": [f"{query}/{nugget}" for query, nugget in self.unheld[:SHOWN]],
+                },
             )
         if self.undecided:
-            yield f"{name}: {self.open_words()}"
+            yield Remark("undecided_pairs", about, {"number": self.open_pairs, "chunks": self._open_chunks})
 
-    def open_words(self) -> str:
-        """Say how many pairs are undecided, and why."""
-        chunks = sum(map(len, self.undecided.values()))
-        return (
-            f"{self.open_pairs:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part"
-            " of a wide span, and the nugget may be in the other part)"
-        )
+    @property
+    def _open_chunks(self) -> int:
+        return sum(map(len, self.undecided.values()))
 
     def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
         """Raise `InputError` if a run holds documents that are none of the chunks."""
@@ -136,9 +140,10 @@ class Projected:
     def refuse_open(self, way: str) -> None:
         """Raise `InputError` where pairs are undecided: what is made of them is no number but a range."""
         if self.undecided:
+            pairs = undecided_pairs(self.open_pairs, self._open_chunks)
             raise InputError(
-                f"{self.name}: {self.open_words()}; {way} anchor with --quotes, or use chunks that hold the"
-                " old ones whole"
+                f"{self.name}: {pairs}; {way} anchor with --quotes, or use chunks that hold the old ones"
+                " whole"
             )
 
     def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterator[Covering]:
@@ -169,9 +174,10 @@ def projected(
     rule = Overlap.of(overlap)
     fresh, gone, moved = _as_of_now(gold, sources)
     if gone and stale == "error":
+        stale_text = stale_spans(len(gone), len(gold.spans), _span_examples(gone))
         raise InputError(
-            f"{gold.name}: {_stale_words(gone, len(gold.spans))}; judge and anchor the changed text again,"
-            " or use --stale drop (stale='drop' in Python) to leave them out"
+            f"{gold.name}: {stale_text}; judge and anchor the changed text again, or use --stale drop"
+            " (stale='drop' in Python) to leave them out"
         )
     # Nuggets without a span stand in no source, and are found in no chunk.
     cut = {span.doc_id for span in fresh if span.doc_id}
@@ -285,14 +291,8 @@ def spanning(span: Span, text: SourceText, start: int, end: int) -> Span:
     return span._replace(start=start, end=end, quote=quote, sha256=digest(quote), also=also)
 
 
-def _stale_words(gone: Sequence[Span], total: int) -> str:
-    first = "; ".join(
-        f"{visible(span.query_id)}/{visible(span.nugget_id)} in {visible(span.doc_id)}"
-        f" ({visible(span.quote[:40])!r}{'…' if len(span.quote) > 40 else ''})"
-        for span in gone[:_SHOWN]
-    )
-    more = f"; and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
-    return f"{len(gone):,} of {total:,} spans are stale (not found in their sources): {first}{more}"
+def _span_examples(spans: Sequence[Span]) -> list[tuple[str, str, str, str]]:
+    return [(span.query_id, span.nugget_id, span.doc_id, span.quote) for span in spans[:SHOWN]]
 
 
 def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:

@@ -105,7 +105,7 @@ def test_a_run_that_found_nothing_is_not_called_worse() -> None:
     failed = {query: ranked("bad", "worse") for query in QUERIES}
     found = compare(scored({"failed": failed, "strong": mixed(0.9, 1)}))
     assert verdict(found) == "refused"
-    assert found.pairs[0].why == found.remarks[0] == "failed: none of its 60 documents is judged"
+    assert found.pairs[0].why == str(found.remarks[0]) == "failed: none of its 60 documents is judged"
 
 
 def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_undefined_values_count_where_both_runs_have_one() -> None:
     found = compare(results, Settings(adjust="max_t"))
     (pair,) = found.pairs
     assert (pair.queries, pair.losses, pair.difference) == (20, 20, -2.0)
-    assert any("10 queries have no value for some run" in remark for remark in found.remarks)
+    assert any("10 queries have no value for some run" in remark for remark in map(str, found.remarks))
 
 
 def test_clusters_come_from_a_field_or_a_file(tmp_path: Path) -> None:

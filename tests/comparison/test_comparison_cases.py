@@ -16,7 +16,7 @@ from scipy.stats import t
 from rageval.cli.label_agree import passport_lines
 from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots
 from rageval.comparison.arena import said_of
-from rageval.comparison.corrections import CorrectedMeasure, remarks
+from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.scoring.answers import read_judgements
 from rageval.statistics.agreement import Agreement
@@ -114,8 +114,9 @@ def test_topics_are_drawn_and_not_runs() -> None:
 def test_labels_that_failed_are_told_where_some_did() -> None:
     judged = read_judgements([{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}])
     each = CorrectedMeasure("r", "crag_score", "kind", 1.0, 1.0, 0.9, 1.0)
-    assert list(remarks([each], judged)) == []
-    assert list(remarks([each._replace(failed=2)], judged)) == ["r: crag_score: 2 labels failed"]
+    assert list(correction_remarks([each], judged)) == []
+    remarks = correction_remarks([each._replace(failed=2)], judged)
+    assert list(map(str, remarks)) == ["r: crag_score: 2 labels failed"]
 
 
 def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path) -> None:

@@ -319,7 +319,7 @@ def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path
     found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
     assert found.pairs[0].why == "labels for 0 of both (≥ 20 needed)"
     assert math.isnan(found.cell("theirs", "crag_score").value)
-    assert "no corrected mean: labels for 0 of it" in " ".join(found.remarks)
+    assert "no corrected mean: labels for 0 of it" in " ".join(map(str, found.remarks))
 
 
 def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:

@@ -375,7 +375,7 @@ class TestRightAnswers:
         given["judgements"][5] |= {"label": "perfect"}
         found = diagnose(**given)
         assert found.shares["used"].most > found.shares["used"].value
-        assert any("1 of the passages of 1 questions are unjudged" in remark for remark in found.remarks)
+        assert any("1 of the passages of 1 questions are unjudged" in str(remark) for remark in found.remarks)
         given["judgements"][0] = {**given["judgements"][0], "status": "error"}
         del given["judgements"][0]["label"]
         with pytest.raises(MissingJudgements):
@@ -386,7 +386,9 @@ class TestRightAnswers:
             diagnose(**self.files(gold="Yes."))
         given = self.files()
         given["questions"][1]["answer"] = "no"
-        assert any("1 of 7 questions have no right answer" in remark for remark in diagnose(**given).remarks)
+        assert any(
+            "1 of 7 questions have no right answer" in str(remark) for remark in diagnose(**given).remarks
+        )
 
     def test_what_is_lacking_is_said(self, tmp_path: Path) -> None:
         given = self.files()
@@ -412,9 +414,9 @@ def test_a_run_with_another_tag_than_the_answers_is_said(tmp_path: Path) -> None
         lines = [f"q Q0 {doc} {at} {9 - at} {tag}\n" for at, doc in enumerate(run["q"])]
         file.write_text("".join(lines), encoding="utf-8")
         remarks = diagnose(judged, file, qrels, depth=1).remarks
-        said = [remark for remark in remarks if "tagged" in remark]
+        said = [remark for remark in map(str, remarks) if "tagged" in remark]
         assert said == [
             "the run is tagged 'theirs', but the answers are from 'ours': check that ours used this run"
         ] * (tag == "theirs")
     # In memory a run says nothing.
-    assert not any("tagged" in remark for remark in diagnose(judged, run, qrels, depth=1).remarks)
+    assert not any("tagged" in remark for remark in map(str, diagnose(judged, run, qrels, depth=1).remarks))

@@ -302,4 +302,4 @@ class TestCommand:
         assert "how much the position of an answer affects its rank" in Path(page).read_text(encoding="utf-8")
         found = json.loads(command("report", "show", page, "--format", "json").out)
         assert found["positions"][0]["lists"][0]["lead"] > 3
-        assert any("places ahead" in remark for remark in found["remarks"])
+        assert any("places ahead" in remark["text"] for remark in found["remarks"])

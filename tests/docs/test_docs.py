@@ -18,13 +18,14 @@ ANSWERS = (DOCS / "answers.md").read_text(encoding="utf-8")
 SAMPLES = sorted((ROOT / "examples/data/answers").glob("*.jsonl"))
 
 
-def test_the_page_of_the_measures_is_up_to_date() -> None:
+def test_the_pages_that_are_generated_are_up_to_date() -> None:
     spec = importlib.util.spec_from_file_location("generate_docs", DOCS / "generate.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == module.measures_page()
+    assert (DOCS / "remarks.md").read_text(encoding="utf-8") == module.remarks_page()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import rageval
 from rageval.checking import diagnose
 from rageval.errors import InputError, UsageError
 from rageval.files.nuggets import (
-    left_out,
+    nuggets_without_reference,
     read_banks,
     read_intent_weights,
     read_nuggets,
@@ -81,14 +81,17 @@ def test_a_bank_over_many_lines_is_read_whole(tmp_path: Path) -> None:
     assert [nugget.aggregator for nugget in found] == [how for how, _ in PUBLISHED]
     there = [[len(answer.references) for answer in nugget.answers] for nugget in found]
     assert there == [list(documents) for _, documents in PUBLISHED]
-    assert left_out(found) == "9 answers without a reference are left out, as Auto-ARGUE does"
+    assert (
+        str(nuggets_without_reference(found))
+        == "9 answers without a reference are left out, as Auto-ARGUE does"
+    )
     by_rule = [[len(answer.references) for answer in kept.answers] for kept in map(supported, found) if kept]
     assert by_rule == [[count for count in documents if count] for _, documents in PUBLISHED]
 
 
 def test_a_made_up_bank_has_questions_a_claim_and_a_question_within_another() -> None:
     found = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))
-    assert left_out(found) == (
+    assert str(nuggets_without_reference(found)) == (
         "2 answers without a reference are left out, and with them 1 questions that have no other answer, as"
         " Auto-ARGUE does"
     )
@@ -134,7 +137,7 @@ def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) 
         ("he", 1),
         ("it", 0),
     ]
-    assert left_out(both) == (
+    assert str(nuggets_without_reference(both)) == (
         "2 answers without a reference are left out, and with them 1 questions that have no other answer, as"
         " Auto-ARGUE does"
     )

@@ -46,7 +46,7 @@ def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
     found = told([v - 0.01 + 0.001 * (at % 3) for at, v in enumerate(HALF)], HALF)
     assert found.verdict == "ship"
     assert found.overall[0].why == "significantly worse, but by less than the margin"
-    assert any("but by less than the margin" in remark for remark in found.remarks)
+    assert any("but by less than the margin" in remark for remark in map(str, found.remarks))
 
 
 def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more() -> None:
@@ -228,7 +228,7 @@ def test_questions_that_are_gone_new_or_relisted_are_missing() -> None:
     for number in (1, 4):
         gone = told(flat[:-number], flat, margin=0.1)
         assert (gone.verdict, gone.counts["gone"], gone.counts["compared"]) == ("ship", number, 200 - number)
-        assert any(f"{number} questions of the baseline are gone" in said for said in gone.remarks)
+        assert any(f"{number} questions of the baseline are gone" in said for said in map(str, gone.remarks))
         assert told(flat[:-number], flat, margin=0.001).verdict == "inconclusive"
     with pytest.raises(MissingJudgements, match=r"missing in 5 of 200 questions, more than 2%: 5 are gone"):
         told(flat[:-5], flat, margin=0.1)
@@ -322,7 +322,7 @@ def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
     other = side({"coverage": base, "recall": base}, unjudged=0.2)  # perhaps of a deeper top
     found = told(side(now, unjudged=0.6), other)
     assert found.verdict == "ship"
-    assert any("share of unjudged documents does not apply" in remark for remark in found.remarks)
+    assert any("share of unjudged documents does not apply" in remark for remark in map(str, found.remarks))
     ends = {"bounds": {"coverage": (0.49, 0.51)}}
     assert told(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
 
@@ -337,7 +337,7 @@ def test_a_floor_blocks_whatever_the_baseline_has() -> None:
 def test_a_margin_of_nothing_is_warned_of() -> None:
     assert any(
         "with --margin 0 only a significantly better system ships" in remark
-        for remark in told(HALF, HALF, margin=0).remarks
+        for remark in map(str, told(HALF, HALF, margin=0).remarks)
     )
 
 

@@ -78,7 +78,7 @@ def test_people_are_taken_in_python_too(tmp_path: Path) -> None:
     report = rageval.gate(rows, measures="crag_score", **held, **labels)  # type: ignore[arg-type]
     assert "|gold:" in report.signature
     assert (report.verdict, report.decisions[0].difference, report.decisions[0].low) == ("ship", 0, 0)
-    assert not any("judge error not included" in remark for remark in report.remarks)
+    assert not any("judge error not included" in remark for remark in map(str, report.remarks))
 
 
 def test_what_is_unknown_and_what_retrieved_nothing_judged_is_refused() -> None:

@@ -25,7 +25,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
-    "core": (set(), set()),
+    "core": ({"plugins"}, set()),
     "views": ({"core", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),

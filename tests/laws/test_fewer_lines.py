@@ -615,7 +615,10 @@ def test_of_gate_a_baseline_that_lacks_queries_of_a_run(lacking: int, expected: 
     except InputError:
         assert expected == "refused"
     else:
-        assert (found.verdict, any("in the baseline" in each for each in found.remarks)) == (expected, True)
+        assert (found.verdict, any("in the baseline" in each for each in map(str, found.remarks))) == (
+            expected,
+            True,
+        )
 
 
 def truth(at: int, run: str) -> int:
@@ -648,7 +651,7 @@ def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(t
     gold = of_two(truth, "person:x", 60, lambda at, run: run == "B" and at == 59)
     found = with_gold(tmp_path, rows, gold)["compare"]
     assert (found["pairs"][0]["ruling"], found["pairs"][0]["labels"]) == ("undecided", 59)
-    assert "1 of 60 labels failed" in "".join(found["remarks"]) + ran("compare", *words).stderr
+    assert "1 of 60 labels failed" in json.dumps(found["remarks"]) + ran("compare", *words).stderr
 
 
 def test_of_gate_human_labels_that_failed_decide_nothing(tmp_path: Path) -> None:

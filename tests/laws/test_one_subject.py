@@ -211,6 +211,6 @@ def test_a_remark_is_about_the_system_that_it_begins_with() -> None:
         measures_of_answers("crag_score"), read_judgements(rows), Rules(on_missing="skip")
     ).score()
     for each in scores.results:
-        assert [remark for remark in each.remarks if "missing" in remark] == [
+        assert [remark for remark in map(str, each.remarks) if "missing" in remark] == [
             f"{each.run}: crag_score: 1 judgements are missing (1 error); from 0.0000 to 1.0000"
         ]

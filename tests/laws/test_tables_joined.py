@@ -302,4 +302,4 @@ def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
 def test_several_answers_of_a_row_s_question_are_repeats(tmp_path: Path) -> None:
     path = written(tmp_path / "v1.csv", [*rows(10), *rows(20)])
     found = read_tables([path])
-    assert "24 rows answer the same question again and count as repeats" in found.remarks[0]
+    assert "24 rows answer the same question again and count as repeats" in str(found.remarks[0])

@@ -217,7 +217,7 @@ def test_what_is_known_by_every_member_says_so(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["compare", judged, "--gold", people, *rest])
     found = json.loads(done.stdout)
     assert any(pair["low"] == pair["high"] for pair in found["pairs"] + found["values"])
-    assert any("cover every query of this set" in remark for remark in found["remarks"])
+    assert any("cover every query of this set" in remark["text"] for remark in found["remarks"])
 
 
 def test_bounds_have_other_names(tmp_path: Path) -> None:

@@ -303,7 +303,9 @@ def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None
     cells = {cell["measure"]: cell for cell in found["cells"]}
     assert (cells["NumRet"]["value"], cells["NumRet"]["low"]) == (300.0, None)
     assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
-    assert "NumRet: not compared: it is a sum over queries, not a mean" in found["remarks"]
+    assert "NumRet: not compared: it is a sum over queries, not a mean" in [
+        remark["text"] for remark in found["remarks"]
+    ]
 
 
 def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
@@ -314,7 +316,8 @@ def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
     assert pooled["value"] != mean["value"]
     assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
     assert any(
-        remark.startswith("recall(over=pool)@10: not compared: it is pooled") for remark in found["remarks"]
+        remark["text"].startswith("recall(over=pool)@10: not compared: it is pooled")
+        for remark in found["remarks"]
     )
 
 

@@ -173,7 +173,7 @@ def test_what_the_judge_is_least_sure_of_comes_first(tmp_path: Path) -> None:
     assert list(found["traces"]["queries"]) == ["q1", "q3"]
     assert found["traces"]["first"] == "least sure"
     assert found["matrices"]["q1"]["cells"][0]["p"] == 0.45
-    assert any("2 of 4 verdicts are uncertain" in remark for remark in found["remarks"])
+    assert any("2 of 4 verdicts are uncertain" in remark["text"] for remark in found["remarks"])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Texts are those of 2 of 4 queries, the least sure" in text
 

@@ -17,7 +17,7 @@ import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnDask, OnExecutor, scored
 from rageval.parallel._divided import piece_of
-from rageval.scoring.evaluation import said_of_run
+from rageval.scoring.evaluation import run_remarks
 from rageval.scoring.runs import Scattered, View
 from rageval.scoring.sources import Joining
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
@@ -87,7 +87,7 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
             f"{scores.run}: could not be read by the workers (/there/run: no such file);"
             " read in one piece by this process instead"
         )
-        assert any(remark.startswith(said) for remark in said_of_run(scores, evaluator))
+        assert any(str(remark).startswith(said) for remark in run_remarks(scores, evaluator))
         scores.notes.read_here = ""
         assert numbers(scores) == numbers(evaluator.evaluate(path))
     path.write_text("".join(lines(40)) + "q1 Q0 d 1 1\n")

@@ -147,7 +147,7 @@ def test_a_report_names_it_and_is_about_the_others(rechunk: str, tmp_path: Path)
     assert done.exit_code == 2
     found = json.loads(command("report", "show", str(page), "--format", "json").stdout)
     assert (found["runs"], found["unjudged"]) == (["run.trec", "baseline.trec"], ["rechunk.trec"])
-    assert found["remarks"][0].startswith(SAID)
+    assert found["remarks"][0]["text"].startswith(SAID)
     alone = command("report", rechunk, QRELS, "-m", "rr", "-o", str(tmp_path / "none.html"))
     assert (alone.exit_code, (tmp_path / "none.html").exists()) == (2, False)
 

@@ -117,11 +117,13 @@ def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str
 
 def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> None:
     from rageval.scoring.evaluation import evaluate
-    from rageval.scoring.scores import undefined
+    from rageval.scoring.scores import undefined_remarks
 
     scores = evaluate("official:freshstack", files[0], files[2], zero_rel="nan")
-    (said,) = undefined(scores)
-    assert said == "alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
+    (said,) = map(str, undefined_remarks(scores))
+    assert (
+        said == "one: alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
+    )
 
 
 @pytest.mark.parametrize("words", [["--intersection"], ["--compat", "trec_eval"]], ids=str)

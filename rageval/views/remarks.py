@@ -1,0 +1,622 @@
+"""The words for remarks: one template or function for each code.
+
+The parameters of a function, and the fields of a template, are the facts of the remark. They may also be
+`systems`, `measure` and `file`, which are what the remark is about; what the words do not name of these
+stands before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from rageval.core.basis import Basis, BasisKind
+from rageval.core.remark import Remark
+from rageval.text import visible
+from rageval.views.bases import NO_WINNER, attribution, name_judges
+
+Words: TypeAlias = str | Callable[..., str]
+
+ADAPTIVE = (
+    "what was judged was chosen by earlier judgements, so means may be biased: nothing is tested or corrected"
+)
+SCOPE = frozenset({"systems", "measure", "file"})
+SHOWN = 3  # examples in a text
+
+
+def remark_text(remark: Remark) -> str:
+    """Return a remark in words."""
+    words, about = WORDS[remark.code], remark.about
+    named = names_in(words)
+    scope = {"systems": about.systems, "measure": about.measure, "file": about.file}
+    head = ["against the anchor"] if about.is_of_anchor else []
+    if about.systems and "systems" not in named:
+        head.append(" against ".join(map(visible, about.systems)))
+    if about.measure is not None and "measure" not in named:
+        head.append(visible(about.measure))
+    if about.file is not None and "file" not in named:
+        head.append(visible(about.file))
+    values = {**remark.facts, **{name: value for name, value in scope.items() if name in named}}
+    facts = {name: _visible(value) for name, value in values.items()}
+    if callable(words):
+        text = words(**facts)
+    else:
+        text = words.format(**{name: _joined(value) for name, value in facts.items()})
+    return ": ".join([*head, text])
+
+
+@cache
+def names_in(words: Words) -> frozenset[str]:
+    """Return what the words need: facts, and what the remark is about.
+
+    >>> sorted(names_in("{number:,} of {total:,}"))
+    ['number', 'total']
+    """
+    if callable(words):
+        code: Any = words.__code__
+        return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    from string import Formatter
+
+    return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)
+    return tuple(map(_visible, value)) if isinstance(value, tuple) else value
+
+
+def _joined(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _examples(names: Sequence[str], number: int) -> str:
+    """Return the first few of a number of names."""
+    return ", ".join(names[:SHOWN]) + (", …" if number > SHOWN else "")
+
+
+def _counts(counts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in counts)
+
+
+# --- scores of runs
+
+
+def _missing_queries(*, number: int, total: int, is_left_out: bool, compat: str | None) -> str:
+    what = "score 0; --intersection leaves them out"
+    if is_left_out:
+        what = "are left out" + (f", as {compat} does; -c counts them" if compat else "")
+    return f"{number:,} of {total:,} judged queries are not in the run ({what})"
+
+
+def _undefined_queries(*, measures: Sequence[str], queries: int, number: int) -> str:
+    names = ", ".join(measures)
+    if not queries:
+        return f"{names}: undefined on each of {number:,} queries"
+    verb = "rests" if len(measures) == 1 else "rest"
+    return f"{names} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
+
+
+def _undefined_groups(*, number: int, total: int, examples: Sequence[str], is_weighted: bool) -> str:
+    then = "there is no weighted mean" if is_weighted else "the mean is over the others"
+    return f"{number:,} of {total:,} groups have no value ({_examples(examples, number)}), so {then}"
+
+
+def _unjudged_queries(*, number: int, total: int, examples: Sequence[str]) -> str:
+    return f"no document is judged in {number:,} of {total:,} queries: {_examples(examples, number)}"
+
+
+def _unjudged_documents(*, share: float, depth: int, has_bounds: bool) -> str:
+    way = "" if has_bounds else "; use --bounds to see the possible range"
+    return f"{share:.0%} of the top {depth:,} is unjudged, counted as not relevant{way}"
+
+
+def _tied_cutoffs(*, queries: Sequence[tuple[int, int]], ties: str) -> str:
+    tied = ", ".join(f"{number:,} at rank {cutoff}" for cutoff, number in queries)
+    return f"queries with equal scores on both sides of a cut-off: {tied} (ties: {ties})"
+
+
+_UNKNOWN_PARTS = {
+    "orders": "over all orders of equal scores",
+    "grades": "for any grades of the unjudged documents",
+    "chunks": "for any content of the undecided chunks",
+}
+
+
+def _range_of_value(*, low: float, high: float, over: str, highest: int | None) -> str:
+    limit = "" if highest is None else f", with no grade above {highest:,}"
+    return f"from {low:.4f} to {high:.4f} {_UNKNOWN_PARTS[over]}{limit}"
+
+
+def _gap_to_greedy(*, number: int, total: int, largest: float) -> str:
+    most = f", by up to {largest:.2%}" if number else ""
+    return f"the greedy ideal is not the best ranking in {number:,} of {total:,} queries{most}"
+
+
+def _needs_nuggets(*, file: str, unread: Sequence[str]) -> str:
+    ignored = f" (ignored columns: {', '.join(unread)})" if unread else ""
+    return (
+        f"needs nuggets, but {file} names none{ignored}; use judgements with a nugget in every row, a measure"
+        " of documents (ndcg@10), or --nuggets-in-qrels no to count all documents for one nugget"
+        " (nuggets_in_qrels=False in Python)"
+    )
+
+
+# --- scores of answers
+
+
+def _unknown_rubric(*, number: int, rubric: str, scale: str, rubrics: Sequence[str]) -> str:
+    named = f"the rubric {rubric!r}, which is unknown," if rubric else "no rubric"
+    return (
+        f"{number:,} judgements have {named} and are left out: labels of {scale} in other rows"
+        f" name their rubric; expected one of {', '.join(rubrics)} for each"
+    )
+
+
+def _uncertain_verdicts(
+    *, number: int, total: int, limit: float, examples: Sequence[tuple[str, str, float]]
+) -> str:
+    first = ", ".join(f"{query} of {run} ({p:.2f})" for query, run, p in examples)
+    return (
+        f"{number:,} of {total:,} verdicts are uncertain (a probability from {limit:g} to"
+        f" {1 - limit:g} that the answer is right); most uncertain: {first}. Check these first, or"
+        " choose what to label with rageval label plan --by doubt"
+    )
+
+
+def _unanswered_queries(
+    *,
+    answered: int,
+    total: int,
+    examples: Sequence[str],
+    is_left_out: bool,
+    missing_in: Sequence[str],
+    zero_in: Sequence[str],
+) -> str:
+    others = f"the others ({_examples(examples, total - answered)})"
+    ways = [f"are missing in {', '.join(missing_in)}"] * bool(missing_in)
+    ways += [f"score 0 in {', '.join(zero_in)}"] * bool(zero_in)
+    what = f"{' and '.join(ways)} (--intersection leaves them out)"
+    return f"answered {answered:,} of {total:,} queries; {others} {'are left out' if is_left_out else what}"
+
+
+def _fewer_answers(*, number: int, total: int, answers: int, examples: Sequence[str]) -> str:
+    return (
+        f"{number:,} of {total:,} queries have fewer than {answers:,} answers (repeat), as many as others"
+        f" have: {_examples(examples, number)}; the answers that they lack are missing"
+    )
+
+
+def _missing_judgements(
+    *, number: int, by_status: Sequence[tuple[str, int]], low: float | None, high: float | None
+) -> str:
+    bounds = "" if low is None else f"; from {low:.4f} to {high:.4f}"
+    return f"{number:,} judgements are missing ({_counts(by_status)}){bounds}"
+
+
+def _spread_of_answers(*, answers: float, judges: float | None, questions: float, advice: str) -> str:
+    judged = "including the judge: see gate --aa"
+    if judges is not None:
+        judged = f"judges of one answer {judges:.3f}"
+    return f"standard deviation of answers {answers:.3f} ({judged}), of questions {questions:.3f}; {advice}"
+
+
+def _values_by_judge(*, values: Sequence[tuple[str, float]]) -> str:
+    return "by judge: " + ", ".join(f"{judge} {value:.4f}" for judge, value in values)
+
+
+def _unlike_nuggets(*, number: int, query: str, nugget: str, judged: int, total: int) -> str:
+    return (
+        f"the systems were judged by different nuggets in {number:,} queries: in {query}, {judged} of {total}"
+        f" systems by {nugget[:60]!r}; their scores are not comparable there"
+    )
+
+
+def _judged_nuggets_not_in_file(*, file: str, number: int, query: str, nugget: str) -> str:
+    return (
+        f"{number:,} judged nuggets are not in {file}, the first {nugget[:60]!r} of query {query!r}; they"
+        " keep the importance in the judgements"
+    )
+
+
+def _unjudged_nuggets(*, file: str, number: int, query: str, nugget: str) -> str:
+    return (
+        f"{number:,} nuggets of {file} were not judged, the first {nugget[:60]!r} of query {query!r}; no"
+        " measure counts them"
+    )
+
+
+def _answers_without_reference(*, answers: int, questions: int) -> str:
+    more = f", and with them {questions:,} questions that have no other answer" if questions else ""
+    return f"{answers:,} answers without a reference are left out{more}, as Auto-ARGUE does"
+
+
+def _unused_kinds(*, kinds: Sequence[tuple[str, int]]) -> str:
+    counts = ", ".join(f"{number:,} {kind[:80]}" for kind, number in kinds)
+    return f"judgements of kinds that no measure uses: {counts}"
+
+
+# --- labels
+
+
+def _labels_of_judges(*, labelers: Sequence[str]) -> str:
+    # Of several labelers one may be a person: then it is not true that none is.
+    some = any(Basis.of_labels([labeler]).kind is BasisKind.PEOPLE for labeler in labelers)
+    return (
+        f"{'not human labels alone' if some else 'no human labels'}: claims are by"
+        f" {name_judges(Basis.of_labels(labelers))}, and include its errors; people are called person:NAME"
+    )
+
+
+def _labels_of_unjudged(*, number: int, kind: str, examples: Sequence[str]) -> str:
+    return f"{number:,} {kind} are not among the judged ones: {_examples(examples, number)}"
+
+
+def _partly_labeled(*, number: int, examples: Sequence[str]) -> str:
+    return (
+        f"{number:,} queries were labeled only in part, or by another list ({_examples(examples, number)});"
+        " these do not count as labels"
+    )
+
+
+def _failed_labels(*, number: int, total: int, examples: Sequence[str]) -> str:
+    return f"{number:,} of {total:,} labels failed ({_examples(examples, number)})"
+
+
+# --- spans
+
+
+def _stale_spans(*, number: int, total: int, examples: Sequence[tuple[str, str, str, str]]) -> str:
+    return f"{stale_spans(number, total, examples)}; they are left out"
+
+
+def stale_spans(number: int, total: int, examples: Sequence[tuple[str, str, str, str]]) -> str:
+    """Say which spans are no longer in their sources: the query, nugget, document and quote of a few."""
+    first = "; ".join(
+        f"{visible(query)}/{visible(nugget)} in {visible(doc)}"
+        f" ({visible(quote[:40])!r}{'…' if len(quote) > 40 else ''})"
+        for query, nugget, doc, quote in examples[:SHOWN]
+    )
+    more = f"; and {number - SHOWN:,} more" if number > SHOWN else ""
+    return f"{number:,} of {total:,} spans are stale (not found in their sources): {first}{more}"
+
+
+def _unheld_nuggets(*, number: int, total: int, overlap: str, examples: Sequence[str]) -> str:
+    return (
+        f"no chunk holds {number:,} of {total:,} nuggets by {overlap}; they count as not found"
+        f" ({_examples(examples, number)})"
+    )
+
+
+def undecided_pairs(number: int, chunks: int) -> str:
+    """Say how many pairs of a nugget and a chunk are undecided, and why."""
+    return (
+        f"{number:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part of a wide"
+        " span, and the nugget may be in the other part)"
+    )
+
+
+# --- comparisons
+
+
+_NOTHING_RELEVANT = "no judged query has anything relevant"
+
+
+def _no_value(*, systems: Sequence[str], is_hopeless: bool) -> str:
+    reason = _NOTHING_RELEVANT if is_hopeless else "it failed, or the measure is defined nowhere"
+    return f"{', '.join(systems)} has no value for any query: {reason}"
+
+
+def _zero_everywhere(*, systems: Sequence[str], is_hopeless: bool) -> str:
+    reason = _NOTHING_RELEVANT if is_hopeless else "it failed, or found nothing that counts"
+    return f"{', '.join(systems)} scores 0 on every query: {reason}"
+
+
+def _no_best_run(*, is_of_texts: bool, base: str) -> str:
+    reason = "a text match names no winner" if is_of_texts else "neither high nor low is good"
+    return f"{reason}, so no run is the best; the others are compared with {base}"
+
+
+def _few_units(*, number: int) -> str:
+    if number == 1:
+        return "1 independent query or cluster: no interval or test is possible"
+    return f"only {number:,} independent queries or clusters; the intervals are rough"
+
+
+def _baseline_named_best(*, name: str) -> str:
+    return (
+        f"the others are compared with the best run of each measure, not with the run called {name!r}; rename"
+        " that run to compare with it"
+    )
+
+
+def _coarse_values(*, number: int, examples: Sequence[str], fewest: int) -> str:
+    names = ", ".join(examples[:SHOWN]) + (f" and {number - SHOWN:,} more" if number > SHOWN else "")
+    return (
+        f"coarse, so intervals are widened: fewer than {fewest} values of {names} differ from the most common"
+        " one"
+    )
+
+
+def _coarse_pairs(*, number: int, total: int, fewest: int) -> str:
+    return (
+        f"coarse, so intervals are widened: in {number:,} of {total:,} pairs fewer than {fewest} queries"
+        " differ"
+    )
+
+
+def _repeats_help(*, share: float, most: float | None) -> str:
+    much = "most" if most is None else f"at most as much as {most:.1f} times the questions"
+    return (
+        f"{share:.0%} of the variance is between answers to one question: more of them (repeat) help {much}"
+    )
+
+
+def _not_detectable(*, number: int, total: int, differ: int, is_clustered: bool, needed: int) -> str:
+    unit = "clusters" if is_clustered else "queries"
+    return (
+        f"no difference is detectable in {number:,} of {total:,} pairs: {differ:,} {unit}"
+        f" differ{' at most' if number > 1 else ''}, {needed} are needed"
+    )
+
+
+def _skewed_differences(*, number: int, total: int) -> str:
+    return (
+        f"differences are skewed in {number:,} of {total:,} pairs: few large, many small. Sign flips assume"
+        " symmetry, and claim too often without it"
+    )
+
+
+def _labels_of_mean(*, has_value: bool, reason: str) -> str:
+    return reason if has_value else f"no corrected mean: {reason}"
+
+
+def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> str:
+    worst = f", most often {' and '.join(most_often)}" if most_often else ""
+    return f"{change}: {share:.1%} of the pairs swap places{worst}"
+
+
+# --- gates
+
+
+def _same_everywhere(*, are_runs: bool, places: Sequence[str]) -> str:
+    how = "rank the same" if are_runs else "are judged alike"
+    where = f" of {', '.join(places)}" if places else ""
+    return f"candidate and baseline {how} in every question{where}"
+
+
+def _questions(what: str) -> Callable[..., str]:
+    def words(*, number: int, examples: Sequence[str]) -> str:
+        return f"{number:,} questions {what}: {_examples(examples, number)}"
+
+    return words
+
+
+def _missing_in_questions(*, number: int, could_change: bool) -> str:
+    what = "verdicts depend on them" if could_change else "verdicts hold for any values"
+    return f"judgements are missing in {number:,} questions; {what}"
+
+
+def _judges_of_verdict(
+    *, measures: Sequence[str], basis: str, corrected_from: str, drawn: str, are_labels_passed: bool
+) -> str:
+    named = f"{', '.join(measures)} {attribution(Basis.parse(basis, corrected_from, drawn))}"
+    if corrected_from:
+        return f"no human labels: {named}"
+    return f"judge error not included: {named}" + (
+        "" if are_labels_passed else " (human labels, --gold, add it)"
+    )
+
+
+def _judged_again(
+    *,
+    measure: str,
+    flips: int,
+    total: int,
+    judge: float | None,
+    answers: float | None,
+    lost: float | None,
+    questions: int,
+) -> str:
+    if not total:
+        return f"A/A: {measure}: nothing was judged again"
+    text = (
+        f"A/A: {measure}: {flips:,} of {total:,} unchanged answers got another verdict ({flips / total:.0%})"
+    )
+    if judge is not None:
+        text += f"; standard deviation of the judge {judge:.3f}, of answers {answers:.3f}"
+    return text if lost is None else f"{text}; this costs up to {lost:,.0f} of {questions:,} questions"
+
+
+# --- corrections
+
+
+def _missing_of_judge(*, number: int, low: float | None, high: float | None) -> str:
+    ends = "" if low is None else f"; with them its mean lies between {low:.4f} and {high:.4f}"
+    return f"{number:,} of the judge's judgements are missing{ends}"
+
+
+def _labels_of_parts(*, number: int, labels: int | None, total: int) -> str:
+    if labels is None:
+        return f"{number:,} answers have labels for a part only, and are left out"
+    return (
+        f"{number:,} answers have labels for a part only, {labels:,} of {total:,} judgements in all; this"
+        " assumes they were drawn at random"
+    )
+
+
+# --- diagnosis
+
+
+def _run_of_another(*, tag: str, system: str) -> str:
+    return (
+        f"the run is tagged {tag!r}, but the answers are from {system!r}: check that {system} used this run"
+    )
+
+
+_MISSING_WAYS = {
+    "skip": "left out",
+    "worst": "counted as not in the answer",
+    "best": "counted as in the answer",
+}
+
+
+def missing_nuggets(by_status: Sequence[tuple[str, int]]) -> str:
+    """Say how many judgements of nuggets are missing."""
+    total = sum(number for _, number in by_status)
+    return f"{total:,} judgements of nuggets in answers are missing ({_counts(by_status)})"
+
+
+def _missing_nuggets(*, by_status: Sequence[tuple[str, int]], on_missing: str) -> str:
+    return f"{missing_nuggets(by_status)}; {_MISSING_WAYS[on_missing]}"
+
+
+WORDS: dict[str, Words] = {
+    "note": "{text}",
+    # scores of runs
+    "adaptive_judgements": ADAPTIVE,
+    "ignored_columns": "ignored columns: {columns}",
+    "weights_of_unjudged_nuggets": "{number:,} weights of {file} are for unjudged nuggets (ignored)",
+    "needs_nuggets": _needs_nuggets,
+    "plain_second_column": (
+        "every document has only one number in the second column, which nugget measures read as its nugget;"
+        " if it is not a nugget, use --nuggets-in-qrels no (nuggets_in_qrels=False in Python), otherwise yes"
+        " (True)"
+    ),
+    "one_nugget_per_query": ("the judgements have one nugget per query everywhere; are these plain qrels?"),
+    "not_read_by_workers": "could not be read {reason}; read in one piece by this process instead",
+    "missing_queries": _missing_queries,
+    "queries_without_relevant": (
+        "{number:,} of {total:,} judged queries have no relevant documents (they are left out)"
+    ),
+    "nothing_relevant": "no judged query has a relevant document: no run can find any",
+    "undefined_queries": _undefined_queries,
+    "undefined_groups": _undefined_groups,
+    "unjudged_queries": _unjudged_queries,
+    "unjudged_queries_of_run": "{number:,} queries of the run are not judged (ignored)",
+    "unjudged_documents": _unjudged_documents,
+    "tied_cutoffs": _tied_cutoffs,
+    "rank_conflicts": "the rank column contradicts the scores in {number:,} queries ({used} are used)",
+    "above_1": "{measure} is above 1 in {number:,} queries: {reason}",
+    "rel_without_effect": "--rel {rel} has no effect on {measures}, which have no lowest grade",
+    "range_of_value": _range_of_value,
+    "too_many_orders": "too many orders of equal scores to compute its range",
+    "ndeval_order": (
+        "--compat ndeval orders by the rank column, as the C program does; for equal scores by"
+        " ascending document id, use --compat pyndeval"
+    ),
+    "gap_to_greedy": _gap_to_greedy,
+    # scores of answers
+    "unknown_rubric": _unknown_rubric,
+    "uncertain_verdicts": _uncertain_verdicts,
+    "unanswered_queries": _unanswered_queries,
+    "fewer_answers": _fewer_answers,
+    "missing_judgements": _missing_judgements,
+    "spread_of_answers": _spread_of_answers,
+    "values_by_judge": _values_by_judge,
+    "unlike_nuggets": _unlike_nuggets,
+    "unlike_importance": "{number:,} nuggets are vital for some systems, but okay or unrated for others",
+    "unlike_weights": "{number:,} criteria have different weights, or none, for different systems",
+    "matched_questions_not_in_file": "{number:,} matched questions are not in {file}; they are ignored",
+    "judged_nuggets_not_in_file": _judged_nuggets_not_in_file,
+    "unjudged_nuggets": _unjudged_nuggets,
+    "unrated_nuggets": "{number:,} judged nuggets have neither importance nor weight in {file}",
+    "answers_without_reference": _answers_without_reference,
+    "unused_kinds": _unused_kinds,
+    # labels
+    "doubtful_chances": "{reason}",
+    "plan_in_part": (
+        "{labeled:,} of {total:,} queries of the plan are labeled: intervals are wider, to hold whenever you"
+        " look"
+    ),
+    "labels_of_judges": _labels_of_judges,
+    "labels_of_unjudged": _labels_of_unjudged,
+    "partly_labeled": _partly_labeled,
+    "failed_labels": _failed_labels,
+    "not_correctable": "cannot correct {measures}: {reason}",
+    # comparisons
+    "no_value": _no_value,
+    "nothing_judged": "none of its {number:,} documents is judged",
+    "zero_everywhere": _zero_everywhere,
+    "no_best_run": _no_best_run,
+    "queries_without_value": (
+        "{number:,} queries have no value for some run; pairs use those with both values"
+    ),
+    "unlike_signatures": "the runs were scored by different rules; their signatures differ",
+    "clusters": "{queries:,} queries in {clusters:,} clusters ({by})",
+    "few_units": _few_units,
+    "baseline_named_best": _baseline_named_best,
+    "coarse_values": _coarse_values,
+    "coarse_pairs": _coarse_pairs,
+    "no_small_p": "p cannot be small enough in {number:,} of {total:,} pairs; see why",
+    "repeats_help": _repeats_help,
+    "not_detectable": _not_detectable,
+    "skewed_differences": _skewed_differences,
+    "labels_of_pair": "{reason}",
+    "labels_of_mean": _labels_of_mean,
+    "labels_cover_all": "labels cover every query of this set, so nothing is uncertain",
+    "swapped_pairs": _swapped_pairs,
+    "more_votes": "{advice}",
+    # gates
+    "zero_margin": (
+        "with --margin 0 only a significantly better system ships, and an equal one only by luck; set the"
+        " largest loss you accept"
+    ),
+    "same_everywhere": _same_everywhere,
+    "gone_questions": _questions("of the baseline are gone, and count as missing"),
+    "new_questions": _questions("are new, and count as missing in the baseline; save it again"),
+    "lost_answers": _questions("have no answer now, and count as nothing found"),
+    "new_answers": _questions("have no answer in the baseline, and count as nothing found there"),
+    "other_nuggets": _questions("are judged by other nuggets, and count as missing"),
+    "fewer_answers_to_questions": _questions("have fewer answers (repeat) than others, and count as missing"),
+    "one_sided_questions": _questions("are in one of the two only, and are left out (--intersection)"),
+    "missing_in_questions": _missing_in_questions,
+    "one_sided_values": "{number:,} questions have a value in one of the two only",
+    "corrected_differences": (
+        "{measures}: corrected by human labels, the difference by itself: it may differ a little from that of"
+        " the two means"
+    ),
+    "judges_of_verdict": _judges_of_verdict,
+    "values_of_texts": "{measures}: " + NO_WINNER,
+    "other_questions_file": "the questions file differs from the baseline's",
+    "other_depth": (
+        "the baseline has other measures too, so its share of unjudged documents does not apply here"
+    ),
+    "reason_of_decision": "{measure}, {place}: {reason}",
+    "judged_again": _judged_again,
+    # corrections
+    "systems_without_labels": "no human labels for {names}: left out",
+    "missing_of_judge": _missing_of_judge,
+    "not_corrected": "not corrected: {reason}",
+    "labels_failed": "{number:,} labels failed",
+    "coarse_labels": (
+        "coarse: fewer than 6 of the labeled values differ from the most common one, or the judge's"
+    ),
+    "doubtful_labels": "{reason}",
+    "labels_of_parts": _labels_of_parts,
+    # diagnosis
+    "gold_as_nuggets": (
+        "each right answer is a nugget: passages are matched by words, answers by their labels"
+    ),
+    "gold_without_words": (
+        "{number:,} of {total:,} questions have no right answer, or one such as yes that cannot be matched by"
+        " words (left out)"
+    ),
+    "run_of_another": _run_of_another,
+    "questions_without_documents": ("{number:,} of {total:,} questions have no judged documents (left out)"),
+    "questions_without_answer": (
+        "{number:,} of {total:,} questions with judged documents have no judged answer (left out)"
+    ),
+    "nothing_retrieved": "for {number:,} of {total:,} questions nothing was retrieved",
+    "unjudged_passages": (
+        "{number:,} of the passages of {questions:,} questions are unjudged, and count as supporting nothing;"
+        " the bounds show their possible effect"
+    ),
+    "missing_nuggets": _missing_nuggets,
+    # spans
+    "stale_spans": _stale_spans,
+    "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
+    "unheld_nuggets": _unheld_nuggets,
+    "undecided_pairs": undecided_pairs,
+}
