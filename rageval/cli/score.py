@@ -243,9 +243,13 @@ def _passed(
 ) -> bool:
     """Return whether every run passes every gate, and say why not; there are so many queries."""
     from rageval.comparison.estimates import estimate_value
-    from rageval.comparison.results import Settings
 
-    settings = Settings(population=population)
+    are_labels_passed = _output.are_labels_passed(results)
+    settings = None
+    if are_labels_passed:
+        from rageval.comparison.results import Settings
+
+        settings = Settings(population=population)
     bases: dict[str, Basis] = {}
     passed = True
     for scores in results:
@@ -256,7 +260,7 @@ def _passed(
             passed = passed and estimate.meets(gate.holds) and not _counted_as_good(score, queries)
             for text in _said_of_gate(score, estimate, gate, queries):
                 _output.say(f"{visible(scores.run)}: {text}")
-    _output.say(*uncorrected_notes(bases, _output.are_labels_passed(results)))
+    _output.say(*uncorrected_notes(bases, are_labels_passed))
     return passed
 
 

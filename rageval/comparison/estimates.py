@@ -10,34 +10,26 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from rageval.comparison.intervals import (
-    FEW,
-    Labelled,
-    _has_interval,
-    _sample,
-    bootstrap_of,
-    corrected_score,
-    filled,
-    people_of,
-)
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
 from rageval.measures.base import POOL
-from rageval.scoring.gold import Draw
-from rageval.scoring.scores import Score
+from rageval.scoring.scores import Score, filled
 from rageval.statistics import LEVEL, SEED
-from rageval.statistics.bootstrap import intervals, ranges_of
-from rageval.statistics.samples import Sample
 
 if TYPE_CHECKING:
+    from rageval.comparison.intervals import Labelled
     from rageval.comparison.results import Settings
+    from rageval.scoring.gold import Draw
+    from rageval.statistics.samples import Sample
+
+# What needs numpy is imported where it is used: a limit without labels needs none of it.
 
 
 def estimate_value(score: Score, settings: Settings | None = None) -> Estimate:
     """Return the estimate of a system by a measure; with an interval only where labels give one."""
     if score.people is not None:
+        from rageval.comparison.intervals import corrected_score
+
         return _estimate_by_labels(score, corrected_score(score, settings), settings)
     return Estimate(
         score.value,
@@ -64,6 +56,11 @@ def estimate_means(
     Where any system has labels, one that has none has no value. `sample` has the values of the scores,
     if they were sampled already.
     """
+    import numpy as np
+
+    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
+    from rageval.statistics.bootstrap import intervals, ranges_of
+
     if any(score.people is not None for score in scores):
         return [_estimate_by_labels(each, corrected_score(each, settings), settings) for each in scores]
     values = [estimate_value(score, settings) for score in scores]
@@ -152,6 +149,8 @@ class Slice(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Whether it has too few queries to be reliable."""
+        from rageval.comparison.intervals import FEW
+
         return self.queries < FEW
 
 
@@ -159,6 +158,8 @@ def slices(
     score: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
 ) -> list[Slice]:
     """Return one slice for each value of the field, in the order of the values."""
+    from rageval.comparison.intervals import bootstrap_of, corrected_score
+
     sliced = []
     whole = corrected_score(score, settings) if score.people is not None else None
     for name, values in sorted(score.numbers_by(groups).items()):
@@ -182,6 +183,8 @@ def _corrected_slice(
     score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
 ) -> Labelled:
     """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
+    from rageval.comparison.intervals import corrected_score, people_of
+
     if whole.chosen:
         return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
     labels = sum(query in queries for query in people_of(score).values)

@@ -20,7 +20,7 @@ import numpy as np
 
 from rageval.comparison.comparisons import why_not
 from rageval.comparison.estimates import estimate_value
-from rageval.comparison.intervals import FEW, filled
+from rageval.comparison.intervals import FEW
 from rageval.comparison.pairs import (
     KnownOfRuns,
     corrected_pairs,
@@ -45,7 +45,11 @@ from rageval.options import Block, Interval, JudgeChanged, Population, refuse_ot
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import People, why_lost
+<<<<<<< ours
 from rageval.scoring.scores import EXAMPLES, Score, Scores
+=======
+from rageval.scoring.scores import Score, Scores, filled
+>>>>>>> theirs
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES

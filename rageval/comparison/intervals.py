@@ -16,7 +16,7 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
-from rageval.scoring.scores import Score, require_groups
+from rageval.scoring.scores import Score, filled, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
@@ -64,15 +64,6 @@ class Labelled(NamedTuple):
 def people_of(score: Score) -> People:
     """Return the human values of a score, even if there are none."""
     return score.people if score.people is not None else People({}, Draw())
-
-
-def filled(score: Score, end: int) -> Score:
-    """Return the score with missing judgements at the lower (0) or upper (1) end of what they may be."""
-    pairs = zip(score.query_ids, score.numbers, strict=True)
-    numbers = [score.between[query][end] if query in score.between else value for query, value in pairs]
-    # Nobody chose labels by values that stand for missing ones, so it is not asked whether somebody did.
-    people = replace(score.people, tests=0) if score.people is not None else None
-    return replace(score, numbers=numbers, between={}, people=people)
 
 
 def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
