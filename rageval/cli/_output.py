@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.comparison import Settings
-    from rageval.comparison.intervals import Slice
+    from rageval.comparison.estimates import Slice
     from rageval.files.scores import Form
     from rageval.scoring.scores import Score, Scores
 
@@ -455,7 +455,14 @@ def said_of_bases(results: Sequence[Scores]) -> list[str]:
     return uncorrected_notes({str(score.measure): score.basis for each in results for score in each.scores})
 
 
-def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
+def are_labels_passed(results: Iterable[Scores]) -> bool:
+    """Return whether human labels correct any of the scores, or were passed for this and cannot."""
+    return any(score.people is not None for each in results for score in each.scores)
+
+
+def _record_of(
+    scores: Scores, score: Score, layout: Layout, settings: Settings | None = None
+) -> dict[str, Any]:
     """Return everything there is to say of one score."""
     record: dict[str, Any] = {
         "run": scores.run,
@@ -469,6 +476,14 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
     }
     if score.basis != UNSTATED:
         record["basis"] = str(score.basis)
+    if score.people is not None:
+        from rageval.comparison.estimates import estimate_value
+
+        estimate = estimate_value(score, settings)
+        record["value"] = or_none(estimate.value)
+        record |= written_bases({"basis": estimate.basis})
+        record |= {"judged": or_none(score.value), "labels": estimate.labels}
+        record |= {"why": estimate.why} if estimate.why else {}
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
@@ -510,7 +525,7 @@ def slice_lines(
     results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
 ) -> Iterator[str]:
     """Write the slices of every run and measure in this format."""
-    from rageval.comparison.intervals import slices
+    from rageval.comparison.estimates import slices
 
     found = [
         (scores, score, one)
@@ -537,7 +552,7 @@ def slice_lines(
                     for _, of, one in found
                     if of is score
                 ]
-                yield _record_of(scores, score, layout) | {"slices": sliced}
+                yield _record_of(scores, score, layout, settings) | {"slices": sliced}
 
     def parts() -> Parts:
         if style == "latex":
@@ -578,7 +593,7 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
         of_measure = {str(score.measure): one.basis for _, score, one in found}
         corrected = correction_notes(of_measure)
         notes += [f"{said}; 'judge' is the judge's value without correction" for said in corrected]
-        notes += uncorrected_notes(of_measure)
+        notes += uncorrected_notes(of_measure, are_labels_passed(scores for scores, *_ in found))
     return Table(columns, rows, 3, notes=notes)
 
 

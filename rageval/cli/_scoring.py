@@ -81,6 +81,7 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
         return results
     if wanted == _BY_NAME:
         return sorted(results, key=lambda scores: scores.run)
+    from rageval.comparison.estimates import estimate_value
     from rageval.measures.parsing import parse_measure
 
     measure = parse_measure(wanted)
@@ -90,7 +91,7 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     sign = 1 if measure.better == LOWER else -1
 
     def place(scores: Scores) -> tuple[bool, float]:
-        value = scores[measure].value
+        value = estimate_value(scores[measure]).value
         # False sorts before True: undefined values come last, whichever way is better.
         return math.isnan(value), 0.0 if math.isnan(value) else sign * value
 

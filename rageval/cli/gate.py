@@ -20,6 +20,7 @@ from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.table import as_json, md_code, md_line
 from rageval.text import visible
+from rageval.views.estimates import describe_difference, name_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -590,15 +591,16 @@ _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inco
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
     said = ", ".join([_SIGNS[report.verdict], *map(_code, report.unchecked)])
-    lines = [f"### rageval gate: {said}", "", *_table(report.overall)]
+    names = name_bounds(report.level)
+    lines = [f"### rageval gate: {said}", "", *_table(report.overall, names)]
     far = [each for each in report.decisions if each.against]
-    lines += ["", *_table(far)] if far else []
+    lines += ["", *_table(far, names)] if far else []
     slices = [each for each in report.decisions if each.field]
     if slices:
         blocking = [each for each in slices if each.verdict == "block"]
         inform = sum(each.verdict == "informs" for each in slices)
         lines += ["", f"{len(slices):,} slices: {len(blocking):,} block, {inform:,} only inform."]
-        lines += ["", *_table(blocking)] if blocking else []
+        lines += ["", *_table(blocking, names)] if blocking else []
     sentences = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *sentences] if sentences else []
     if report.fell:
@@ -625,14 +627,13 @@ def markdown_of_error(message: str) -> str:
     return "\n".join(_within(lines)) + "\n"
 
 
-def _table(decisions: Sequence[Decision]) -> Iterator[str]:
-    yield "| measure | baseline → candidate | difference [low, high] | verdict | needed |"
-    yield "|---|--:|--:|---|--:|"
+def _table(decisions: Sequence[Decision], names: tuple[str, str]) -> Iterator[str]:
+    yield f"| measure | baseline → candidate | change | {' | '.join(names)} | verdict | needed |"
+    yield "|---|--:|--:|--:|--:|---|--:|"
     for each in decisions:
         name = _cell(each.measure) + (f", {_cell(each.place)}" if each.is_part else "")
-        difference = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]"
-        values = f"{each.baseline:.4f} → {each.candidate:.4f}"
-        yield f"| {name} | {values} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
+        difference = f"{each.difference:+.4f} | {each.low:+.4f} | {each.high:+.4f}"
+        yield f"| {name} | {each.means()} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
 
 
 def _cell(text: str) -> str:
@@ -672,7 +673,7 @@ def junit(report: GateReport) -> str:
     cases = []
     for each in report.decisions:
         name = f"{each.measure} [{each.place}]" if each.is_part else each.measure
-        numbers = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}], margin {each.margin:g}"
+        numbers = f"{describe_difference(each.estimate)}, margin {each.margin:g}"
         said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
         cases.append((name, kinds.get(each.verdict, ""), said))
     cases += [("fail-under", "failure", text) for text in report.floors]

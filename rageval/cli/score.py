@@ -24,9 +24,11 @@ from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
-from rageval.views.bases import uncorrected_notes
+from rageval.views.bases import describe_basis, uncorrected_notes
 
 if TYPE_CHECKING:
+    from rageval.core.basis import Basis
+    from rageval.core.estimate import Estimate
     from rageval.scoring.scores import Score, Scores
 
 
@@ -52,7 +54,9 @@ class Options(Scoring):
         str | None,
         opt.measured("Weights for a weighted mean over groups: lines 'group weight'.", metavar="FILE"),
     ] = None
-    gold: Annotated[opt.Gold, "Human labels for a sample; corrects the values of --by."] = ()
+    gold: Annotated[
+        opt.Gold, "Human labels for a sample; corrects the values of --by, and the means for --require."
+    ] = ()
     require: Annotated[
         tuple[str, ...],
         opt.gated(
@@ -155,7 +159,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         save(figure_of_scores(results, options.size), plot)
     if options.values:
         _output.write_scores(results, options.values)
-    passed = not wanted or _passed(results, wanted, len(queries))
+    passed = not wanted or _passed(results, wanted, len(queries), options.population)
     places = _output.places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
     layout = _output.Layout(places, *shown, options.caption, options.label)
@@ -233,51 +237,59 @@ def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGat
     return found
 
 
-def _passed(results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: int) -> bool:
+def _passed(
+    results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: int, population: opt.Population
+) -> bool:
     """Return whether every run passes every gate, and say why not; there are so many queries."""
-    every = True
+    from rageval.comparison.estimates import estimate_value
+
+    are_labels_passed = _output.are_labels_passed(results)
+    settings = None
+    if are_labels_passed:
+        from rageval.comparison.results import Settings
+
+        settings = Settings(population=population)
+    bases: dict[str, Basis] = {}
+    passed = True
     for scores in results:
         for gate in wanted:
-            counted = _counted_as_good(scores[gate.measure], queries)
-            every = every and gate.holds(scores[gate.measure].value) and not counted
-            every = every and not _turned(scores[gate.measure], gate)
-            for text in _said_of_gate(scores, gate, queries):
+            score = scores[gate.measure]
+            estimate = estimate_value(score, settings)
+            bases.setdefault(gate.text, estimate.basis)
+            passed = passed and estimate.meets(gate.holds) and not _counted_as_good(score, queries)
+            for text in _said_of_gate(score, estimate, gate, queries):
                 _output.say(f"{visible(scores.run)}: {text}")
-    for said in uncorrected_notes(
-        {gate.text: results[0][gate.measure].basis for gate in wanted} if results else {}
-    ):
-        _output.say(said)
-    return every
+    _output.say(*uncorrected_notes(bases, are_labels_passed))
+    return passed
 
 
-def _said_of_gate(scores: Scores, gate: _ScoreGate, queries: int) -> Iterator[str]:
-    score = scores[gate.measure]
-    rests = "" if score.queries == queries else f" (over {score.queries:,} of {queries:,} queries)"
-    if math.isnan(score.value):
-        yield f"{gate.measure} has no defined value{rests}, so {gate.text!r} is not met"
+def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: int) -> Iterator[str]:
+    value = estimate.value
+    rests = "" if estimate.queries == queries else f" (over {estimate.queries:,} of {queries:,} queries)"
+    shown = f"{gate.measure} is {_shown_by(value, gate)}"
+    if estimate.is_corrected:
+        shown += f" {describe_basis(estimate.basis)}"
+    if not estimate.is_defined:
+        what = f"corrected value: {estimate.why}" if estimate.is_corrected else f"defined value{rests}"
+        yield f"{gate.measure} has no {what}, so {gate.text!r} is not met"
     elif _counted_as_good(score, queries):
         yield (
-            f"{gate.measure} is {_shown_by(score.value, gate)}, but {score.missing:,} of {queries:,} queries"
+            f"{shown}{rests}, but {score.missing:,} of {queries:,} queries"
             f" are not in the run and count as 0, the best value, so {gate.text!r} is not met;"
             " --intersection leaves them out"
         )
-    elif not gate.holds(score.value):
-        yield f"{gate.measure} is {_shown_by(score.value, gate)}, {gate.missed()}{rests}"
-    elif _turned(score, gate):
-        low, high = score.bounds or (score.value, score.value)
+    elif not gate.holds(value):
+        yield f"{shown}, {gate.missed()}{rests}"
+    elif not estimate.meets(gate.holds):
+        low, high = estimate.bounds or (value, value)
         yield (
-            f"{gate.measure} is {_shown_by(score.value, gate)}{rests}, but {score.missing:,} judgements are"
+            f"{shown}{rests}, but {score.missing:,} judgements are"
             f" missing, so it may be {low:.4f} to {high:.4f}, and {gate.text!r} is not met"
         )
-    elif rests:
-        yield f"{gate.measure} is {_shown_by(score.value, gate)}, which meets {gate.text!r}{rests}"
-
-
-def _turned(score: Score, gate: _ScoreGate) -> bool:
-    """Whether a value passes that would not, if the missing judgements were at their worst."""
-    if not score.lost or score.bounds is None or not gate.holds(score.value):
-        return False
-    return not all(map(gate.holds, score.bounds))
+    elif rests or estimate.is_corrected:
+        yield f"{shown}, which meets {gate.text!r}{rests}"
+    if estimate.is_defined and estimate.why:
+        yield f"{gate.measure}: {estimate.why}"
 
 
 def _counted_as_good(score: Score, queries: int) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
 from rageval.comparison.tables import by_basis, family_of, untested
 from rageval.core.basis import Basis
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
-from rageval.scoring.scores import Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
@@ -103,10 +104,13 @@ def cite(
     ]
     said += _said_of_judges({number.name: number.basis for number in numbers if not number.is_corrected})
     signed = [number.signature for number in numbers]
+    if any(number.is_corrected for number in numbers):
+        papers |= {_BY_LABELS: bibliography()[_BY_LABELS]}
     if isinstance(found, Comparison):
         said += _said_of_tests(found)
         signed = [found.signature, *signed]
-        papers |= {_BY_LABELS: bibliography()[_BY_LABELS]} if found.gold else {}
+    else:
+        said += _said_of_labels(numbers)
     # A sentence a line, as texts are kept whose versions are compared.
     return Citation("\n".join(said), tuple(dict.fromkeys(signed)), tuple(papers.values()))
 
@@ -120,7 +124,13 @@ class _Number(NamedTuple):
     undefined: int
     signature: str
     basis: Basis
-    is_corrected: bool = False
+    labels: int | None = None
+    is_defined: bool = True
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether it is what labels make of a judge's values."""
+        return self.labels is not None
 
 
 def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
@@ -134,7 +144,7 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
                 each.undefined,
                 each.signature,
                 each.basis,
-                bool(each.basis.corrected),
+                each.labels,
             )
             for each in found.cells
         ]
@@ -148,11 +158,25 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
             raise UsageError(
                 f"expected a Comparison or Scores of some runs, found {strange or several!r:.80}"
             )
-    return [
-        _Number(str(each.measure), each.measure, each.queries, each.undefined, each.signature, each.basis)
-        for scores in several
-        for each in scores.scores
-    ]
+    return [_number_of(score) for scores in several for score in scores.scores]
+
+
+def _number_of(score: Score) -> _Number:
+    estimate, signature = estimate_value(score), score.signature
+    if score.people is not None:
+        # Seed and version stand last in every signature.
+        rules, mark, version = signature.partition("|v:")
+        signature = f"{rules}|{estimate_signature(score.people.draw, str(estimate.labels))}{mark}{version}"
+    return _Number(
+        str(score.measure),
+        score.measure,
+        estimate.queries,
+        estimate.undefined,
+        signature,
+        estimate.basis,
+        estimate.labels,
+        estimate.is_defined,
+    )
 
 
 def software() -> str:
@@ -202,6 +226,25 @@ def _said_of_judges(bases: Mapping[str, Basis]) -> Iterator[str]:
     words = [latex_text(name) for name, basis in bases.items() if basis.is_of_texts]
     if words:
         yield f"Values by {_listed(words)} are {NO_WINNER}."
+
+
+def _said_of_labels(numbers: Sequence[_Number]) -> Iterator[str]:
+    """Say of which measures labels correct the means, and where they are no reason for a mean."""
+    corrected = [number for number in numbers if number.is_corrected]
+    for basis in dict.fromkeys(number.basis for number in corrected):
+        own = [number for number in corrected if number.basis == basis]
+        if known := [number for number in own if number.is_defined]:
+            names = _listed(list(dict.fromkeys(latex_text(number.name) for number in known)))
+            labels = _counted([number.labels or 0 for number in known])
+            by, judge = latex_text(name_labels(basis)), latex_text(name_judges(basis.source))
+            yield f"Means by {names} are by {judge}, corrected by {by} of {labels}~\\cite{{{_BY_LABELS}}}."
+        lost: dict[str, int] = {}
+        for number in own:
+            lost[number.name] = lost.get(number.name, 0) + (not number.is_defined)
+        for name, count in lost.items():
+            if count:
+                runs = f"{count:,} run{'s' * (count > 1)}"
+                yield f"By {latex_text(name)} no mean of {runs} is reported: the labels do not allow one."
 
 
 def _said_of_tests(found: Comparison) -> Iterator[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rageval.comparison.intervals import _has_interval, _sample
+from rageval.comparison.estimates import estimate_mean, estimate_means
+from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
     ALONE,
     SKEWED,
@@ -17,7 +18,6 @@ from rageval.comparison.pairs import (
     Tested,
     best_among,
     best_of,
-    corrected_cell,
     corrected_pairs,
     doubt_of_best,
     failures,
@@ -38,6 +38,7 @@ from rageval.comparison.results import (
     claimed,
 )
 from rageval.comparison.tables import family_of
+from rageval.core.estimate import Estimate
 from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
@@ -56,7 +57,7 @@ from rageval.scoring.scores import Score, Scored, Scores, ScoresTable
 from rageval.scoring.sources import named_sources
 from rageval.scoring.subject import Subject
 from rageval.statistics.agreement import components
-from rageval.statistics.bootstrap import FEW, few_differ, intervals, is_coarse, ranges_of
+from rageval.statistics.bootstrap import FEW, few_differ, is_coarse
 from rageval.statistics.power import fewest
 from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import is_skewed
@@ -308,14 +309,12 @@ def compare(
     for at, table in enumerate(found):
         # By a judge alone, or people alone: the usual tests. Where people's labels correct a judge, other
         # intervals and tests hold.
-        if not is_corrected(table):
-            pairs += pairs_of(table, runs, settings, known)
-            cells += _cells(table, runs, settings)
-            continue
-        corrected = [corrected_cell(*pair, settings) for pair in zip(runs, table.scores, strict=True)]
-        found[at] = table = best_of(table, corrected, able)
-        cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
-        pairs += corrected_pairs(table, runs, settings, known)
+        estimates = estimate_means(table.scores, settings, table.sample)
+        if is_corrected(table):
+            found[at] = table = best_of(table, estimates, able)
+        pairs += (corrected_pairs if is_corrected(table) else pairs_of)(table, runs, settings, known)
+        rows = enumerate(zip(runs, table.scores, estimates, strict=True))
+        cells += [_cell(*row, number in table.best) for number, row in rows]
     contested = {str(table.scores[0].measure) for table in found if _is_contested(table, runs, pairs, known)}
     cells = [replace(cell, is_best=False) if cell.measure in contested else cell for cell in cells]
     if any(scores.is_adaptive for scores in results):
@@ -453,37 +452,26 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
 
 def cell_of(run: str, score: Score, settings: Settings) -> Cell:
     """Return the mean of a single run, with its interval."""
-    if score.people is not None and not why_not(score):
-        return corrected_cell(run, score, settings)
-    low = high = math.nan
-    if score.groups is None and _has_interval(score.measure):
-        drawn = _sample([score], settings.clusters)
-        # The range is the measure's own where it says one; what was seen may be narrower by chance.
-        scale = ranges_of(drawn.values, score.measure.limits)
-        ends = intervals(drawn, settings.interval, settings.level, settings.resamples, settings.seed, scale)
-        low, high = (float(end[0]) for end in ends)
-    known = score.value, low, high, score.queries, score.undefined
-    return Cell(run, str(score.measure), *known, False, score.signature, score.basis)
+    return _cell(run, score, estimate_mean(score, settings))
 
 
-def _cells(table: Tested, runs: list[str], settings: Settings) -> Iterator[Cell]:
-    scale = ranges_of(table.sample.values, table.limits)
-    low, high = intervals(
-        table.sample, settings.interval, settings.level, settings.resamples, settings.seed, scale
+def _cell(run: str, score: Score, estimate: Estimate, is_best: bool = False) -> Cell:
+    return Cell(
+        run=run,
+        measure=str(score.measure),
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        queries=estimate.queries,
+        undefined=estimate.undefined,
+        is_best=is_best,
+        signature=score.signature,
+        basis=estimate.basis,
+        judged=estimate.judged,
+        labels=estimate.labels,
+        gain=estimate.gain,
+        why=estimate.why,
     )
-    for at, (run, score) in enumerate(zip(runs, table.scores, strict=True)):
-        yield Cell(
-            run=run,
-            measure=str(score.measure),
-            value=score.value,
-            low=float(low[at]),
-            high=float(high[at]),
-            queries=score.queries,
-            undefined=score.undefined,
-            is_best=at in table.best,
-            signature=score.signature,
-            basis=score.basis,
-        )
 
 
 def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterator[str]:

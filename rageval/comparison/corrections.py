@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.intervals import filled, scale_of, selection
+from rageval.comparison.intervals import scale_of, selection
 from rageval.core.basis import UNSTATED, Basis
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
@@ -25,7 +25,7 @@ from rageval.scoring.answers import evaluate_all
 from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
 from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Score
+from rageval.scoring.scores import Score, filled
 from rageval.scoring.subject import why_uncorrected
 from rageval.statistics.bootstrap import Limits
 from rageval.statistics.correction import Part, Population, corrected, peoples_interval

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rageval.comparison.comparisons import why_not
-from rageval.comparison.intervals import FEW, filled
+from rageval.comparison.estimates import estimate_value
+from rageval.comparison.intervals import FEW
 from rageval.comparison.pairs import (
     KnownOfRuns,
     corrected_pairs,
@@ -30,6 +31,7 @@ from rageval.comparison.pairs import (
 )
 from rageval.comparison.results import Pair, Settings
 from rageval.core.basis import UNSTATED, Basis, written_bases
+from rageval.core.estimate import Estimate
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.kinds import told
@@ -42,17 +44,18 @@ from rageval.options import Block, Interval, JudgeChanged, Population, refuse_ot
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import People, why_lost
-from rageval.scoring.scores import Score, Scores, combined
+from rageval.scoring.scores import Score, Scores, filled
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import fewest, needed
 from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm
-from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
+from rageval.table import COUNT, NUMBER, Column, Displayed, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
-from rageval.views.bases import NO_WINNER, attribution
+from rageval.views.bases import NO_WINNER, attribution, describe_basis
+from rageval.views.estimates import name_bounds
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -82,7 +85,7 @@ class GateSettings:
     judge_changed
         Another judge or rubric than the baseline's is an `error`; with `allow` nothing is claimed.
     fail_under
-        {measure: least mean of the candidate}, whatever the baseline has.
+        {measure: least mean of the candidate, as human labels correct it}, whatever the baseline has.
     level
         Of the one-sided bounds.
     clusters, clustered_by, interval, resamples, seed, population
@@ -169,10 +172,12 @@ class GateSide(NamedTuple):
 class Decision:
     """The verdict by one measure, over all questions or those of a slice.
 
-    `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for all
-    measures and slices. `needed` questions (`needed_of`: or clusters, or labels) would decide it with power
-    0.8, if the difference stayed the same. `basis` is the basis of the verdict. `against` is empty
-    for a comparison with the baseline, and `anchor` for one with the anchor.
+    `difference` is candidate − baseline; `low` and `high` are its one-sided bounds, each of this `level` by
+    itself. Human labels correct the difference and both means, each by itself; a mean with too few labels is
+    NaN. `p` is that of no loss, `adjusted` for all measures and slices. `needed` questions (`needed_of`: or
+    clusters, or labels) would decide it with power 0.8, if the difference stayed the same. `basis` is the
+    basis of the verdict. `against` is empty for a comparison with the baseline, and `anchor` for one with the
+    anchor.
     """
 
     measure: str
@@ -193,10 +198,22 @@ class Decision:
     why: str = ""
     basis: Basis = UNSTATED
     against: str = ""
+    level: float = 0.95
 
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
-        return written_bases({name: getattr(self, name) for name in self.__slots__})
+        return written_bases({name: getattr(self, name) for name in self.__slots__} | {"sides": 1})
+
+    @property
+    def estimate(self) -> Estimate:
+        """The difference, with a bound on each side."""
+        numbers = self.difference, self.low, self.high, self.level
+        return Estimate(*numbers, sides=1, queries=self.questions, basis=self.basis)
+
+    def means(self, places: int = 4) -> str:
+        """Return the mean of the baseline and that of the candidate, in words."""
+        values = self.baseline, self.candidate
+        return " → ".join("-" if math.isnan(value) else f"{value:.{places}f}" for value in values)
 
     @property
     def place(self) -> str:
@@ -265,6 +282,11 @@ class GateReport(Displayed):
         found = (attribution(each.basis) for each in self.overall if each.basis.is_unchecked)
         return list(dict.fromkeys(found))
 
+    @property
+    def level(self) -> float:
+        """The level of each one-sided bound."""
+        return self.decisions[0].level
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
         found = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
@@ -284,13 +306,13 @@ class GateReport(Displayed):
 
     def _table(self) -> Table:
         columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
-        columns += [Column("difference [low, high]", NUMBER, 3, "+"), Column("verdict")]
+        columns += [Column(name, NUMBER, 3, "+") for name in ("change", *name_bounds(self.level))]
+        columns.append(Column("verdict"))
         rows: list[list[Any]] = []
         for each in self.decisions:
             name = f"  {each.place}" if each.is_part else each.measure
-            values = f"{each.baseline:.3f} → {each.candidate:.3f}"
-            difference = Marked(each.difference, (each.low, each.high))
-            rows.append([name, each.questions, values, difference, each.verdict, each.needed])
+            numbers = each.difference, each.low, each.high
+            rows.append([name, each.questions, each.means(3), *numbers, each.verdict, each.needed])
         return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline)
 
     def _records(self) -> list[dict[str, Any]]:
@@ -367,7 +389,10 @@ def _held(
         doubt = next(_doubts(each, common, settings), "") if each.verdict in (SHIP, BLOCK) else ""
         if doubt:
             found[at] = replace(each, verdict=INCONCLUSIVE, why=doubt)
-    floors = list(_floors({name: pair[0] for name, pair in common.scores.items()}, settings.fail_under))
+    # The means are estimated as those of a comparison of the two.
+    how = settings.comparison(baseline.scores.run)
+    estimates = {name: estimate_value(pair[0], how) for name, pair in common.scores.items()}
+    floors = list(_floors(estimates, settings.fail_under))
     # A slice can block, but only measures over all questions can ship, and all of them have to.
     if floors or any(each.verdict == BLOCK for each in found):
         verdict = BLOCK
@@ -784,7 +809,7 @@ def _test(
     settings: GateSettings,
     is_same: bool,
 ) -> _Tested:
-    basis = scores[0].claim_basis
+    basis, own = scores[0].claim_basis, scores
     if is_same:  # nobody's labels can make a difference of what is none
         scores = replace(scores[0], people=None), replace(scores[1], people=None)
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
@@ -799,7 +824,7 @@ def _test(
     # The questions on which both have a value: what the difference is of.
     pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
     both = [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
-    values = _only(scores[1], both).value, _only(scores[0], both).value
+    values = estimate_value(_only(own[1], both), how).value, estimate_value(_only(own[0], both), how).value
     look = scores[0].people.draw.look if scores[0].people is not None else None
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
@@ -890,6 +915,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
         why,
         # Of what is the same on both sides a pair says no basis.
         tested.basis if tested.pair.basis == UNSTATED else tested.pair.basis,
+        level=settings.level,
     )
 
 
@@ -943,19 +969,22 @@ def _holds_whatever(
     return most < -settings.margin or least > settings.margin
 
 
-def _floors(scores: Mapping[str, Score], limits: Mapping[str, float]) -> Iterator[str]:
+def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[str]:
     for name, limit in limits.items():
-        score = scores[name]
-        value = score.value
-        # The lowest value that missing judgements leave.
-        least = combined(score.measure, filled(score, 0).numbers) if score.between else value
-        if not value >= limit:
-            yield f"{name} is {value:.4f}, below {limit:g} (--fail-under)"
-        elif least < limit:
-            missing = len(score.between)
+        estimate = estimates[name]
+        if estimate.meets(lambda value, limit=limit: value >= limit):  # type: ignore[misc]
+            continue
+        missed, value = f"below {limit:g} (--fail-under)", estimate.value
+        whose = f" {describe_basis(estimate.basis)}" if estimate.is_corrected else ""
+        if not estimate.is_defined:
+            what = f"corrected value: {estimate.why}" if estimate.is_corrected else "defined value"
+            yield f"{name} has no {what}; expected {limit:g} or more (--fail-under)"
+        elif not value >= limit or estimate.bounds is None:
+            yield f"{name} is {value:.4f}{whose}, {missed}"
+        else:
             yield (
-                f"{name} is {value:.4f}, and {least:.4f} if the missing judgements in {missing:,} questions"
-                f" are the worst, below {limit:g} (--fail-under)"
+                f"{name} is {value:.4f}{whose}, and {estimate.bounds[0]:.4f} if the missing judgements in"
+                f" {estimate.missing:,} questions are the worst, {missed}"
             )
 
 
@@ -989,15 +1018,17 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
     yield from _said_of_questions(common, found)
     if corrected := dict.fromkeys(each.measure for each in found if each.basis.corrected):
         yield (
-            f"{', '.join(corrected)}: the means are the judge's; difference and bounds are corrected by human"
-            " labels"
+            f"{', '.join(corrected)}: corrected by human labels, the difference by itself: it may differ a"
+            " little from that of the two means"
         )
+    are_labels_passed = any(pair[0].people is not None for pair in common.scores.values())
     for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):
         names = ", ".join(dict.fromkeys(each.measure for each in found if each.basis == basis))
         if basis.corrected:
             yield f"no human labels: {names} {attribution(basis)}"
         else:
-            yield f"judge error not included: {names} {attribution(basis)} (human labels, --gold, add it)"
+            remedy = "" if are_labels_passed else " (human labels, --gold, add it)"
+            yield f"judge error not included: {names} {attribution(basis)}{remedy}"
     words = [name for name, pair in common.scores.items() if pair[0].basis.is_of_texts]
     if words:
         yield f"{', '.join(words)}: {NO_WINNER}"

@@ -1,7 +1,4 @@
-"""How sure a score is: its values as a sample, and its interval, the same one wherever it is printed.
-
-Also by what is known of the queries: a slice a domain, a question type, ….
-"""
+"""How sure a score is: its values as a sample, and its interval, the same one wherever it is printed."""
 
 from __future__ import annotations
 
@@ -13,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rageval.core.basis import UNSTATED, Basis
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
-from rageval.scoring.scores import Score, combined, require_groups, says_something
+from rageval.scoring.scores import Score, filled, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
@@ -42,7 +38,8 @@ class Labelled(NamedTuple):
     `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once. `chosen`
     is why labels are taken for chosen by what the judge said, which refuses everything, `doubt` why they
     might be. `lacks` counts the queries in which judgements of the judge are missing: `found` then holds
-    whatever they are, and `least_p` is the least p that some of these values give.
+    whatever they are, and `least_p` is the least p that some of these values give. `bounds` are the ends of
+    the corrected value.
     """
 
     queries: tuple[str, ...] = ()
@@ -56,6 +53,7 @@ class Labelled(NamedTuple):
     doubt: str = ""
     lacks: int = 0
     least_p: float = math.nan
+    bounds: tuple[float, float] | None = None
 
     @property
     def mean(self) -> float:
@@ -66,15 +64,6 @@ class Labelled(NamedTuple):
 def people_of(score: Score) -> People:
     """Return the human values of a score, even if there are none."""
     return score.people if score.people is not None else People({}, Draw())
-
-
-def filled(score: Score, end: int) -> Score:
-    """Return the score with missing judgements at the lower (0) or upper (1) end of what they may be."""
-    pairs = zip(score.query_ids, score.numbers, strict=True)
-    numbers = [score.between[query][end] if query in score.between else value for query, value in pairs]
-    # Nobody chose labels by values that stand for missing ones, so it is not asked whether somebody did.
-    people = replace(score.people, tests=0) if score.people is not None else None
-    return replace(score, numbers=numbers, between={}, people=people)
 
 
 def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
@@ -94,22 +83,9 @@ def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) 
         p=1.0 if turns else max(each.p for each in every),
         error=max(each.error for each in every),
     )
-    return found._replace(found=widest, lacks=lacks, least_p=min(each.p for each in every))
-
-
-FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slope of its own
-
-
-def corrected_slice(
-    score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
-) -> Labelled:
-    """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
-    if whole.chosen:
-        return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
-    labels = sum(query in queries for query in people_of(score).values)
-    if labels >= _FEWEST_TELL or whole.found is None:
-        return corrected_score(score, settings, queries, _FEWEST_TELL)
-    return corrected_score(score, settings, queries, FEWEST_OF_SLICE, whole.found.slope)
+    values = [each.value for each in every]
+    least_p = min(each.p for each in every)
+    return found._replace(found=widest, lacks=lacks, least_p=least_p, bounds=(min(values), max(values)))
 
 
 def corrected_score(
@@ -386,55 +362,3 @@ def _without(whole: Blend, one: Blend) -> float:
             return float(whole)
         left.append((total.part - part) / (total.whole - rest))
     return BLENDS[whole.rule](left)
-
-
-class Slice(NamedTuple):
-    """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
-
-    The value is over the `queries` where the measure is defined, not over the `undefined` ones. With labels
-    it is the corrected value, NaN where there are too few (`why`), and `judged` is the judge's value.
-    """
-
-    field: str
-    name: str
-    value: float
-    low: float
-    high: float
-    queries: int
-    undefined: int = 0
-    basis: Basis = UNSTATED
-    judged: float | None = None
-    labels: int | None = None
-    why: str = ""
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it has too few queries to be reliable."""
-        return self.queries < FEW
-
-
-def slices(
-    score: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
-) -> list[Slice]:
-    """Return one slice for each value of the field, in the order of the values."""
-    found = []
-    whole = corrected_score(score, settings) if score.people is not None else None
-    for name, values in sorted(score.numbers_by(groups).items()):
-        if whole is not None:
-            # The value that people's labels make of the judge's.
-            queries = {query for query in score.query_ids if groups[query] == name}
-            slice_ = corrected_slice(score, settings, queries, whole)
-            by_labels = slice_.found
-            value, low, high = (
-                (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
-            )
-            known, judged = len(slice_.queries), combined(score.measure, values)
-            rest = known, len(values) - known, score.claim_basis, judged, len(slice_.people), slice_.why
-            found.append(Slice(field, name, value, low, high, *rest))
-            continue
-        low, high = bootstrap(score.measure, values)
-        pools = score.measure.aggregate == "pool"
-        known = sum(value == value or (pools and says_something(value)) for value in values)
-        value = combined(score.measure, values)
-        found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
-    return found

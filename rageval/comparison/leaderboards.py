@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.intervals import _has_interval, _sample, corrected_pair, corrected_score
+from rageval.comparison.estimates import estimate_means
+from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
@@ -19,7 +20,8 @@ from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
-from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of, intervals, ranges_of
+from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of
+from rageval.statistics.correction import Corrected
 from rageval.statistics.rankings import (
     RBO_P,
     Nearer,
@@ -341,78 +343,50 @@ def standings(results: Sequence[Scores]) -> list[Standing]:
 
 
 def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
-    scores = [found.scores[number] for found in results]
-    measure = scores[0].measure
-    sign = {HIGHER: 1.0, LOWER: -1.0}.get(str(measure.better))
-    values = np.array([score.value for score in scores])
-    nothing = np.full(len(scores), math.nan)
-    low, high = nothing, nothing
-    ranks: list[_Rank] = [(None, None, None)] * len(scores)
-    if any(score.people is not None for score in scores):
-        return _corrected(results, scores, sign)
-    if _has_interval(measure):
-        columns = _sample(scores)
-        low, high = intervals(
-            columns, level=LEVEL, seed=SEED, scale=ranges_of(columns.values, measure.limits)
-        )
-        if sign is not None:
-            turned = replace(columns, values=sign * columns.values)
-            least, most = rank_intervals(turned)
-            ranks = _ranked(sign * values, least.tolist(), most.tolist())
-    rows = [
-        Standing(
-            str(measure),
-            found.run,
-            score.value,
-            float(low[at]),
-            float(high[at]),
-            score.queries,
-            score.undefined,
-            *ranks[at],
-            score.signature,
-            str(score.basis),
-        )
-        for at, (found, score) in enumerate(zip(results, scores, strict=True))
-    ]
-    return _in_order(rows, sign)
-
-
-def _corrected(results: Sequence[Scores], scores: Sequence[Score], sign: float | None) -> list[Standing]:
-    """Return where runs stand by what people's labels make of the judge's values."""
-    names = [found.run for found in results]
-    means = [corrected_score(score, None) for score in scores]
-    nothing = (math.nan, math.nan, math.nan)
-    numbers = [
-        (each.found.value, each.found.low, each.found.high) if each.found else nothing for each in means
-    ]
+    names, scores = [found.run for found in results], [found.scores[number] for found in results]
+    sign = {HIGHER: 1.0, LOWER: -1.0}.get(str(scores[0].measure.better))
+    estimates = estimate_means(scores)
     ranks: list[_Rank] = [(None, None, None)] * len(scores)
     if sign is not None:
-        differences = {}
-        for first, second in combinations(range(len(scores)), 2):
-            pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
-            if pair.found is not None:
-                # By name, as two pairs may have other queries.
-                differences[first, second] = replace(pair.found, units=pair.queries)
-        values = sign * np.array([value for value, _, _ in numbers])
-        ranks = _ranked(values, *corrected_rank_intervals(len(scores), differences, sign))
-    rows = []
-    for name, score, mean, number, rank in zip(names, scores, means, numbers, ranks, strict=True):
-        row = Standing(
+        values = sign * np.array([estimate.value for estimate in estimates])
+        if any(estimate.is_corrected for estimate in estimates):
+            differences = _corrected_differences(names, scores)
+            ranks = _ranked(values, *corrected_rank_intervals(len(scores), differences, sign))
+        elif _has_interval(scores[0].measure):
+            columns = _sample(scores)
+            least, most = rank_intervals(replace(columns, values=sign * columns.values))
+            ranks = _ranked(values, least.tolist(), most.tolist())
+    rows = [
+        Standing(
             str(score.measure),
             name,
-            *number,
-            len(mean.queries),
-            score.undefined,
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            estimate.queries,
+            estimate.undefined,
             *rank,
             score.signature,
-            str(score.claim_basis),
-            judged=score.value,
-            labels=len(mean.people),
-            corrected_from=str(score.claim_basis.source),
-            why=mean.why or mean.doubt,
+            str(estimate.basis),
+            judged=estimate.judged,
+            labels=estimate.labels,
+            corrected_from=str(estimate.basis.source),
+            why=estimate.why,
         )
-        rows.append(row)
+        for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)
+    ]
     return _in_order(rows, sign)
+
+
+def _corrected_differences(names: Sequence[str], scores: Sequence[Score]) -> dict[tuple[int, int], Corrected]:
+    """Return the differences of all pairs of runs that labels correct, by place."""
+    differences = {}
+    for first, second in combinations(range(len(scores)), 2):
+        pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
+        if pair.found is not None:
+            # By name, as two pairs may have other queries.
+            differences[first, second] = replace(pair.found, units=pair.queries)
+    return differences
 
 
 def _ranked(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:

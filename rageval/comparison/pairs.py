@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score
+from rageval.comparison.estimates import estimate_signature
+from rageval.comparison.intervals import Labelled, _sample, corrected_pair
 from rageval.comparison.results import (
     BEST,
     Absent,
@@ -22,6 +23,7 @@ from rageval.comparison.results import (
     claimed,
 )
 from rageval.core.basis import Basis
+from rageval.core.estimate import Estimate
 from rageval.core.ruling import ReasonedRuling, Ruling
 from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
@@ -557,46 +559,21 @@ def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings
 
 # Claims that rest on labels: every mean and difference corrected, or refused.
 
-_ESTIMATOR = "reg"
-
 
 def is_corrected(table: Tested) -> bool:
     """Return whether there are human labels of what the measure uses."""
     return any(score.people is not None for score in table.scores)
 
 
-def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Tested:
+def best_of(table: Tested, means: Sequence[Estimate], able: Sequence[bool]) -> Tested:
     """Return the table with the best runs by the corrected means, as far as these are known."""
-    known = [at for at, cell in enumerate(cells) if able[at] and not math.isnan(cell.value)]
+    known = [at for at, mean in enumerate(means) if able[at] and mean.is_defined]
     if table.better == NEITHER or not known:
         return table._replace(best=frozenset())
     sign = -1.0 if table.better == LOW_IS_GOOD else 1.0
-    top = max(sign * cells[at].value for at in known)
-    best = [at for at in known if sign * cells[at].value == top]
+    top = max(sign * means[at].value for at in known)
+    best = [at for at in known if sign * means[at].value == top]
     return table._replace(best=frozenset(best), base=best[0])
-
-
-def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
-    """Return a run's corrected mean; NaN, beside the judge's, where there are too few human labels."""
-    labelled = corrected_score(score, settings)
-    found = labelled.found
-    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
-    return Cell(
-        run=run,
-        measure=str(score.measure),
-        value=value,
-        low=low,
-        high=high,
-        queries=len(labelled.queries),
-        undefined=score.undefined,
-        is_best=False,
-        signature=score.signature,
-        basis=score.claim_basis,
-        judged=score.value,
-        labels=len(labelled.people),
-        gain=found.gain if found else math.nan,
-        why=labelled.why or labelled.doubt,
-    )
 
 
 def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
@@ -747,4 +724,4 @@ def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:
         return ""
     counts = sorted({pair.labels for pair in pairs if pair.labels is not None})
     labels = "-".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
-    return f"gold:{draws[0].sha}|labels:{labels}|chosen:{draws[0].how}|estimator:{_ESTIMATOR}"
+    return estimate_signature(draws[0], labels)

@@ -209,7 +209,7 @@ class _Sheet:
 @_by_our_rules
 def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
-    from rageval.comparison.intervals import bootstrap_of
+    from rageval.comparison.estimates import estimate_mean
 
     means, curves = _means_and_curves(results[0])
     runs = [scores.run for scores in results]
@@ -219,15 +219,17 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
     sheet = _Sheet(blocks, size, runs if means else ())
     for axis, at in zip(sheet.panels(0) if means else (), means, strict=True):
         scores = [each.scores[at] for each in results]
-        values = [(score.value, *bootstrap_of(score)) for score in scores]
+        estimates = [estimate_mean(score) for score in scores]
+        values = [(estimate.value, estimate.low, estimate.high) for estimate in estimates]
         _intervals(axis, [sheet.name(run) for run in runs], values, sheet.font)
         measure = scores[0].measure
-        sheet.title(axis, _titled(measure.typeset, measure.better, describe_basis(scores[0].basis)))
+        sheet.title(axis, _titled(measure.typeset, measure.better, describe_basis(estimates[0].basis)))
     axes = sheet.panels(len(blocks) - 1) if curves else []
     for axis, columns in zip(axes, curves.values(), strict=True):
-        measure = results[0].scores[columns[0]].measure
+        first = results[0].scores[columns[0]]
+        measure = first.measure
         name = measure.typeset.replace(f"@{measure.k}", "@$k$", 1)
-        sheet.title(axis, _titled(name, measure.better, describe_basis(results[0].scores[columns[0]].basis)))
+        sheet.title(axis, _titled(name, measure.better, describe_basis(first.claim_basis)))
         _curves(axis, results, columns, sheet)
     if curves:
         handles, labels = axes[0].get_legend_handles_labels()
@@ -383,8 +385,11 @@ def _intervals(
 
 def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int], sheet: _Sheet) -> None:
     """Draw a line a run over the cut-offs; colour, marker and dashes tell it from the others."""
+    from rageval.comparison.estimates import estimate_value
+
     for number, scores in enumerate(results):
-        points = sorted((scores.scores[at].measure.k or 0, scores.scores[at].value) for at in columns)
+        curve = [scores.scores[at] for at in columns]
+        points = sorted((score.measure.k or 0, estimate_value(score).value) for score in curve)
         cutoffs, values = zip(*points, strict=True)
         axis.plot(
             cutoffs,

@@ -217,7 +217,7 @@ def legend(found: Comparison) -> Iterator[str]:
             f" {adjusted_over(found)}, {1 - settings.level:.3g}){f'; {which}' if which else ''}; intervals"
             f" {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
-    yield from uncorrected_notes(found.bases)
+    yield from uncorrected_notes(found.bases, bool(found.gold))
     for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
         names = [measure for measure, better in found.better.items() if better == way]
         if names:
@@ -243,12 +243,12 @@ def said_of_claims(found: Comparison) -> list[str]:
     """Say how pairs were tested, how p is adjusted, the results, and their basis."""
     settings = found.settings
     if said := untested(found):
-        return [said, *uncorrected_notes(found.bases)]
+        return [said, *uncorrected_notes(found.bases, bool(found.gold))]
     tests = " and ".join(dict.fromkeys(pair.test for pair in found.pairs if pair.test))
     said_of_all = [f"intervals {settings.level:.3g}, p by {tests}, {adjusted_over(found)}"]
     said_of_all += [said for _, said in sentences(found, "verdicts name")]
     said_of_all += correction_notes(found.bases)
-    return said_of_all + uncorrected_notes(found.bases)
+    return said_of_all + uncorrected_notes(found.bases, bool(found.gold))
 
 
 SHOWN = (INTERVAL, "p")  # what may stand beside the values

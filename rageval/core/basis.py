@@ -55,7 +55,8 @@ class Basis:
         that it is a person's (`person:NAME`) stands for itself.
         """
         of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
-        return cls(of_labels.judges, () if corrected is None else corrected.judges)
+        # Values by nobody who is named, as of plain qrels, are corrected all the same.
+        return cls(of_labels.judges, () if corrected is None else corrected.judges or (Judge(),))
 
     @classmethod
     def parse(cls, text: str, corrected: str = "") -> Basis:

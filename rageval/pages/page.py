@@ -410,7 +410,9 @@ def _tables(report: _Record) -> dict[str, Any]:
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
     bases = {found["measure"]: _basis_of(found) for found in (*(report.get("slices") or ()), *cells.values())}
-    rests = [*uncorrected_notes(bases), *correction_notes(bases)]
+    are_labels_passed = any("judged" in cell for cell in cells.values())
+    uncorrected = uncorrected_notes(bases, are_labels_passed)
+    rests = [*uncorrected, *correction_notes(bases)]
     corrected = "; ".join(correction_notes(bases))
     if corrected:
         corrected = (
@@ -427,7 +429,7 @@ def _tables(report: _Record) -> dict[str, Any]:
         or max((cell["queries"] for cell in cells.values()), default=0),
         "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
-        "by_judges": "; ".join(uncorrected_notes(bases)),
+        "by_judges": "; ".join(uncorrected),
         "by_people": corrected,
         # What all rests on stands there by itself, of slices, too.
         "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],

@@ -21,7 +21,7 @@ import numpy as np
 from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import positions_of, said_of
 from rageval.comparison.comparisons import cell_of, compared, why_not
-from rageval.comparison.intervals import slices
+from rageval.comparison.estimates import slices
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable

@@ -276,6 +276,15 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     return found
 
 
+def filled(score: Score, end: int) -> Score:
+    """Return the score with missing judgements at the lower (0) or upper (1) end of what they may be."""
+    pairs = zip(score.query_ids, score.numbers, strict=True)
+    numbers = [score.between[query][end] if query in score.between else value for query, value in pairs]
+    # Nobody chose labels by values that stand for missing ones, so it is not asked whether somebody did.
+    people = replace(score.people, tests=0) if score.people is not None else None
+    return replace(score, numbers=numbers, between={}, people=people)
+
+
 def mean(values: Iterable[float]) -> float:
     """Return the mean of the defined values, an exact sum: the order of queries changes no digit."""
     defined = [value for value in values if value == value]

@@ -78,8 +78,10 @@ def claim_text(ruling: Ruling, basis: Basis) -> str:
     return f"{ruling} {whose}" if whose and ruling.is_claim else str(ruling)
 
 
-def uncorrected_notes(bases: Mapping[str, Basis]) -> list[str]:
+def uncorrected_notes(bases: Mapping[str, Basis], are_labels_passed: bool = False) -> list[str]:
     """Return which measures depend on judges alone, and which on words, from {measure: basis}.
+
+    Where labels are passed, and cannot correct a measure, nobody is told to pass them.
 
     >>> uncorrected_notes({"crag_score": Basis.of(["m"]), "length": Basis(is_of_texts=True), "rr": Basis()})
     ['by m: crag_score (this ignores judge errors; pass human labels with --gold to account for them)', \
@@ -89,8 +91,8 @@ def uncorrected_notes(bases: Mapping[str, Basis]) -> list[str]:
     notes = []
     for basis in dict.fromkeys(basis for basis in alone.values() if basis.is_judge):
         names = ", ".join(name for name, other in alone.items() if other == basis)
-        remedy = "pass human labels with --gold to account for them"
-        notes.append(f"{attribution(basis)}: {names} ({NO_JUDGE_ERROR}; {remedy})")
+        remedy = "" if are_labels_passed else "; pass human labels with --gold to account for them"
+        notes.append(f"{attribution(basis)}: {names} ({NO_JUDGE_ERROR}{remedy})")
     if names := ", ".join(name for name, basis in alone.items() if basis.is_of_texts):
         notes.append(f"{names}: {NO_WINNER}")
     return notes

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval import InputError, evaluate_answers, recall
-from rageval.comparison.intervals import FEW, bootstrap, slices
+from rageval.comparison.estimates import slices
+from rageval.comparison.intervals import FEW, bootstrap
 from rageval.scoring.scores import checked_weights, groups_by
 from test_bad_input import Outcome, command, process
 

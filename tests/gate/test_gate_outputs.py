@@ -69,7 +69,7 @@ def test_what_others_wrote_is_inert_in_markdown(name: str) -> None:
         for line in markdown(report([name])).splitlines()
         if line.startswith("| ")
     ]
-    assert {len(row) for row in rows} == {7, 6}
+    assert {len(row) for row in rows} == {9, 6}
 
 
 def test_markdown_fits_where_it_is_put() -> None:

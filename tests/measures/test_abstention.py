@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.intervals import slices
+from rageval.comparison.estimates import slices
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 
 ANSWERED = ("perfect", "acceptable", "incorrect", "accurate")

@@ -19,7 +19,8 @@ from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.cli import main
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
-from rageval.comparison.intervals import bootstrap, slices
+from rageval.comparison.estimates import slices
+from rageval.comparison.intervals import bootstrap
 from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled
 from rageval.pages.page import read_report

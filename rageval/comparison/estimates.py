@@ -1,0 +1,193 @@
+"""The estimate of a score, made here for all that shows a mean or limits it.
+
+Also by what is known of the queries: a slice a domain, a question type, ….
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval.core.basis import UNSTATED, Basis
+from rageval.core.estimate import Estimate
+from rageval.measures.base import POOL
+from rageval.scoring.scores import Score, filled
+from rageval.statistics import LEVEL, SEED
+
+if TYPE_CHECKING:
+    from rageval.comparison.intervals import Labelled
+    from rageval.comparison.results import Settings
+    from rageval.scoring.gold import Draw
+    from rageval.statistics.samples import Sample
+
+# What needs numpy is imported where it is used: a limit without labels needs none of it.
+
+
+def estimate_value(score: Score, settings: Settings | None = None) -> Estimate:
+    """Return the estimate of a system by a measure; with an interval only where labels give one."""
+    if score.people is not None:
+        from rageval.comparison.intervals import corrected_score
+
+        return _estimate_by_labels(score, corrected_score(score, settings), settings)
+    return Estimate(
+        score.value,
+        level=LEVEL if settings is None else settings.level,
+        queries=score.queries,
+        undefined=score.undefined,
+        missing=len(score.between),
+        bounds=_bounds_of(score),
+        basis=score.basis,
+    )
+
+
+def estimate_mean(score: Score, settings: Settings | None = None) -> Estimate:
+    """Return the estimate of a system by a measure, with its interval."""
+    (estimate,) = estimate_means([score], settings)
+    return estimate
+
+
+def estimate_means(
+    scores: Sequence[Score], settings: Settings | None = None, sample: Sample | None = None
+) -> list[Estimate]:
+    """Return the estimate of each system by one measure; their intervals are from the same resamples.
+
+    Where any system has labels, one that has none has no value. `sample` has the values of the scores,
+    if they were sampled already.
+    """
+    import numpy as np
+
+    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
+    from rageval.statistics.bootstrap import intervals, ranges_of
+
+    if any(score.people is not None for score in scores):
+        return [_estimate_by_labels(each, corrected_score(each, settings), settings) for each in scores]
+    values = [estimate_value(score, settings) for score in scores]
+    if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
+        return values
+    if sample is None:
+        sample = _sample(scores, None if settings is None else settings.clusters)
+    # The range is the measure's own where it says one; what was seen may be narrower by chance.
+    scale = ranges_of(sample.values, scores[0].measure.limits)
+    if settings is None:
+        ends = intervals(sample, level=LEVEL, seed=SEED, scale=scale)
+    else:
+        how = settings.interval, settings.level, settings.resamples, settings.seed
+        ends = intervals(sample, *how, scale)
+    pairs = np.stack(ends, axis=1).tolist()
+    return [replace(each, low=low, high=high) for each, (low, high) in zip(values, pairs, strict=True)]
+
+
+def _bounds_of(score: Score) -> tuple[float, float] | None:
+    """Return the ends of a value, whatever its missing judgements are; None where none are missing."""
+    if score.measure.aggregate == POOL:  # the parts of what is missing are not known
+        return None if score.bounds is None or not score.lost else (score.bounds[0], score.bounds[1])
+    if not score.between:
+        return None
+    low, high = sorted(filled(score, end).value for end in (0, 1))
+    return low, high
+
+
+def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | None) -> Estimate:
+    """Return what labels make of a system's mean; no value where that is nothing."""
+    corrected, why = labelled.found, labelled.why or labelled.doubt
+    if score.groups is not None:
+        corrected, why = None, "labels correct no mean of means over groups"
+    estimate = Estimate(
+        level=LEVEL if settings is None else settings.level,
+        queries=len(labelled.queries),
+        undefined=score.undefined,
+        missing=len(score.between),
+        basis=score.claim_basis,
+        judged=score.value,
+        labels=len(labelled.people),
+        gain=math.nan,
+        why=why,
+    )
+    if corrected is None:
+        return estimate
+    return replace(
+        estimate,
+        value=corrected.value,
+        low=corrected.low,
+        high=corrected.high,
+        bounds=labelled.bounds,
+        gain=corrected.gain,
+    )
+
+
+def estimate_signature(draw: Draw, labels: str) -> str:
+    """Return by which labels a number is corrected: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
+    return f"gold:{draw.sha}|labels:{labels}|chosen:{draw.how}|estimator:reg"
+
+
+# A part of the queries.
+
+_FEWEST_OF_SLICE, _FEWEST_FOR_SLOPE = 10, 15  # labels: for an interval, and for a slope of its own
+
+
+class Slice(NamedTuple):
+    """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
+
+    The value is over the `queries` where the measure is defined, not over the `undefined` ones. With labels
+    it is the corrected value, NaN where there are too few (`why`), and `judged` is the judge's value.
+    """
+
+    field: str
+    name: str
+    value: float
+    low: float
+    high: float
+    queries: int
+    undefined: int = 0
+    basis: Basis = UNSTATED
+    judged: float | None = None
+    labels: int | None = None
+    why: str = ""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it has too few queries to be reliable."""
+        from rageval.comparison.intervals import FEW
+
+        return self.queries < FEW
+
+
+def slices(
+    score: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
+) -> list[Slice]:
+    """Return one slice for each value of the field, in the order of the values."""
+    from rageval.comparison.intervals import bootstrap_of, corrected_score
+
+    sliced = []
+    whole = corrected_score(score, settings) if score.people is not None else None
+    for name, values in sorted(score.numbers_by(groups).items()):
+        queries = sorted(query for query in score.query_ids if groups[query] == name)
+        ranges = {query: score.between[query] for query in queries if query in score.between}
+        part = replace(score, query_ids=queries, numbers=values, between=ranges, groups=None, weights=None)
+        if whole is None:
+            # The interval does not depend on the settings of a comparison.
+            low, high = bootstrap_of(part)
+            estimate = replace(estimate_value(part), low=low, high=high)
+        else:
+            labelled = _corrected_slice(score, settings, set(queries), whole)
+            estimate = _estimate_by_labels(part, labelled, settings)
+        numbers = estimate.value, estimate.low, estimate.high, estimate.queries, estimate.undefined
+        known = estimate.basis, estimate.judged, estimate.labels, estimate.why
+        sliced.append(Slice(field, name, *numbers, *known))
+    return sliced
+
+
+def _corrected_slice(
+    score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
+) -> Labelled:
+    """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
+    from rageval.comparison.intervals import corrected_score, people_of
+
+    if whole.chosen:
+        return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
+    labels = sum(query in queries for query in people_of(score).values)
+    if labels >= _FEWEST_FOR_SLOPE or whole.found is None:
+        return corrected_score(score, settings, queries, _FEWEST_FOR_SLOPE)
+    return corrected_score(score, settings, queries, _FEWEST_OF_SLICE, whole.found.slope)

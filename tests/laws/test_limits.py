@@ -1,0 +1,272 @@
+"""A limit is held against what may be claimed of a mean, at every door that takes one.
+
+Without labels that is the judge's mean. Where human labels correct the judge it is the corrected mean, and no
+door shows the judge's but as that of the judge. The judge is wrong in most of what it calls right, so that
+its mean and the corrected one lie on two sides of the limit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.comparison import cite
+from rageval.comparison.estimates import estimate_mean, estimate_value
+from rageval.comparison.leaderboards import standings
+
+QUERIES, LABELED, LIMIT = 120, 60, 0.7
+MEASURE, POOLED = "accuracy", "crag_share(over=pool)"
+# Options of the section of gates that let pass or stop by a mean or a difference, and those that do not.
+LIMITS = {"--require", "--fail-under", "--margin", "--slice-margin", "--anchor-margin"}
+OTHERS = {
+    *("--save-baseline", "--anchor", "--block", "--judge-changed", "--inconclusive", "--first-run"),
+    *("--system", "--aa", "--policy", "--show-policy"),
+}
+
+
+def labels_of(run: str, whose: str) -> Iterator[dict[str, Any]]:
+    """Yield a judge's or a person's labels of a system; the judge is wrong in most of what it praises in new.
+
+    The judge gives both the same mean, of other answers.
+    """
+    for at in range(QUERIES if whose == "judge" else LABELED):
+        is_right = at % 5 != (4 if run == "new" else 3)
+        if whose == "person":
+            is_right = is_right and (at % 3 == 0 if run == "new" else at % 7 != 0)
+        label = "perfect" if is_right else "missing"
+        judge = "openai:m" if whose == "judge" else "person:ann"
+        place = {"query_id": f"q{at:03}", "run_id": run, "domain": "ab"[at % 2]}
+        yield {**place, "rubric": "crag", "label": label, "judge": judge}
+
+
+def write(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def run(*words: str) -> Result:
+    done = CliRunner().invoke(main, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def gold_of(name: str) -> list[str]:
+    return ["--gold", name, "--gold-chosen", "uniform"] if name else []
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make judgements, labels of all or of few queries, and baselines with and without labels."""
+    monkeypatch.chdir(tmp_path)
+    for system in ("old", "new"):
+        write(system, labels_of(system, "judge"))
+    write("gold", [*labels_of("old", "person"), *labels_of("new", "person")])
+    write("gold-of-new", labels_of("new", "person"))
+    write("few-of-new", list(labels_of("new", "person"))[:12])
+    write("few", [*list(labels_of("old", "person"))[:12], *list(labels_of("new", "person"))[:12]])
+    for system in ("old", "new"):
+        for gold in ("", "gold", "few"):
+            words = ["gate", system, "-m", MEASURE, *gold_of(gold), "--save-baseline", f"{system}{gold}.base"]
+            assert run(*words).exit_code == 0
+
+
+def scored(*limit: str) -> Callable[[str], Result]:
+    return lambda gold: run("score", "new", "-m", MEASURE, "--by", "domain", *gold_of(gold), *limit)
+
+
+def gated(before: str, *limit: str, by: bool = False) -> Callable[[str], Result]:
+    slices = ["--by", "domain"] * by
+    return lambda gold: run(
+        *("gate", "new", "-m", MEASURE, *gold_of(gold), "--baseline", f"{before}{gold}.base", *slices, *limit)
+    )
+
+
+def anchored(gold: str) -> Result:
+    return gated("new", "--margin", "0.3", "--anchor", f"old{gold}.base", "--anchor-margin", "0.3")(gold)
+
+
+DOORS: dict[str, Callable[[str], Result]] = {
+    "score --require": scored("--require", f"{MEASURE}>={LIMIT}"),
+    "score --fail-under": scored("--fail-under", f"{MEASURE}={LIMIT}"),
+    "gate --fail-under": gated("new", "--margin", "0.3", "--fail-under", f"{MEASURE}={LIMIT}"),
+    "gate --margin": gated("old", "--margin", "0.3"),
+    "gate --slice-margin": gated("old", "--margin", "0.5", "--slice-margin", "0.2", by=True),
+    "gate --anchor-margin": anchored,
+}
+
+
+def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    with click.Context(command) as context:
+        for other in command.list_commands(context):
+            found = command.get_command(context, other)
+            assert found is not None
+            yield from commands(found, f"{name} {other}".strip())
+
+
+def test_every_limit_of_a_command_has_a_line_here() -> None:
+    limits = set()
+    for name, command in commands(main):
+        for option in command.params:
+            known = set(option.opts) & LIMITS
+            is_gate = getattr(option, "section", "") == "Gates"
+            assert known or not is_gate or set(option.opts) & OTHERS, f"{name}: {option.opts}: a limit?"
+            limits |= {f"{name} {each}" for each in known}
+    assert limits == DOORS.keys()
+
+
+def test_every_function_that_takes_a_limit_is_known() -> None:
+    names = {option[2:].replace("-", "_") for option in LIMITS}
+    functions = {name: getattr(rageval, name) for name in rageval.__all__}
+    taking = {
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function) and names & inspect.signature(function).parameters.keys()
+    }
+    assert taking == {"gate"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
+    """The judge alone passes; labels stop it, and what is printed is the number that was held."""
+    assert DOORS[door]("").exit_code == 0
+    done = DOORS[door]("gold")
+    assert done.exit_code == 1, done.output
+    # The judge's mean stands in a column or field of its own alone.
+    assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
+    assert not re.search("(with |labels, )--gold", done.output), done.output
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_too_few_labels_meet_no_limit(door: str) -> None:
+    done = DOORS[door]("few")
+    assert done.exit_code in (1, 5), done.output
+    # A slice of few labels only informs.
+    assert re.search(r"labels for \d+ of (it|both) \(≥ 20 needed\)", done.output)
+    assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
+
+
+def corrected() -> float:
+    """The mean that `label correct` prints of the system new."""
+    done = run("label", "correct", "new", *gold_of("gold"), "-m", MEASURE, "--format", "json")
+    (row,) = (row for row in json.loads(done.stdout)["results"] if row["run"] == "new")
+    assert row["judge"] == pytest.approx(0.8)
+    assert row["value"] < 0.4
+    return float(row["value"])
+
+
+def test_every_door_has_the_corrected_mean() -> None:
+    """Commands, Python, leaderboards, figures and pages: one number."""
+    wanted = pytest.approx(corrected(), abs=1e-12)
+    gold = {"gold": "gold-of-new", "gold_chosen": "uniform"}
+    results = rageval.evaluate_answers(MEASURE, "new", **gold)["new"]
+    assert estimate_mean(results[MEASURE]).value == wanted
+    assert estimate_value(results[MEASURE]).value == wanted
+    assert [row.value for row in standings([results])] == [wanted]
+    (axis,) = results.plot().axes
+    assert [line.get_xdata()[0] for line in axis.lines[:1]] == [wanted]
+    assert "by human labels" in axis.get_title()
+    done = run("score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold-of-new"), "--format", "json")
+    (record,) = json.loads(done.stdout)["results"]
+    assert (record["value"], record["judged"], record["basis"]) == (wanted, pytest.approx(0.8), "people")
+    baseline = ("--save-baseline", "base")
+    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *baseline)
+    held = ("--baseline", "base", "--margin", "0.3", "--json", "gate.json")
+    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *held)
+    (decision,) = json.loads(Path("gate.json").read_text())["decisions"]
+    assert (decision["baseline"], decision["candidate"]) == (wanted, wanted)
+    report = rageval.gate("new", None, MEASURE, baseline="base", margin=0.3,
+                          fail_under={MEASURE: LIMIT}, **gold)  # fmt: skip
+    assert report.verdict == "block"
+    assert f"is {corrected():.4f} by human labels" in report.floors[0]
+
+
+def test_a_text_for_a_paper_names_who_decides() -> None:
+    results = rageval.evaluate_answers(MEASURE, "new", gold="gold-of-new", gold_chosen="uniform")["new"]
+    citation = cite(results)
+    assert "corrected by human labels of 60 queries" in citation.text
+    assert "All values are by" not in citation.text
+    assert "|labels:60|chosen:uniform|" in citation.signatures[0]
+    assert any("angelopoulos2023ppi" in entry for entry in citation.bibtex)
+    few = cite(rageval.evaluate_answers(MEASURE, "new", gold="few-of-new", gold_chosen="uniform")["new"])
+    assert "no mean of 1 run is reported" in few.text
+
+
+def test_a_report_of_one_system_says_so_too() -> None:
+    done = run("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
+    assert done.exit_code == 0, done.output
+    page = Path("report.html").read_text()
+    assert "corrected by human labels of 60 queries" in page
+    assert "are by openai:m, an automatic judge" not in page
+
+
+def test_labels_say_nothing_of_a_mean_over_groups() -> None:
+    score = rageval.evaluate_answers(MEASURE, "new", gold="gold-of-new", gold_chosen="uniform")["new"][
+        MEASURE
+    ]
+    grouped = replace(score, groups={query: "ab"[int(query[1:]) % 2] for query in score.query_ids})
+    estimate = estimate_value(grouped)
+    assert not estimate.is_defined
+    assert "over groups" in estimate.why
+
+
+@pytest.mark.parametrize("labels", ["person", "openai:large"])
+def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None:
+    """Plain judgements of documents name no judge; labels correct them all the same."""
+    names = [f"q{at:03}" for at in range(QUERIES)]
+    Path("run").write_text("".join(f"{query} Q0 d 1 1 run\n" for query in names))
+    judged = (f"{query} 0 d {int(at % 5 != 4)}\n{query} 0 e 1\n" for at, query in enumerate(names))
+    Path("qrels").write_text("".join(judged))
+    Path("groups").write_text("".join(f"{query} {'ab'[at % 2]}\n" for at, query in enumerate(names)))
+    write(
+        "documents",
+        (
+            {"query_id": query, "run_id": "documents", "item_id": doc, "judge": labels, "grade": grade}
+            for at, query in enumerate(names[:LABELED])
+            for doc, grade in (("d", int(at % 5 != 4 and at % 3 == 0)), ("e", 1))
+        ),
+    )
+    words = ["run", "qrels", "-m", "success@1"]
+    plain = run("score", *words, "--by", "groups", "--require", "success@1>=0.7")
+    assert plain.exit_code == 0
+    held = [*words, *gold_of("documents")]
+    run("gate", *held, "--save-baseline", "base")
+    for done in (
+        run("score", *held, "--by", "groups", "--require", "success@1>=0.7"),
+        run("gate", *held, "--baseline", "base", "--margin", "0.3", "--fail-under", "success@1=0.7"),
+    ):
+        assert done.exit_code == 1, done.output
+        assert "success@1 is 0.2667 by" in done.output
+        assert "corrected from an unnamed judge" in done.output
+        assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
+        assert not re.search("(with |labels, )--gold", done.output), done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", "new", "--by", "domain", "--require", f"{POOLED}>=0"],
+        ["report", "new", "-o", "report.html"],
+        ["compare", "both"],
+    ],
+)
+def test_who_passed_labels_is_not_told_to_pass_labels(words: list[str]) -> None:
+    """Also of a measure that no labels correct."""
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    measures = MEASURE if words[0] == "compare" else f"{MEASURE},{POOLED}"
+    done = run(*words, "-m", measures, *gold_of("gold"))
+    page = Path("report.html").read_text() if words[0] == "report" else ""
+    assert done.exit_code == 0, done.output
+    assert "with --gold" not in done.output + page
