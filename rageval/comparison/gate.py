@@ -45,11 +45,7 @@ from rageval.options import Block, Interval, JudgeChanged, Population, refuse_ot
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import People, why_lost
-<<<<<<< ours
-from rageval.scoring.scores import EXAMPLES, Score, Scores
-=======
-from rageval.scoring.scores import Score, Scores, filled
->>>>>>> theirs
+from rageval.scoring.scores import EXAMPLES, Score, Scores, filled
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
