@@ -40,11 +40,11 @@ def run() -> None:
 
 def validated(path: str) -> Iterator[str]:
     """Yield the errors of a file of any kind that is known, as `rageval doctor` has them."""
-    from rageval.files.kinds import told
+    from rageval.files.kinds import kind_of
     from rageval.files.questions import read_questions
     from rageval.files.spans import read_spans
 
-    kind = told(path)
+    kind = kind_of(path)
     if kind is not None and kind.name == "spans":
         read_spans(path)
         return

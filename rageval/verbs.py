@@ -97,7 +97,8 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     fields = comparison.Settings.__dataclass_fields__
     # Options of both come in one bag; what is left belongs to scoring.
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
-    with in_order("compare(measures, runs, qrels)", measures=measures, runs=runs, qrels=qrels):
+    files = {**options, "runs": runs, "qrels": qrels}
+    with in_order("compare(measures, runs, qrels)", files, measures=measures, runs=runs, qrels=qrels):
         # Runs to be scored, or scores that are there already: told by whether anything is given beside.
         if runs is not None or qrels is not None:
             from rageval.scoring.rules import NAMES, RUNS
@@ -222,7 +223,8 @@ def gate(
                 " (tables of answers as candidate and baseline need judge=)"
             )
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
-    with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
+    files = {"qrels": qrels, "answers": answers, "nuggets": nuggets, "questions": questions}
+    with in_order(order, files, candidate=candidate, qrels=qrels, measures=measures):
         subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
@@ -290,12 +292,12 @@ def _judged_tables(
 
 def _is_table(given: Any) -> bool:
     """Return whether something is a table of answers: a frame, or a file."""
-    from rageval.files.kinds import is_answer_table, told_of_records
+    from rageval.files.kinds import is_answer_table, kind_of_records
     from rageval.files.objects import records_of_frame
     from rageval.files.start import ROWS
 
     if is_frame(given):
-        kind = told_of_records(records_of_frame(given)[:1])
+        kind = kind_of_records(records_of_frame(given)[:1])
         return kind is not None and kind.holds == ROWS
     return isinstance(given, str | os.PathLike) and os.path.exists(given) and is_answer_table(given)
 
@@ -580,7 +582,8 @@ def judge(
     _refuse(options, room.Settings.__dataclass_fields__, judge)
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     places: dict[str, Any] = {"rubric": rubric, "answers": answers, "judges": judges, "measures": measures}
-    with in_order("judge(rubric, answers, judges, measures)", **places):
+    beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
+    with in_order("judge(rubric, answers, judges, measures)", {**beside, "run": run}, **places):
         chosen = measures_of_answers(measures) if measures else ()
         known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
         given = as_source(answers, "answers")
@@ -589,7 +592,6 @@ def judge(
             top = one_run(run).each(
                 lambda ranked: [(query, doc) for query, docs in documents_of(ranked) for doc in docs[:depth]]
             )
-        beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
         material = room.gathered(
             given if isinstance(given, list) else [] if given is None else [given],
             **{name: as_source(source, name) for name, source in beside.items()},

@@ -29,7 +29,7 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, read_records
-from rageval.files.kinds import told
+from rageval.files.kinds import kind_of
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
@@ -193,7 +193,7 @@ def judged_in(against: Path) -> Mapping[str, set[str]]:
         if not found:
             raise InputError(f"{against}: no collection; expected --against QRELS, POOL or a collection")
         against = found[0]
-    kind = told(against)
+    kind = kind_of(against)
     if kind is not None and kind.name == "pool":
         return {query: set(docs) for query, docs in read_pool(against).items()}
     judged: dict[str, set[str]] = {}

@@ -59,7 +59,7 @@ def validation(
     from rageval.checking.runs import validate_run
     from rageval.checking.tables import topics_in, validate_tables
     from rageval.checking.tracks import OF_RUNS, OF_TABLES, track_named, validate_answers
-    from rageval.files.kinds import told
+    from rageval.files.kinds import kind_of
     from rageval.files.opening import name_of
     from rageval.files.start import OTHER
     from rageval.files.trec import PLAIN
@@ -79,7 +79,7 @@ def validation(
         raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
     if track == OF_TABLES:
         return validate_tables(source, known)
-    kind, wants_json = told(source, how), rules is not None and not rules.columns
+    kind, wants_json = kind_of(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
     if kind is not None and kind.is_json != wants_json and kind.holds != OTHER:
         wanted = "a run" if rules is None else f"{'answers' if wants_json else 'questions'} of {rules.name}"

@@ -30,7 +30,7 @@ from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_forms, read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.judgements import GRADED as OF_WORTH
-from rageval.files.kinds import start_of_file, told, told_by
+from rageval.files.kinds import kind_of, kind_of_start, start_of_file
 from rageval.files.nuggets import SCORED, nuggets_without_reference, numbered_banks
 from rageval.files.opening import (
     is_columnar,
@@ -347,12 +347,12 @@ def _refused(
 def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     """Return the kind of a file; `InputError` if it is none that is known here."""
     file = noted(path)
-    kind = told(file, reading)
+    kind = kind_of(file, reading)
     names = _OF_COLUMNS if is_columnar(file) else _NAMES
     is_graded = kind is not None and kind.rows is not None and kind.holds != OF_RUNS
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
-        holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
+        holds = "cannot tell what this is" if kind is None else f"holds {kind.description}"
         way = f"; to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
             f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
@@ -803,7 +803,7 @@ def _unscored(path: str) -> Iterator[Finding]:
 def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
     """Yield judgements, ours or another tool's, with their lines."""
     start = start_of_file(path)
-    kind = told_by(start)
+    kind = kind_of_start(start)
     if kind is None or kind.name != "judged":
         yield from read_records(path, JudgementLine, EXPECTED)
         return

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation, counted
 from rageval.checking.tracks import OF_TABLES, Track
-from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.kinds import is_answer_table, told
-from rageval.files.opening import Source, name_of
+from rageval.files.kinds import is_answer_table, kind_of, wrong_kind
+from rageval.files.opening import Source
 from rageval.files.questions import read_questions
 from rageval.files.start import ANSWERS
 from rageval.records import Answer, Question
@@ -41,7 +40,7 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
 
     An answer is to the topic of its id, unless the two are other questions; else to that of its question.
     """
-    kind = told(source)
+    kind = kind_of(source)
     # Of a table whose columns are called otherwise its reader says what they may be called.
     if is_answer_table(source) or (kind is not None and kind.name == "table"):
         from rageval.logs.tables import read_table
@@ -50,7 +49,7 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
         answers, asked = log.answers, {each.query_id: each.text for each in log.questions}
     else:
         if kind is not None and kind.holds != ANSWERS:
-            raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers, or a table of them")
+            raise wrong_kind(source, kind, "answers, or a table of them")
         answers = list(read_answers(source))
         asked = {each.query_id: each.question for each in answers}
     if topics is None:

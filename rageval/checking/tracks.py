@@ -66,7 +66,7 @@ from rageval.checking.rules import (
 )
 from rageval.errors import UsageError
 from rageval.files.answers import FORMS
-from rageval.files.jsonl import REPEATED, explained, repeated_keys, stretches
+from rageval.files.jsonl import REPEATED, explained, plain_json, repeated_keys, stretches
 from rageval.files.opening import Source
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
@@ -574,7 +574,7 @@ def _findings_of_answers(
 def _record(line: bytes, track: Track) -> Record | str:
     """Return the record, or what is wrong with the line."""
     try:
-        record: Any = msgspec.json.decode(line)
+        record: Any = msgspec.json.decode(plain_json(line))
     except (ValueError, RecursionError) as error:
         return explained(error, line, track.title)
     # JSON takes the last of two equal keys, so that half of an answer may be gone without a word.

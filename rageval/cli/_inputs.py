@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.kinds import is_answer_table, start_of_file, tag_of, told, unlike
+from rageval.files.kinds import is_answer_table, kind_of, start_of_file, tag_of, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
     File,
@@ -22,7 +22,7 @@ from rageval.files.opening import (
     quoted,
     with_limits,
 )
-from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
+from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, RUNS
 from rageval.files.trec import Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
@@ -76,14 +76,17 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
         if source is None:
             _place_name(word, inputs)
             continue
-        places = ["tables"] if tables and is_answer_table(source, reading) else _placed(source, reading)
+        is_table = tables and is_answer_table(source, reading, _PLACES)
+        places = ["tables"] if is_table else _placed(source, reading)
         if len(places) > 1:
             unknown.append(source)
         else:
             getattr(inputs, places[0]).append(source)
     if inputs.tables and (inputs.runs or inputs.qrels or inputs.answers):
+        kind = kind_of(inputs.tables[0], reading)
+        noun = "a table of answers" if kind is None else kind.noun
         raise UsageError(
-            f"{visible(name_of(inputs.tables[0]))}: a table of answers, which must be judged first; pass"
+            f"{visible(name_of(inputs.tables[0]))}: {noun}, which must be judged first; pass"
             " tables alone, or judge it with rageval judge and pass the judged answers"
         )
     if inputs.answers and (inputs.runs or inputs.qrels):
@@ -91,9 +94,9 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
 
         for source in inputs.answers:
             # Of a record that is broken, or cut off, nobody can tell the kind: reading it says where.
-            if told(source, reading) is None and start_of_file(source, reading).piece:
+            if kind_of(source, reading) is None and start_of_file(source, reading).piece:
                 next(read_records(source, dict[str, Any], "one JSON object a line"), None)
-        raise UsageError(
+        raise InputError(
             "found both runs with judgements of documents and judged answers (JSON lines); score them in"
             " two commands (to pass answers with judged answers, use --answers FILE)"
         )
@@ -160,14 +163,14 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
     if len(inputs.qrels) != 1 or not inputs.runs:
         found_runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
         found_qrels = ", ".join(visible(name_of(qrels)) for qrels in inputs.qrels) or "none"
-        raise UsageError(
+        raise InputError(
             "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
             f" answers (JSON lines); found runs: {found_runs}; judgements: {found_qrels}"
         )
     (qrels,) = inputs.qrels
     if isinstance(qrels, _QrelsOfDataset):
         found = qrels.load()
-    elif (kind := told(qrels, reading)) is not None and kind.name == "spans":
+    elif (kind := kind_of(qrels, reading)) is not None and kind.name == "spans":
         from rageval.spans import project
 
         if options.chunks is None or options.sources is None:
@@ -242,7 +245,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
 
 def _placed(source: Any, reading: Reading) -> list[str]:
     """Return the lists of inputs in which a file may stand; `InputError` if it holds something else."""
-    kind = told(source, reading)
+    kind = kind_of(source, reading, _PLACES)
     if kind is not None and kind.holds in _PLACES:
         return _PLACES[kind.holds]
     if is_columnar(source):
@@ -256,6 +259,8 @@ def _placed(source: Any, reading: Reading) -> list[str]:
                 f"{start.name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)"
             )
         return ["runs", "qrels"]  # a stream that cannot be looked into
+    if kind is not None and not kind.is_json and kind.holds != OTHER:
+        raise wrong_kind(source, kind, _RUNS_OR_QRELS)
     if not start.text.lstrip().startswith(b"{"):
         raise InputError(_odd(start.line, start.name, start.text))
     if kind is not None and kind.name == "rows":
@@ -268,6 +273,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     raise unlike(start, kind)
 
 
+_RUNS_OR_QRELS = "a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
 _PLACES = {
     RUNS: ["runs"],
     JUDGED_DOCUMENTS: ["qrels"],
@@ -285,7 +291,7 @@ def _odd(line: bytes, name: str, start: bytes) -> str:
         )
     if b"\x00" in line:
         raise InputError(f"{name}:1: the file holds NUL bytes, expected text (is it UTF-16?)")
-    expected = "expected a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
+    expected = f"expected {_RUNS_OR_QRELS}"
     if line.lstrip().startswith(b"["):
         raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
     if line.startswith(b"#"):
@@ -341,7 +347,7 @@ def _usual_measure(answers: Sequence[Any]) -> str:
 
 def _rubric_of(source: Any) -> str:
     """Return the rubric by which answers were judged, as their first record says it, or what it is."""
-    kind = told(source)
+    kind = kind_of(source)
     if kind is not None and kind.name == "assignments":
         return "nugget-assignment"
     return str(start_of_file(source).record.get("rubric", ""))

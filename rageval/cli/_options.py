@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import click
 
 from rageval import options as opt
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 from rageval.options import REQUIRED, SECTIONS, OptionField, fields_of, fields_of_class
 from rageval.text import visible
 
@@ -201,7 +201,15 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command, once it is known what of it acts and how much is read."""
         self.prepare(ctx)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            from rageval.files.places import misplaced_file
+
+            reading = reading_of(ctx.params.get("comments"))
+            if (wrong := misplaced_file(error, ctx.params, reading, self.name)) is not None:
+                raise wrong from error
+            raise
 
     def prepare(self, ctx: click.Context) -> None:
         """Refuse what was typed and cannot do what it says, and put what --limit says into all sources."""

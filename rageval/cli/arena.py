@@ -49,9 +49,9 @@ class Options(OfLabels):
 
 
 @click.command(cls=Command)
-@click.argument("files", nargs=-1, required=True, metavar="JUDGED.jsonl...")
+@click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
-def arena(files: tuple[str, ...], options: Options) -> None:
+def arena(judged: tuple[str, ...], options: Options) -> None:
     """Rank systems by judgements that compare their answers.
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
@@ -68,7 +68,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     from rageval.comparison.arena import games, positions_of, said_of
     from rageval.scoring.answers import read_judgements
 
-    grades = read_judgements(list(files), nuggets=options.nuggets)
+    grades = read_judgements(list(judged), nuggets=options.nuggets)
     say(*grades.remarks)
     _say_what_failed(grades, options.invalid)
     positions = positions_of(grades)

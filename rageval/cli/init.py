@@ -79,7 +79,7 @@ def init(options: Options) -> None:
 
 def _files() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
-    from rageval.files.kinds import start_of_file, told
+    from rageval.files.kinds import kind_of, start_of_file
     from rageval.files.opening import File
     from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, ROWS, RUNS
 
@@ -94,7 +94,7 @@ def _files() -> _FilesHere:
             continue
         with suppress(RagevalError, OSError):
             source = File(name)
-            kind = told(source)
+            kind = kind_of(source)
             if kind is None:
                 continue
             place = found.baselines if kind.name == "baseline" else places.get(kind.holds)

@@ -28,13 +28,13 @@ _LONGEST = 120  # characters of reasons in a table
     cls=Command,
     first="near_misses measures answers nuggets gold_chosen max_bias parting leaderboards style output",
 )
-@click.argument("files", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
+@click.argument("labels", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
 @takes_options
 @click.pass_context
 def label_agree(
     ctx: click.Context,
     /,
-    files: tuple[Any, ...],
+    labels: tuple[Any, ...],
     leaderboards: Annotated[
         tuple[tuple[str, str], ...],
         opt.Option(
@@ -114,17 +114,17 @@ def label_agree(
                 " JUDGE…"
             )
         truth, judge = leaderboards[0]
-        boards = _boards([truth, judge, *map(str, files)], forms)
+        boards = _boards([truth, judge, *map(str, labels)], forms)
         deliver(_alike(boards, cutoffs, measures, style), output)
         return
     _refuse_others(
         ctx,
-        set(ctx.params) - _OF_BOARDS | {"files"},
+        set(ctx.params) - _OF_BOARDS | {"labels"},
         "applies to leaderboards; add --leaderboards TRUTH JUDGE",
     )
-    if len(files) != 2:
+    if len(labels) != 2:
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
-    judged, gold = files
+    judged, gold = labels
     from rageval.comparison.passport import (
         agreement_of_several,
         between,
@@ -155,7 +155,7 @@ def label_agree(
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 
 
-_OF_BOARDS = {"leaderboards", "forms", "cutoffs", "files"}
+_OF_BOARDS = {"leaderboards", "forms", "cutoffs", "labels"}
 _OF_BOTH = {"measures", "style", "output"}
 
 

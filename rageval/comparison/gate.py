@@ -35,7 +35,7 @@ from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
-from rageval.files.kinds import told
+from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
@@ -1154,15 +1154,17 @@ def saved(side: GateSide, date: str) -> Baseline:
 def baseline_in(source: Source) -> Baseline:
     """Read a baseline; `InputError` for judgements and runs in its place says what takes them."""
     source = noted(source)
-    kind = told(source)
+    kind = kind_of(source)
     if kind is not None and kind.holds in (JUDGED_ANSWERS, RUNS):
         name = visible(name_of(source))
         others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
-        raise InputError(
+        raise WrongKind(
             f"{name}: has {kind.noun}, not a baseline; to compare the two: rageval compare {name}"
             f" CANDIDATE{others}; to gate with it, save it first: rageval gate {name}{others} -m MEASURES"
             " --save-baseline FILE"
         )
+    if kind is not None and kind.name != "baseline":
+        raise wrong_kind(source, kind, "a baseline, which rageval gate --save-baseline writes")
     return read_baseline(source)
 
 

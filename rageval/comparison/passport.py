@@ -28,7 +28,7 @@ from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
 from rageval.files.judgements import EXPECTED, Assignment, JudgementLine, distinct, folded
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
-from rageval.files.kinds import start_of_file, told_by
+from rageval.files.kinds import kind_of_start, start_of_file, wrong_kind
 from rageval.files.opening import Source, name_of
 from rageval.files.start import EITHER, JUDGED_DOCUMENTS
 from rageval.judges.base import Usage
@@ -759,7 +759,7 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
         yield _of_documents(content(), name_of(source))
         return
     start = start_of_file(source)
-    kind, name = told_by(start), name_of(source)
+    kind, name = kind_of_start(start), name_of(source)
     if kind is not None and kind.name == "judged":
         for lines, judged in read_judged(source, start.text):
             yield name, lines, [_JudgedLine(**row) for row in judged.rows]
@@ -768,7 +768,7 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
     elif kind is not None and kind.name == "assignments":
         yield from _of_assignments(source)
     elif kind is not None and kind.name != "judgements":
-        raise InputError(f"{name}:1: holds {kind.noun}; expected judgements")
+        raise wrong_kind(source, kind, "judgements")
     else:
         for lines, records in read_batches(source, _JudgedLine, EXPECTED):
             yield name, lines, records

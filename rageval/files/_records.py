@@ -98,18 +98,30 @@ def _is_question(start: Start) -> bool:
 
 
 _KINDS = (
-    Kind("candidates", RUNS, "candidates", lambda start: is_candidates(start.text)),
+    Kind("candidates", RUNS, "candidates", lambda start: is_candidates(start.text), "rageval score"),
     Kind(
         "scores",
         RUNS,
         "a run",
         lambda start: is_numbers(start.text) and has_point(start.text),
+        "rageval score",
         rows=judged_numbers,
     ),
     Kind(
-        "numbers", EITHER, "a run, or judgements", lambda start: is_numbers(start.text), rows=judged_numbers
+        "numbers",
+        EITHER,
+        "a run, or judgements",
+        lambda start: is_numbers(start.text),
+        "rageval score",
+        rows=judged_numbers,
     ),
-    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", lambda start: is_judged(start.text)),
+    Kind(
+        "judged",
+        JUDGED_ANSWERS,
+        "judgements in another tool's form",
+        lambda start: is_judged(start.text),
+        "rageval score",
+    ),
     Kind(
         "results",
         OTHER,
@@ -145,6 +157,7 @@ _KINDS = (
         JUDGED_DOCUMENTS,
         "judgements of documents (UMBRELA)",
         lambda start: start.has("judgment"),
+        "rageval score",
         rows=read_umbrela,
         judges=("UMBRELA",),  # which is a model by its very name
     ),
@@ -153,9 +166,16 @@ _KINDS = (
         JUDGED_ANSWERS,
         "nuggets assigned to answers",
         lambda start: b'"assignment"' in start.piece or is_assigned(start.record.get("nuggets")),
+        "rageval score",
     ),
     Kind("nuggets", NUGGETS, "nuggets or rubrics without judgements", _is_bank, "--nuggets"),
-    Kind("spans", JUDGED_DOCUMENTS, "spans of sources", lambda start: is_spans(start.text)),
+    Kind(
+        "spans",
+        JUDGED_DOCUMENTS,
+        "spans of sources",
+        lambda start: is_spans(start.text),
+        "rageval score with --chunks and --sources",
+    ),
     Kind(
         "chunks",
         PASSAGES,
@@ -171,7 +191,7 @@ _KINDS = (
         "rageval collection",
     ),
     Kind("claims", OTHER, "claims", lambda start: start.has("query_id", "claims"), "--claims"),
-    Kind("metrics", OTHER, "nuggetizer's metrics", lambda start: start.has("qid", "strict_vital_score"), ""),
+    Kind("metrics", OTHER, "nuggetizer's metrics", lambda start: start.has("qid", "strict_vital_score")),
     # Behind the banks and spans, some of which have labels of their own.
     Kind(
         "judgements",
@@ -183,10 +203,17 @@ _KINDS = (
             or not start.record.keys().isdisjoint({"aspect", "label"})
             or is_failure(start.record)
         ),
+        "rageval score",
     ),
     Kind("answer rows", ROWS, "a table of answers", _is_row, "rageval judge or compare"),
     Kind("answers", ANSWERS, "answers", _is_answer, "--answers"),
-    Kind("judgements", JUDGED_ANSWERS, "judgements", lambda start: start.has("query_id", "grade")),
+    Kind(
+        "judgements",
+        JUDGED_ANSWERS,
+        "judgements",
+        lambda start: start.has("query_id", "grade"),
+        "rageval score",
+    ),
     Kind(
         "rows",
         OTHER,

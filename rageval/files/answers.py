@@ -281,7 +281,7 @@ class _ReportSentence(msgspec.Struct, gc=False):
     """A sentence and what it cites: ids, ids with confidences, or positions; BioGen's task A names it so."""
 
     text: str
-    citations: list[Id] | dict[str, float] | None = None
+    citations: list[Id] | dict[str, float | None] | None = None
     supported_citations: list[Id] | None = None
 
 
@@ -384,7 +384,11 @@ class _Reports:
             raise Unfit(f"cites by {way}, the lines before by {self._cites}; use one of them in a file")
         self._cites = way
         if isinstance(citations, dict):
-            return tuple(sorted(citations, key=citations.__getitem__, reverse=True))  # ties as they stand
+            confidences = {doc: number for doc, number in citations.items() if number is not None}
+            if len(confidences) < len(citations):
+                doc = next(doc for doc in citations if doc not in confidences)
+                raise Unfit(f"expected a number as the confidence of {visible(doc)!r}, found none")
+            return tuple(sorted(confidences, key=confidences.__getitem__, reverse=True))  # ties as they stand
         if way == _BY_POSITION:
             # No id is known here, as this file cites by position.
             return tuple(_resolved(citation, references, frozenset()) for citation in citations)

@@ -27,6 +27,7 @@ from rageval.files.jsonl import (
     explained,
     has,
     identifier,
+    plain_json,
     read_forms,
     repeated_in,
 )
@@ -519,7 +520,7 @@ def is_judged(start: bytes) -> bool:
     if not line.startswith(b"{"):
         return is_judged_table(line)
     try:
-        record = msgspec.json.decode(line, type=dict[str, Any])
+        record = msgspec.json.decode(plain_json(line), type=dict[str, Any])
     except (ValueError, RecursionError):  # the beginning of a long line
         return any(all(key in text for key in keys) for keys in _OF_LONG)
     return any(form.fits(record) for form in _FORMS)
@@ -584,7 +585,7 @@ _T = TypeVar("_T")
 
 def _decoded(source: Source, kind: type[_T], expected: str) -> _T:
     """Return what a file of one JSON value holds."""
-    text = _whole(source)
+    text = plain_json(_whole(source))
     if (key := repeated_in(text)) is not None:
         raise InputError(f"{name_of(source)}:1: {REPEATED.format(visible(key)[:80])}")
     try:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import IO, Any, Generic, TypeVar, get_args
@@ -49,14 +50,18 @@ def read_records(source: Source, form: type[_Record], expected: str) -> Iterator
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
-    return read_decoded(source, _decoder(form), expected)
+    return _decoded(source, json_stretches(source), _decoder(form), partial(_explained_as, expected))
 
 
 def read_decoded(
     source: Source, decode: Callable[[bytes], _Record], expected: str
 ) -> Iterator[tuple[int, _Record]]:
-    """Read the same with a decoder of one's own, which raises what msgspec does."""
-    return _decoded(source, decode, lambda error, line: explained(error, line, expected))
+    """Read the same with a decoder of one's own, which takes any line and raises what msgspec does."""
+    return _decoded(source, stretches(source), decode, partial(_explained_as, expected))
+
+
+def _explained_as(expected: str, error: Exception, line: bytes) -> str:
+    return explained(error, line, expected)
 
 
 def _decoder(form: Any) -> Callable[[bytes], Any]:
@@ -102,12 +107,13 @@ def without_nulls(record: Any) -> Any:
 
 def _decoded(
     source: Source,
+    texts: Iterable[tuple[int, bytes]],
     decode: Callable[[bytes], _Record],
     explain: Callable[[Exception, bytes], str],
 ) -> Iterator[tuple[int, _Record]]:
     """Yield what `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
-    for first_line, text in stretches(source):
+    for first_line, text in texts:
         _refuse_repeated_keys(name, first_line, text)
         yield from _one_by_one(name, first_line, text, decode, explain)
 
@@ -121,7 +127,7 @@ def read_batches(
     """
     decoder, shape = msgspec.json.Decoder(form), _Shape(form)
     name = name_of(source)
-    for first_line, text in stretches(source):
+    for first_line, text in json_stretches(source):
         plain = shape.records(text)
         if plain is not None:
             yield range(first_line, first_line + len(plain)), plain
@@ -206,10 +212,38 @@ def first_record(text: bytes) -> dict[str, Any] | None:
     """Return the first line's JSON object, for telling formats apart; None if it is something else."""
     line = text.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
-        record = msgspec.json.decode(line)
+        record = msgspec.json.decode(plain_json(line))
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+# What Python writes of numbers that JSON cannot, outside of texts.
+_NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+
+
+def plain_json(text: bytes, infinity: bytes = b'"Infinity"') -> bytes:
+    """Return JSON without the numbers that only Python writes: NaN is null, so that it is missing.
+
+    Infinity is a text, which is refused where a number is read, and nowhere else.
+
+    >>> plain_json(b'{"score": NaN, "NaN": "-Infinity", "low": -Infinity}')
+    b'{"score": null, "NaN": "-Infinity", "low": "Infinity"}'
+    """
+    if b"NaN" not in text and b"Infinity" not in text:
+        return text
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        word = found[0]
+        return word if word.startswith(b'"') else b"null" if word == b"NaN" else infinity
+
+    return _NO_NUMBER.sub(plain, text)
+
+
+def json_stretches(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield stretches of JSON lines, as `stretches`, in plain JSON; of other lines as they are."""
+    for line, text in stretches(source):
+        yield line, plain_json(text) if text.lstrip().startswith((b"{", b"[")) else text
 
 
 def as_line(record: Any) -> str:
@@ -297,13 +331,13 @@ def _whole_text(source: Source) -> bytes:
                 f"{name}:1: JSON over many lines of more than {limits.record:,} bytes;"
                 " raise the limit with --limit record=…"
             )
-    return _without_bom(b"".join(parts), name)
+    return plain_json(_without_bom(b"".join(parts), name))
 
 
 def _goes_on(line: bytes) -> bool:
     """Return whether a line is the beginning of JSON, and no more."""
     try:
-        msgspec.json.decode(line)
+        msgspec.json.decode(plain_json(line))
     except msgspec.DecodeError as error:
         # Anything else that is wrong with the line is no sign of more to come, and is told when it is read.
         return line.startswith((b"{", b"[")) and "truncated" in str(error)
@@ -376,6 +410,9 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         # msgspec ends its messages with a path such as `$.metadata.run_id`; people call that a field.
         what, _, where = message.partition(" - at `$")
         place = f" in {where.rstrip('`').lstrip('.')}" if where.rstrip("`") else ""
+        # Infinity was made a text, which is how it comes to be refused.
+        if "got `str`" in what and b'"Infinity"' in line:
+            what = "expected a finite number, found Infinity"
         return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
     # What a pretty printer made; each of its lines is told, and the first one says why.
     whole = (
@@ -663,7 +700,7 @@ class RecordForm(Generic[_Item]):
 def read_forms(source: Source, forms: Sequence[RecordForm[_Item]], kind: str) -> Iterator[tuple[int, _Item]]:
     """Read (line number, what the form of the file makes of the record); `kind` names the kind of file."""
     telling = _Telling(forms, kind, limits_of(source))
-    return _decoded(source, telling.decode, telling.explain)
+    return _decoded(source, json_stretches(source), telling.decode, telling.explain)
 
 
 def has(*keys: str) -> Callable[[dict[str, Any]], bool]:

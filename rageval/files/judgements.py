@@ -25,7 +25,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
-from rageval.files.kinds import start_of_file, told_by, unlike
+from rageval.files.kinds import kind_of_start, start_of_file, unlike
 from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
 from rageval.text import RULES, problem_of_id, visible
@@ -601,7 +601,7 @@ class JudgementTable:
             )
             return
         start = start_of_file(source)
-        kind = _kind_of(start)
+        kind = _form_of(start)
         if kind == "judged":
             self._add_judged(source, start.text)
         elif kind == "judgements":
@@ -844,13 +844,13 @@ def _lengths(texts: Sequence[str]) -> dict[str, float]:
     return {name: float(sum(map(count, texts))) for name, count in RULES.items()}
 
 
-def kind_of(source: Source) -> str:
+def form_of_judgements(source: Source) -> str:
     """Return `judgements`, `judged` (by another tool), `assignments` or `answers`."""
-    return _kind_of(start_of_file(source))
+    return _form_of(start_of_file(source))
 
 
-def _kind_of(start: Start) -> str:
-    kind = told_by(start)
+def _form_of(start: Start) -> str:
+    kind = kind_of_start(start)
     if kind is None and (start.piece or not start.text.lstrip().startswith(b"{")):
         return "judgements"  # no JSON, or broken: what is wrong is told when it is read
     if kind is None or kind.holds not in (JUDGED_ANSWERS, ANSWERS):

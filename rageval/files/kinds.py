@@ -8,7 +8,7 @@ come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval.errors import InputError
@@ -25,7 +25,7 @@ from rageval.files.opening import (
     start_of,
 )
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, ROWS, RUNS, Kind, Start
-from rageval.files.trec import PLAIN, QRELS, RUN, Reading, grade_of, kind_of_line
+from rageval.files.trec import PLAIN, QRELS, RUN, LineForm, Reading, grade_of, is_number, kind_of_line
 from rageval.plugins import above
 from rageval.records import Qrel
 from rageval.text import visible
@@ -64,13 +64,33 @@ def read_beir(source: Source) -> Iterator[Qrel]:
         yield Qrel(query, doc, number)
 
 
+def _has_rows(form: LineForm) -> Callable[[Start], bool]:
+    """Return what tells whether the first line is a row of this form: its columns, a number among them."""
+
+    def fits(start: Start) -> bool:
+        return _is_row(start.line, form)
+
+    return fits
+
+
+def _is_row(line: bytes, form: LineForm) -> bool:
+    words = line.split(b"\t") if form.is_tabbed(line) else line.split()
+    return len(words) == form.width and is_number(words[form.number].strip())
+
+
 def _is_topic(start: Start) -> bool:
     # Two columns with a tab: an id, and a text that may hold anything but tabs.
     line = start.line
+    if line.count(b"\t") != 1:
+        return False
+    # Columns may have a tab among blanks, too: then an iteration stands second, or all lines are rows.
     words = line.split()
-    # Columns may have a tab among blanks, too; then an iteration stands second.
-    is_iteration = len(words) in (RUN.width, QRELS.width) and words[1].upper() in (b"0", b"Q0")
-    return line.count(b"\t") == 1 and not (is_iteration and words[-2:] and _DIGIT.search(words[-1]))
+    is_iteration = words[1:2] in ([b"0"], [b"Q0"], [b"q0"])
+    lines = start.lines[:_ROWS] if len(start.lines) > 1 else []
+    return not any(
+        (_is_row(line, form) and is_iteration) or (lines and all(_is_row(each, form) for each in lines))
+        for form in (RUN, QRELS)
+    )
 
 
 def _has_width(width: int) -> Callable[[Start], bool]:
@@ -119,13 +139,19 @@ def _is_list_of_rows(start: Start) -> bool:
 
 
 _DIGIT = re.compile(rb"\d")
+_ROWS = 20  # that are looked at, where one does not tell
 _ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
 _ZIP = b"PK\x03\x04"
 
 LINES = (
-    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged),
+    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged, "rageval score"),
     Kind(
-        "beir", JUDGED_DOCUMENTS, "judgements of documents", lambda start: is_beir(start.line), rows=read_beir
+        "beir",
+        JUDGED_DOCUMENTS,
+        "judgements of documents",
+        lambda start: is_beir(start.line),
+        "rageval score",
+        rows=read_beir,
     ),
     Kind(
         "asked",
@@ -136,32 +162,44 @@ LINES = (
     ),
     Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
-    Kind("run", RUNS, "a run", _has_width(RUN.width)),
-    Kind("qrels", JUDGED_DOCUMENTS, "judgements of documents", _has_width(QRELS.width)),
+    Kind("run", RUNS, "a run", _has_width(RUN.width), "rageval score", may_be=_has_rows(RUN)),
+    Kind(
+        "qrels",
+        JUDGED_DOCUMENTS,
+        "judgements of documents",
+        _has_width(QRELS.width),
+        "rageval score",
+        may_be=_has_rows(QRELS),
+    ),
     Kind("table", OTHER, "a table", _is_table, "rageval import"),
 )
 _NAMED = {kind.name: kind for kind in LINES}
 
 
-def told(source: Source, reading: Reading = PLAIN) -> Kind | None:
-    """Return of what kind a file is, without taking anything of it away; None if that cannot be told."""
+def kind_of(source: Source, reading: Reading = PLAIN, among: Collection[str] = ()) -> Kind | None:
+    """Return of what kind a file is, without taking anything of it away; None if that cannot be told.
+
+    `among` is what a file in its place may hold. Lines that can be read as one of these are, whatever else
+    they look like; a file that holds none of these is of the kind that it would be anywhere.
+    """
     source = noted(source)
     if not isinstance(source, File):
-        return _told(source, reading)
+        return _kind_of(source, reading, among)
     # Several ask what a file is, and each look goes through the whole table.
-    if reading not in source.kinds:
-        source.kinds[reading] = _told(source, reading)
-    kind: Kind | None = source.kinds[reading]
+    asked = reading, frozenset(among)
+    if asked not in source.kinds:
+        source.kinds[asked] = _kind_of(source, reading, among)
+    kind: Kind | None = source.kinds[asked]
     return kind
 
 
-def _told(source: Source, reading: Reading) -> Kind | None:
+def _kind_of(source: Source, reading: Reading, among: Collection[str]) -> Kind | None:
     if is_columnar(source):
         from rageval.files.columnar import kind_of_columns
 
         kind: Kind | None = _NAMED[kind_of_columns(source)]
     else:
-        kind = told_by(start_of_file(source, reading))
+        kind = kind_of_start(start_of_file(source, reading), among)
     # A log may look like a table, or like nothing that is known here; its readers know better.
     if (kind is None or kind.name in ("table", "answer rows")) and is_local_file(source):
         tool = above("log")(source)
@@ -174,15 +212,15 @@ def _told(source: Source, reading: Reading) -> Kind | None:
 
 def is_table(source: Source, reading: Reading = PLAIN) -> bool:
     """Tell whether a file is a table of answers, or a log, which is read as one."""
-    kind = told(source, reading)
+    kind = kind_of(source, reading)
     return kind is not None and kind.holds == ROWS
 
 
-def is_answer_table(source: Source, reading: Reading = PLAIN) -> bool:
+def is_answer_table(source: Source, reading: Reading = PLAIN, among: Collection[str] = ()) -> bool:
     """Tell whether a file in the place of answers is a table of them: there no answer is a right one."""
-    if is_table(source, reading):
+    kind = kind_of(source, reading, among)
+    if kind is not None and kind.holds == ROWS:
         return True
-    kind = told(source, reading)
     if is_columnar(source) or (kind is not None and kind.holds != QUESTIONS):
         return False
     from rageval.files.synonyms import columns_of
@@ -196,7 +234,7 @@ def is_gold_table(source: Source, reading: Reading = PLAIN) -> bool:
     """Tell whether a file in the place of questions is a table of them, with right answers."""
     if is_table(source, reading):
         return True
-    if is_columnar(source) or told(source, reading) is not None:
+    if is_columnar(source) or kind_of(source, reading) is not None:
         return False
     from rageval.files.synonyms import is_answered
 
@@ -212,22 +250,24 @@ def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
     return Start(text, name_of(source), reading.comments)
 
 
-def told_by(start: Start) -> Kind | None:
-    """Return of what kind a file is that begins so."""
+def kind_of_start(start: Start, among: Collection[str] = ()) -> Kind | None:
+    """Return of what kind a file is that begins so, in a place that takes what `among` names."""
     if start.is_json:
         from rageval.files._records import RECORDS
 
         return next((kind for kind in RECORDS if kind.fits(start)), None)
-    is_text = bool(start.line) and b"\0" not in start.line
-    return next((kind for kind in LINES if kind.fits(start)), None) if is_text else None
+    if not start.line or b"\0" in start.line:
+        return None
+    in_place = (kind for kind in LINES if kind.may_be and kind.holds in among and kind.may_be(start))
+    return next(in_place, None) or next((kind for kind in LINES if kind.fits(start)), None)
 
 
-def told_of_records(records: Sequence[Mapping[str, Any]]) -> Kind | None:
+def kind_of_records(records: Sequence[Mapping[str, Any]]) -> Kind | None:
     """Return of what kind records in memory are, as a file of them would be; None if that cannot be told."""
     from rageval.files.jsonl import as_line
 
     try:
-        return told_by(Start(as_line(dict(records[0])).encode())) if records else None
+        return kind_of_start(Start(as_line(dict(records[0])).encode())) if records else None
     except (TypeError, ValueError):  # what no file could hold, which the reader refuses
         return None
 
@@ -243,15 +283,27 @@ def tag_of(source: Source, reading: Reading = PLAIN) -> str:
 JUDGED_FIRST = (
     "in Python: rageval.judge(rubric, tables, judges, measures).scores, which rageval.compare takes"
 )
+
+
+class WrongKind(InputError):
+    """A file holds something else than what its place takes."""
+
+
 _EXPECTED = (
     "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
     " {qid, run_id, nuggets: [{text, assignment}]} or answers"
 )
 
 
+def wrong_kind(source: Source, kind: Kind, expected: str) -> WrongKind:
+    """Return the error for a file of a kind that its place does not take."""
+    return WrongKind(f"{name_of(source)}:1: holds {kind.description}; expected {expected}")
+
+
 def unlike(start: Start, kind: Kind | None) -> InputError:
     """Return the error for a file that is of another kind than judged answers."""
     keys = f" (keys {', '.join(map(str, start.record)):.200})" if start.record else ""
-    holds = "something else" if kind is None else kind.said
-    way = f" ({JUDGED_FIRST})" if kind is not None and kind.holds == ROWS else ""
-    return InputError(f"{start.name}:1: holds {holds}{way}{keys}; expected {_EXPECTED}")
+    if kind is None:
+        return InputError(f"{start.name}:1: holds something else{keys}; expected {_EXPECTED}")
+    way = f" ({JUDGED_FIRST})" if kind.holds == ROWS else ""
+    return WrongKind(f"{start.name}:1: holds {kind.description}{way}{keys}; expected {_EXPECTED}")

@@ -24,6 +24,7 @@ from rageval.files.jsonl import (
     has,
     identifier,
     once,
+    plain_json,
     read_forms,
     refuse_long,
     repeated_in,
@@ -106,8 +107,11 @@ def has_point(start: bytes) -> bool:
 def is_numbers(start: bytes) -> bool:
     """Return whether this is, or begins like, a dict of dicts of numbers."""
     for text in (start.lstrip().partition(b"\n")[0], start):
+        plain = plain_json(text)
+        # One that is NaN is refused where it is read.
+        number: Any = float if plain is text else float | None
         try:
-            return any(msgspec.json.decode(text, type=dict[str, dict[str, float]]).values())
+            return any(msgspec.json.decode(plain, type=dict[str, dict[str, number]]).values())
         except msgspec.ValidationError:
             return False
         except (ValueError, RecursionError):  # only a part of it, or broken, which is told when it is read
@@ -121,7 +125,7 @@ def is_candidates(start: bytes) -> bool:
         return False
     line = start.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
-        record = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        record = msgspec.json.decode(plain_json(line), type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError):  # cut off, or broken, which is told when it is read
         return line.replace(b" ", b"").startswith((b'{"query":{', b'{"candidates":['))
     return _CANDIDATES.fits(record)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import Id, Unfit, as_line, explained, identifier, read_records, stretches
+from rageval.files.jsonl import Id, Unfit, as_line, explained, identifier, plain_json, read_records, stretches
 from rageval.files.opening import Complaints, Limits, Source, _bad_bytes, limits_of, name_of, quoted
 from rageval.text import problem_of_id, visible
 
@@ -109,7 +109,7 @@ def _from_json(
     complaints = Complaints()
     for number, text in lines:
         try:
-            yield number, _row_of(decode(text), limits)
+            yield number, _row_of(decode(plain_json(text)), limits)
         except (ValueError, RecursionError) as error:
             expected = "{run_id, topic_id, measure, value}"
             complaints.add(f"{name}:{number}: {explained(error, text, expected)}")

@@ -23,6 +23,7 @@ from rageval.files.jsonl import (
     first_record,
     identifier,
     once,
+    plain_json,
     read_records,
     refuse_long,
     repeated_in,
@@ -195,7 +196,7 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
             raise InputError(
                 f"{name}: the key {visible(key)!r} appears twice in one object; expected it once"
             )
-        found = msgspec.json.decode(text, type=_Tests)
+        found = msgspec.json.decode(plain_json(text), type=_Tests)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{name}:1: {explained(error, text[:200], _EXPECTED_TESTS)}") from None
     for number, test in enumerate(found.tests):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -88,6 +88,7 @@ class Kind(NamedTuple):
     """A kind of file: what it holds, in words for people, and how its beginning is known.
 
     `rows` reads judgements of documents that are no lines of columns, and `judges` are whose they always are.
+    `may_be` knows a beginning that only the place of a file distinguishes from that of another kind.
     """
 
     name: str
@@ -98,11 +99,17 @@ class Kind(NamedTuple):
     is_json: bool = False
     rows: Callable[..., Iterable[Any]] | None = None
     judges: tuple[str, ...] = ()
+    may_be: Callable[[Start], bool] | None = None
 
     def __str__(self) -> str:
         return self.name
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What the file holds, and what takes it, in a message."""
-        return f"{self.noun}, which {self.way} takes" if self.way else self.noun
+        return f"{self.noun}, which {self.way or 'no command'} takes"
+
+    def fits_place(self, among: Collection[str]) -> bool:
+        """Return whether a place that takes what these kinds hold takes this kind."""
+        is_either = self.holds == EITHER or self.name == "scores"
+        return self.holds in among or (is_either and not {RUNS, JUDGED_DOCUMENTS}.isdisjoint(among))

@@ -243,6 +243,11 @@ def _score(text: bytes) -> float | None:
     return number if abs(number) != float("inf") else None
 
 
+def is_number(text: bytes) -> bool:
+    """Return whether this is a finite decimal number, as scores and grades are."""
+    return _score(text) is not None
+
+
 def grade_of(text: bytes, largest: int) -> int | float | None:
     """Return one grade, whole where it is (1.0 is 1); None if it is no decimal number within the limit."""
     if _GRADE.fullmatch(text):

@@ -22,11 +22,11 @@ from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
-from rageval.files.kinds import is_answer_table, is_gold_table, told
+from rageval.files.kinds import is_answer_table, is_gold_table, kind_of, wrong_kind
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, start_of, with_limits
+from rageval.files.places import PLACES
 from rageval.files.questions import read_questions
-from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
 from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
 from rageval.records import BESIDE, Answer, Nugget, PassageParts, Question, Sentence
@@ -757,10 +757,10 @@ def gathered(
         with_limits(source, limits) for source in (questions, nuggets, passages, claims)
     )
     for source in answers:
-        # A run, or another file of columns, that stands where answers do is refused once, and by its kind.
-        kind = told(source) if isinstance(source, str | os.PathLike) else None
-        if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
-            raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
+        # What stands where answers do is refused once, and by its kind.
+        kind = kind_of(source) if isinstance(source, str | os.PathLike) else None
+        if kind is not None and not PLACES["answers"].takes(kind) and not is_answer_table(source):
+            raise wrong_kind(source, kind, PLACES["answers"].noun)
     remarks: list[str] = []
     tables = [source for source in answers if is_answer_table(source)]
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]

@@ -23,7 +23,7 @@ import msgspec
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
-from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
+from rageval.files.jsonl import REPEATED, explained, plain_json, read_decoded, repeated_in
 from rageval.files.opening import (
     BOM,
     ZSTD,
@@ -188,18 +188,11 @@ def opened(source: Source) -> Content:
 
 
 # Texts are matched, too, and left alone: "NaN" within one is a word.
-_NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 
 
 def _plain(text: bytes) -> bytes:
-    """Return JSON with null for what Python writes of a number that is none: NaN and Infinity.
-
-    >>> _plain(b'{"score": NaN, "NaN": "-Infinity", "low": -Infinity}')
-    b'{"score": null, "NaN": "-Infinity", "low": null}'
-    """
-    if b"NaN" not in text and b"Infinity" not in text:
-        return text
-    return _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", text)
+    """Return plain JSON, in which numbers that are none are null."""
+    return plain_json(text, b"null")
 
 
 def _raw(line: bytes) -> msgspec.Raw:

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from rageval.errors import InputError, RagevalError, UsageError
-from rageval.files.kinds import told
+from rageval.files.kinds import kind_of
 from rageval.files.opening import STDIN, Limits, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.log import Log, parted
@@ -169,7 +169,7 @@ def _reader(
         if fitting:
             return fitting[0]
     if not mapping.keys() & _ASKED:
-        kind = told(path) if can_read_again(path) else None
+        kind = kind_of(path) if can_read_again(path) else None
         ours = (
             f"holds {kind.noun}, and as a log "
             if kind is not None and kind.name not in ("table", "answer rows")

@@ -23,7 +23,7 @@ from rageval.files.judgements import (
     GRADED,
     Assignment,
     JudgementTable,
-    kind_of,
+    form_of_judgements,
 )
 from rageval.files.opening import Source, can_read_again
 from rageval.judges.base import Usage
@@ -118,7 +118,7 @@ def read_notes(
     notes = JudgesNotes(in_full)
     for source in sources:
         # A stream was read for the scores, and is gone.
-        if not can_read_again(source) or kind_of(source) != "judgements":
+        if not can_read_again(source) or form_of_judgements(source) != "judgements":
             continue
         for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}"):
             for line in lines:
@@ -551,7 +551,7 @@ def _answers(texts: Texts, wanted: set[str]) -> Iterator[Answer]:
                 seen.add((answer.query_id, answer.run_id))
                 yield answer
     for source in texts.judged:
-        if not can_read_again(source) or kind_of(source) != "assignments":
+        if not can_read_again(source) or form_of_judgements(source) != "assignments":
             continue
         for _, lines in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
             for line in lines:

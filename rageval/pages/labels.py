@@ -25,7 +25,7 @@ import msgspec
 
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.jsonl import as_line, read_records
-from rageval.files.judgements import JudgementTable, judgement_line, kind_of
+from rageval.files.judgements import JudgementTable, form_of_judgements, judgement_line
 from rageval.files.plans import Ask, AskedQuery, LabelPlan
 from rageval.files.writing import lock, remove_parts, whole_file
 from rageval.judges.material import pair_aspect
@@ -536,7 +536,7 @@ def _unread(*labels: Label) -> str | None:
         lines = b"".join(label.line for label in labels)
         table = JudgementTable("labels")
         table.add_file(io.BytesIO(lines))
-        if kind_of(io.BytesIO(lines)) != "judgements" or len(table) != len(labels):
+        if form_of_judgements(io.BytesIO(lines)) != "judgements" or len(table) != len(labels):
             return "expected labels, found another kind of record"
         table.finish()
         rubrics = table.rubrics()

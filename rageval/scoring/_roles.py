@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval.errors import RagevalError
 from rageval.files.judgements import JudgementTable
-from rageval.files.kinds import told, told_of_records
+from rageval.files.kinds import kind_of, kind_of_records
 from rageval.files.objects import column_names, is_frame
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 from rageval.measures.base import Measure
@@ -99,7 +99,7 @@ def _roles_of_word(word: str | os.PathLike[str]) -> frozenset[str]:
         if not os.path.isfile(name):
             is_measure = isinstance(word, str) and bool(parse_measures(word))
             return frozenset({_MEASURES}) if is_measure else _UNKNOWN
-        kind = told(name)
+        kind = kind_of(name)
     except (OSError, RagevalError, ValueError):
         return _UNKNOWN
     return _roles_of_kind(kind)
@@ -124,7 +124,7 @@ def _roles_of_dict(given: Mapping[Any, Any]) -> frozenset[str]:
 def _roles_of_record(record: Any) -> frozenset[str]:
     if not isinstance(record, Mapping):
         return _roles_of_columns(record._fields)
-    return _roles_of_columns(record) or _roles_of_kind(told_of_records([record]))
+    return _roles_of_columns(record) or _roles_of_kind(kind_of_records([record]))
 
 
 def _roles_of_columns(names: Any) -> frozenset[str]:

@@ -16,7 +16,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
-from rageval.files.kinds import JUDGED_FIRST, told_of_records
+from rageval.files.kinds import JUDGED_FIRST, kind_of_records
 from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.files.start import ROWS
@@ -143,7 +143,10 @@ def evaluate_answers(
     """
     beside: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
     labels = {"gold": gold, "gold_chosen": gold_chosen}
-    with in_order("evaluate_answers(measures, judgements)", measures=measures, judgements=judgements):
+    order = "evaluate_answers(measures, judgements)"
+    with in_order(
+        order, {"judged": judgements, **beside, **labels}, measures=measures, judgements=judgements
+    ):
         # The third frame from where it is said is the caller's.
         return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
 
@@ -406,7 +409,7 @@ def read_judgements(
     for path in paths:
         grades.add_file(path)
     records = [item for item in found if isinstance(item, Mapping)]
-    kind = told_of_records(records)
+    kind = kind_of_records(records)
     # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
     if kind is not None and kind.holds == OF_ANSWERS:
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))

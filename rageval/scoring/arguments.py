@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
-from rageval.errors import RagevalError, UsageError
+from rageval.errors import InputError, RagevalError, UsageError
 from rageval.files.objects import column_names, is_frame, records_of_frame
 from rageval.records import Answer, Question
 from rageval.scoring.sources import dataset_or_file
 
 
 @contextmanager
-def in_order(call: str, **given: Any) -> Iterator[None]:
+def in_order(call: str, files: Mapping[str, Any] = MappingProxyType({}), **given: Any) -> Iterator[None]:
     """Turn an error into one that names the order of the arguments, where they stand in another.
 
-    Nothing is looked at before something fails. `call` is how the function is called; `given` are its
-    arguments by name.
+    So is one that a file of another kind than its place takes has led to. Nothing is looked at before
+    something fails. `call` is how the function is called; `given` are its arguments by name, and `files` what
+    may be such a file.
     """
     try:
         yield
@@ -27,6 +29,11 @@ def in_order(call: str, **given: Any) -> Iterator[None]:
 
         if said := misplaced(given):
             raise UsageError(f"{call.partition('(')[0]}: {said}; the order is {call}") from error
+        if isinstance(error, InputError):
+            from rageval.files.places import misplaced_file
+
+            if (wrong := misplaced_file(error, files)) is not None:
+                raise wrong from error
         raise
 
 

@@ -927,7 +927,9 @@ def evaluate(
     """
     from rageval.scoring.arguments import in_order
 
-    with in_order("evaluate(measures, run, qrels)", measures=measures, run=run, qrels=qrels):
+    order = "evaluate(measures, run, qrels)"
+    files = {"run": run, "qrels": qrels, "gold": gold}
+    with in_order(order, files, measures=measures, run=run, qrels=qrels):
         evaluator = Evaluator(measures, qrels, **rules)
         sources, are_several = runs_of(run)
         subject = Runs(evaluator, sources if gold is None else [source.in_memory() for source in sources])

@@ -23,11 +23,11 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
-from rageval.files.kinds import told
+from rageval.files.kinds import kind_of
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
-from rageval.files.start import JUDGED_ANSWERS
+from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS
 from rageval.measures.base import Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
@@ -500,7 +500,7 @@ def _documents(source: Any, failed: dict[str, set[str]]) -> Iterator[tuple[str, 
         qrels = as_qrels(source)
         yield "+".join(qrels.judges), qrels
         return
-    kind = told(source)
+    kind = kind_of(source, among=(JUDGED_DOCUMENTS, JUDGED_ANSWERS))
     if kind is not None and kind.holds == JUDGED_ANSWERS:
         yield from _of_lines(source, failed)
     else:

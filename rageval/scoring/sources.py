@@ -21,7 +21,7 @@ from itertools import compress, repeat
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
-from rageval.files.kinds import told
+from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.objects import ITERATIONS, is_frame, mappings
 from rageval.files.opening import (
     ASKED_FOR,
@@ -468,7 +468,7 @@ def read_run(
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments)
     source = noted(with_limits(source, limits))
-    kind = _kind(source, reading)
+    kind = _kind(source, reading, RUNS)
     _refuse(source, kind, RUNS)
     if kind is not None and kind.is_json:
         from rageval.files import retrieved
@@ -507,7 +507,7 @@ def read_qrels(
     """
     reading = reading or _reading(comments)
     source = noted(with_limits(source, limits))
-    kind = _kind(source, reading)
+    kind = _kind(source, reading, JUDGED_DOCUMENTS)
     _refuse(source, kind, JUDGED_DOCUMENTS)
     if kind is not None and kind.rows is not None:
         qrels = Qrels.from_records(kind.rows(source), name_of(source))
@@ -739,32 +739,31 @@ def _is_frame_or_file(given: Any) -> bool:
     return is_frame(given) or any(hasattr(given, name) for name in ("read", "scoreddocs_iter"))
 
 
-def _kind(source: Any, reading: Reading) -> Kind | None:
+def _kind(source: Any, reading: Reading, expected: str) -> Kind | None:
     """Return of what kind a file is, where it may be another than lines of columns, or Parquet."""
     if is_remote(source) and not _BY_NAME.search(str(source)):
         return None
-    return None if is_columnar(source) else told(source, reading)
+    return None if is_columnar(source) else kind_of(source, reading, (expected,))
 
 
 def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
     """Raise `InputError` if a file of records holds something else; of lines, the reader says which."""
-    # Where the place says what numbers are, a point in them says nothing; of columns the reader says more.
-    if kind is None or kind.name in ("scores", "numbers", "run", "qrels", "topics", "table"):
+    if kind is None or kind.name in ("run", "qrels", "topics", "table"):
         return
     if kind.name == "spans":
-        raise InputError(
+        raise WrongKind(
             f"{name_of(source)}: holds spans of sources; give their chunks and texts with --chunks FILE and"
             " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
         )
-    if kind.holds != expected:
-        raise InputError(f"{name_of(source)}:1: holds {kind.noun}; expected {_NOUNS[expected]}")
+    if not kind.fits_place((expected,)):
+        raise wrong_kind(source, kind, _NOUNS[expected])
 
 
 def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     path = noted(path)
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
-    kind = _kind(path, reading)
+    kind = _kind(path, reading, RUNS)
     return source.in_memory() if kind is not None and kind.is_json else source
 
 

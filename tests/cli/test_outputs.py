@@ -129,8 +129,21 @@ STORES = {("store merge", "--output")}
 ADDED_TO = {("label page", "--serve")}
 # Every other option or argument that takes a text: read, or no file.
 READ = {
-    *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
     *(
+        "words",
+        "runs",
+        "files",
+        "file",
+        "folder",
+        "gold",
+        "judged",
+        "judgements",
+        "labels",
+        "pooled",
+        "questions",
+    ),
+    *(
+        "labels",
         "paths",
         "logs",
         "stores",

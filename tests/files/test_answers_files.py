@@ -177,7 +177,7 @@ BAD = {
     "text after the object": (b'{"query_id": "q", "answer": "a"} x', "file.jsonl:1: expected"),
     "no object": ([1], "file.jsonl:1: expected answers, one of: plain answers"),
     "unknown keys": ({"x": 1}, "file.jsonl:1: expected answers, one of: plain answers"),
-    "a NaN": (b'{"query_id": NaN, "answer": "a"}', "file.jsonl:1: expected answers, found no valid JSON"),
+    "a NaN": (b'{"query_id": NaN, "answer": "a"}', "file.jsonl:1: expected plain answers"),
     "Latin-1": (b'{"query_id": "\xe9", "answer": "a"}', "file.jsonl:1: byte 15 is 0xe9, which is not UTF-8"),
     "UTF-16": ("{}".encode("utf-16"), "file.jsonl:1: the file is UTF-16"),
     "half a surrogate": (b'{"query_id": "q", "answer": "\\ud800"}', "file.jsonl:1: expected"),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError
-from rageval.files.kinds import told
+from rageval.files.kinds import kind_of
 from rageval.files.opening import BOM
 from rageval.files.questions import read_questions, write_questions
 from rageval.judges.material import Material, _shown
@@ -195,7 +195,7 @@ def test_a_list_of_questions_is_read_and_its_lines_are_told(indent: int | None, 
     records = [NARRATIVE, NARRATIVE | {"id": "214"}]
     path.write_bytes(BOM + json.dumps(records, indent=indent).encode())
     assert [question.query_id for question in read_questions(path)] == ["213", "214"]
-    assert told(path).name == "questions"  # type: ignore[union-attr]
+    assert kind_of(path).name == "questions"  # type: ignore[union-attr]
     text = json.dumps([*records, {"id": "215", "narrative": 3}], indent=indent)
     path.write_text(text)
     line = text[: text.index('{"id": "215"' if indent is None else '"215"')].count("\n")

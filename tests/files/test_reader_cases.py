@@ -21,7 +21,7 @@ from rageval.files import columnar, parts, writing
 from rageval.files._records import _is_answer
 from rageval.files.answers import read_answers, topic_of, write_answers
 from rageval.files.jsonl import Unfit, _keys, refuse_long
-from rageval.files.kinds import Start, told, told_of_records
+from rageval.files.kinds import Start, kind_of, kind_of_records
 from rageval.files.nuggets import NuggetBank, numbered_banks
 from rageval.files.objects import is_missing
 from rageval.files.opening import DEFAULT, assigned, chunks, quoted
@@ -61,7 +61,7 @@ def test_a_line_is_called_too_long_only_if_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_lines_of_columns_are_told_apart(text: str, kind: str) -> None:
-    assert str(told(io.BytesIO(text.encode()))) == kind
+    assert str(kind_of(io.BytesIO(text.encode()))) == kind
 
 
 def test_a_plan_is_told_by_its_first_line() -> None:
@@ -69,9 +69,9 @@ def test_a_plan_is_told_by_its_first_line() -> None:
         plan="rageval-plan/1", seed=0, rubric="crag", kind="label", systems=("a", "b"), queries=1
     )
     text = "".join(f"{line}\n" for line in plan_lines(plan))
-    assert str(told(io.BytesIO(text.encode()))) == "plan"
+    assert str(kind_of(io.BytesIO(text.encode()))) == "plan"
     label = {"query_id": "q", "run_id": "a", "label": "perfect", "plan": "0" * 64}
-    assert str(told(io.BytesIO(json.dumps(label).encode()))) == "judgements"
+    assert str(kind_of(io.BytesIO(json.dumps(label).encode()))) == "judgements"
 
 
 def test_answers_of_a_bank_have_the_importance_that_is_said() -> None:
@@ -244,7 +244,7 @@ def test_a_question_with_metadata_is_no_answer() -> None:
         ({"metadata": {"a": 1}}, "questions"),
         ({"metadata": {}, "responses": []}, "answers"),
     ):
-        kind = told_of_records([{"query_id": "q", "question": "Why?", **more}])
+        kind = kind_of_records([{"query_id": "q", "question": "Why?", **more}])
         assert kind is not None
         assert kind.holds == holds
 

@@ -155,9 +155,10 @@ def test_what_another_form_cannot_say_is_said() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (report({"a": "0.5"}), "expected `float`, got `str` in responses[0].citations[...]"),
-        (report({"a": True}), "expected `float`, got `bool`"),
-        (json.dumps(report({"a": 1})).replace("1}", "NaN}").encode(), "no valid JSON"),
+        (report({"a": "0.5"}), "expected `float | null`, got `str` in responses[0].citations[...]"),
+        (report({"a": True}), "expected `float | null`, got `bool`"),
+        (json.dumps(report({"a": 1})).replace("1}", "NaN}").encode(), "confidence of 'a', found none"),
+        (json.dumps(report({"a": 1})).replace("1}", "Infinity}").encode(), "found Infinity in responses"),
         (json.dumps(report({"a": 1})).replace("1}", "1e999}").encode(), "out of range"),
         (json.dumps(report({"a": 1})).replace("1}", "1" + "0" * 400 + "}").encode(), "out of range"),
         (json.dumps(report({"a": 1})).replace('"a": 1', '"a": 1, "a": 2').encode(), "'a' appears twice"),

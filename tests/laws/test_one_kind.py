@@ -19,7 +19,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files._records import RECORDS
-from rageval.files.kinds import LINES, told
+from rageval.files.kinds import LINES, kind_of
 from rageval.files.opening import File
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 
@@ -118,7 +118,7 @@ def first_of(kind: str) -> Path:
 
 
 def test_every_sample_is_told_as_what_it_is() -> None:
-    found = {path: str(told(str(path))) for path in SAMPLES}
+    found = {path: str(kind_of(str(path))) for path in SAMPLES}
     assert {path: kind for path, kind in found.items() if kind != SAMPLES[path]} == {}
     assert len(found) > 100
 
@@ -129,14 +129,14 @@ def test_a_packed_file_a_stream_and_a_file_are_told_alike(tmp_path: Path) -> Non
         if kind != "log":  # which is looked for in files alone, as a zip is read from its end
             (tmp_path / "file.gz").write_bytes(gzip.compress(path.read_bytes()))
             sources = (tmp_path / "file.gz", io.BytesIO(path.read_bytes()), File(path))
-            assert {str(told(source)) for source in sources} == {kind}, path
+            assert {str(kind_of(source)) for source in sources} == {kind}, path
 
 
 def test_lines_that_end_otherwise_and_a_mark_before_them_change_nothing() -> None:
     for path, kind in SAMPLES.items():
         text = path.read_bytes()
         if kind != "log" and b"\r" not in text:
-            assert str(told(io.BytesIO(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))) == kind, path
+            assert str(kind_of(io.BytesIO(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))) == kind, path
 
 
 @pytest.mark.parametrize("path", one_of_each(lambda kind: kind not in SCORED), ids=lambda path: SAMPLES[path])
@@ -152,7 +152,7 @@ def test_what_is_neither_run_nor_judged_is_never_scored(path: Path, tmp_path: Pa
         done = CliRunner().invoke(main, command)
         assert (done.exit_code, done.stdout) == (2, ""), command
         if kind is not None and kind.is_json:
-            assert f"holds {kind.said}" in done.stderr, command
+            assert f"holds {kind.description}" in done.stderr, command
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,9 @@ def test_doctor_knows_every_kind() -> None:
         assert "cannot tell" not in done.stdout + done.stderr, path
         if done.exit_code == 2:
             kind = NAMED.get(SAMPLES[path])
-            assert f"holds {kind.said if kind is not None else 'a log of '}" in done.stdout + done.stderr
+            assert (
+                f"holds {kind.description if kind is not None else 'a log of '}" in done.stdout + done.stderr
+            )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(("name", "track"), [("run.trec", "rag24"), ("answers/rag24.jsonl", "run")])
 def test_validate_says_once_what_a_file_is_that_is_not_of_its_track(name: str, track: str) -> None:
-    kind = told(str(EXAMPLES / name))
+    kind = kind_of(str(EXAMPLES / name))
     done = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
     assert done.exit_code == 1
     assert kind is not None

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
-from rageval.files.kinds import told
+from rageval.files.kinds import kind_of
 from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
 from rageval.pages.evidence import fitting
 from rageval.pages.page import page, read_report
@@ -215,8 +215,8 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
 
 
 def test_what_rageval_wrote_is_told_from_judgements_by_its_first_key() -> None:
-    assert str(told(io.BytesIO(b'\xef\xbb\xbf{\n  "compared": 4'))) == "results"
-    assert told(io.BytesIO(b'{"query_id": "q", "results": 1}')) is None
+    assert str(kind_of(io.BytesIO(b'\xef\xbb\xbf{\n  "compared": 4'))) == "results"
+    assert kind_of(io.BytesIO(b'{"query_id": "q", "results": 1}')) is None
 
 
 def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:

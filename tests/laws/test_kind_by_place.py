@@ -1,0 +1,232 @@
+"""What a file is depends on its place; one of another kind is refused with what it is and what takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rageval
+from rageval.cli import main
+from rageval.errors import RagevalError
+from rageval.files._records import RECORDS
+from rageval.files.answers import read_answers, read_claims
+from rageval.files.judgements import JudgementTable
+from rageval.files.kinds import LINES as OF_LINES
+from rageval.files.kinds import kind_of, start_of_file
+from rageval.files.nuggets import read_nuggets
+from rageval.files.places import PLACES
+from rageval.files.questions import read_questions
+from rageval.files.spans import read_chunks, read_spans
+from rageval.files.start import ANSWERS, JUDGED_ANSWERS
+from test_bad_input import command
+from test_odd_words import LINES, OUTPUTS, _odd, replaced  # noqa: F401
+from test_one_kind import CORPUS, SAMPLES, first_of
+from test_outputs import _files, _server  # noqa: F401
+
+NAMED = {kind.name: kind for kind in (*RECORDS, *OF_LINES)}
+
+# --- the same judgements, written otherwise, in every place of every command
+
+GRADES: dict[str, Callable[[int], str]] = {
+    "whole": str,
+    "signed": "{:+}".format,
+    "decimal": "{}.0".format,
+    "exponent": "{}e0".format,
+}
+
+
+def written(rows: Iterable[tuple[str, str, str, int]], grade: Callable[[int], str], parting: str) -> str:
+    """Judgements as lines; `parting` has the blanks between columns."""
+    first, second, third = parting.split("|")
+    return "".join(f"{q}{first}{n}{second}{d}{third}{grade(value)}\n" for q, n, d, value in rows)
+
+
+PARTED = ("\t| | ", " |\t| ", " | |\t", "\t|\t| ", "\t|\t|\t", " | | ", "  |\t | ")
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("name", [name for name, line in LINES.items() if "qrels" in line])
+def test_judgements_written_otherwise_are_the_same_in_every_place(name: str) -> None:
+    line = LINES[name]
+    rows = [("q0", "n1", "docs/d1.md", 1), ("q1", "n1", "docs/d0.md", 1)]
+    usual = command(*line)
+    for grade in GRADES.values():
+        for parting in PARTED:
+            Path("qrels").write_text(written(rows, grade, parting))
+            found = command(*line)
+            assert (found.code, "holds" in found.err) == (usual.code, "holds" in usual.err), (parting, found)
+            assert "columns" not in found.err.replace("of the columns", ""), (parting, found)
+
+
+NAMES = st.sampled_from(
+    ["all", "P_10", "ndcg", "q1", "7", "0.5", "0", "Q0", "run", "value", "topic_id", "n,1"]
+)
+SHARE = st.sampled_from(["0", "1", "0.73", "-2", "1e0", "+3", ".5", "2.", "1E-1"])
+
+
+@given(
+    st.lists(st.tuples(NAMES, NAMES, NAMES, SHARE), min_size=1, max_size=6, unique_by=lambda row: row[:3]),
+    st.sampled_from(PARTED),
+    st.booleans(),
+)
+def test_four_columns_with_a_number_last_are_judgements_where_judgements_are_wanted(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str, str]], parting: str, whole: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("named")
+    queries = list(dict.fromkeys(row[0] for row in rows))
+    if whole:  # the same documents for every topic
+        rows = [(query, *row[1:]) for query in queries for row in rows if row[0] == rows[0][0]]
+    first, second, third = parting.split("|")
+    text = "".join(f"{q}{first}{n}{second}{d}{third}{grade}\n" for q, n, d, grade in rows)
+    qrels, run = folder / "judged", folder / "ranked"
+    qrels.write_text(text)
+    run.write_text("".join(f"{q}\tQ0 {d} 1 2.5 all\n" for q, d in dict.fromkeys((r[0], r[2]) for r in rows)))
+    read = [
+        (row.query_id, row.iteration, row.doc_id, row.relevance) for row in rageval.read_qrels(str(qrels))
+    ]
+    assert sorted(read) == sorted((*row[:3], float(row[3])) for row in rows)
+    ranked = {
+        (found.query.decode(), doc.decode())
+        for found in rageval.read_run(str(run)).queries
+        for doc in found.docs
+    }
+    assert ranked == {(row[0], row[2]) for row in rows}
+    for words in ([run, qrels], [qrels, run], ["compare", run, qrels, run]):
+        done = CliRunner().invoke(main, [*map(str, words), "-m", "coverage@1", "--nuggets-in-qrels", "yes"])
+        assert "holds" not in done.stderr, (words, text)
+        assert "expected a run (" not in done.stderr, (words, text)
+
+
+# --- every kind of file in every place of every command
+
+
+def samples() -> list[bytes]:
+    """A sound file of each kind."""
+    found = {kind: first_of(kind).read_bytes() for kind in dict.fromkeys(SAMPLES.values())}
+    found["leaderboard"] = (CORPUS / "leaderboards/four").read_bytes()
+    found["pool"] = Path("pooled").read_bytes()
+    found["plan"] = Path("ask.jsonl").read_bytes()
+    found["results"] = b'{"results": [{"run": "one"}]}\n'
+    return list(found.values())
+
+
+# What is no file of data: settings, prompts, replies, pages, bundles, stores, and another tool's records.
+NO_DATA = {
+    "--policy",
+    "--rubric",
+    "--citation",
+    "--tokenizer",
+    "--examples",
+    "--prompt",
+    "--track",
+    "--names",
+}
+NO_PLACE = {"rubrics import", "store import", "datasets import", "datasets leaderboard", "import"}
+# These read any kind of file, and say of each line what is wrong.
+FINDING = {"doctor", "validate", "validate --fix"}
+
+
+def places(line: tuple[str, ...]) -> Iterator[int]:
+    for at in replaced(line):
+        is_data = line[at - 1] not in OUTPUTS and line[at - 1] not in NO_DATA
+        if is_data and Path(line[at]).is_file() and not line[at].endswith((".toml", ".py", ".html", ".gz")):
+            yield at
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", [name for name in LINES if name not in NO_PLACE | FINDING])
+def test_a_file_of_another_kind_is_refused_with_what_it_is_and_what_takes_it(name: str) -> None:
+    line = LINES[name]
+    for content in samples():
+        Path("sample").write_bytes(content)
+        told = kind_of("sample")
+        assert told is not None
+        for at in places(line):
+            usual = kind_of(line[at])
+            alike = {told.holds, told.name} & {usual.holds, usual.name} if usual is not None else set()
+            both = {JUDGED_ANSWERS, ANSWERS}  # answers have lengths, and are scored by these
+            if alike or (usual is not None and {told.holds, usual.holds} <= both):
+                continue
+            found = command(*line[:at], "sample", *line[at + 1 :])
+            if found.code == 2 and "sample:1:" in found.err:
+                assert f"holds {told.noun}" in found.err, (line[at - 1], line[at], found.err)
+                assert f"which {told.way or 'no command'} takes" in found.err, found.err
+
+
+# --- what a place takes is what its reader reads
+
+
+def _of_judgements(path: str) -> Any:
+    table = JudgementTable(path)
+    table.add_file(path)
+    return range(len(table))
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "run": lambda path: rageval.read_run(path).queries,
+    "qrels": rageval.read_qrels,
+    "questions": read_questions,
+    "nuggets": read_nuggets,
+    "answers": read_answers,
+    "claims": read_claims,
+    "chunks": read_chunks,
+    "spans": read_spans,
+    "gold": _of_judgements,
+    "judged": _of_judgements,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_place_takes_what_its_reader_reads(name: str) -> None:
+    for path in SAMPLES:
+        kind = kind_of(str(path), among=PLACES[name].holds)
+        try:
+            found = READERS[name](str(path))
+            number = len(found.spans) if name == "spans" else len(list(found))
+        except (RagevalError, OSError):
+            continue
+        assert kind is None or not number or PLACES[name].takes(kind, start_of_file(str(path)).record), path
+
+
+# --- what only Python writes, in fields that nobody reads
+
+
+_UNREAD = b'{"zz unread": [NaN, {"low": -Infinity}], "zz": Infinity, '
+
+
+def _items(name: str, path: str) -> list[Any]:
+    found = READERS[name](path)
+    if name == "questions":  # whose other fields are facts
+        return [question._replace(facts=()) for question in found]
+    return list(found.spans if name == "spans" else found)
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ("run", "judged")])
+def test_numbers_that_only_python_writes_change_nothing_where_nobody_reads_them(
+    name: str, tmp_path: Path
+) -> None:
+    read = 0
+    for path in SAMPLES:
+        lines = path.read_bytes().split(b"\n") if path.is_file() else []
+        is_open = any(line.startswith(b"{") and not line.startswith(b'{"') for line in lines)
+        if is_open or not all(line.startswith(b'{"') for line in lines if line.strip()):
+            continue  # JSON over many lines, or none
+        try:
+            usual = _items(name, str(path))
+        except (RagevalError, OSError):
+            continue
+        kind = kind_of(str(path))
+        if kind is None or kind.name in ("numbers", "scores"):  # where every key is a query
+            continue
+        changed = tmp_path / path.name  # after which some runs are called
+        changed.write_bytes(b"\n".join(line.replace(b"{", _UNREAD, 1) for line in lines))
+        assert str(kind_of(str(changed))) == str(kind), path
+        assert str(_items(name, str(changed))) == str(usual), path
+        read += 1
+    assert read
