@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
-from rageval.core.remark import Remark, note
+from rageval.core.remark import Remark
 from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question
@@ -206,7 +206,7 @@ def gate(
         sides = {"candidate": candidate, "baseline": baseline}
         found = _judged_tables(sides, judge, rubric, questions)
         candidate, measures, questions = found.rows, measures or found.measures, None
-        system, judging = found.systems[0], list(map(note, found.remarks))
+        system, judging = found.systems[0], found.remarks
         before = found.systems[1] if len(found.systems) > 1 else ""
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
@@ -237,7 +237,7 @@ class _JudgedTables(NamedTuple):
     rows: list[dict[str, Any]]
     systems: list[str]
     measures: str
-    remarks: list[str]
+    remarks: list[Remark]
 
 
 def _judged_tables(
@@ -569,7 +569,7 @@ def judge(
         )
         settings, remarks = prepared(several, known, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
-        warnings.warn(remark, stacklevel=2)
+        warnings.warn(str(remark), stacklevel=2)
     rows = room.judged_by(several, known, material, settings)
     return Judged(rows, chosen, material.answers, on_missing)
 
