@@ -632,6 +632,11 @@ WORDS: dict[str, Words] = {
         "short: {number:,} of {total:,} answers are longer than any it was measured on ({words:,} words)"
     ),
     "not_compared": "not compared: it {reason}",
+    # bundles
+    "other_version": (
+        "the bundle was made by rageval {bundle}, this is {here}: signatures and values may differ for this"
+        " reason"
+    ),
     # spans
     "stale_spans": _stale_spans,
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
