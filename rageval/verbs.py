@@ -10,7 +10,7 @@ from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
-from rageval.core.remark import Remark, note
+from rageval.core.remark import Remark
 from rageval.errors import UsageError
 from rageval.files.objects import is_frame
 from rageval.names import suggestion
@@ -210,7 +210,7 @@ def gate(
         sides = {"candidate": candidate, "baseline": baseline}
         found = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
         candidate, measures, questions = found.rows, measures or found.measures, None
-        system, judging = found.systems[0], list(map(note, found.remarks))
+        system, judging = found.systems[0], found.remarks
         before = found.systems[1] if len(found.systems) > 1 else ""
     if judge is None and qrels is None and _is_table(candidate):
         raise UsageError(
@@ -252,7 +252,7 @@ class _JudgedTables(NamedTuple):
     rows: list[dict[str, Any]]
     systems: list[str]
     measures: str
-    remarks: list[str]
+    remarks: list[Remark]
 
 
 def _judged_tables(
@@ -602,7 +602,7 @@ def judge(
         )
         settings, remarks = prepared(several, known, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
-        warnings.warn(remark, stacklevel=2)
+        warnings.warn(str(remark), stacklevel=2)
     rows = room.judged_by(several, known, material, settings)
     return Judged(rows, chosen, material.answers, on_missing)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import is_answer_table, kind_of, start_of_file, tag_of, unlike, wrong_kind
 from rageval.files.opening import (
@@ -41,7 +42,7 @@ class Inputs:
         self.measures: list[str] = []
         self.tables: list[Any] = []  # of answers that nobody judged yet
         self.systems: list[Sequence[str]] = []  # those of each table
-        self.remarks: list[str] = []  # how these were read and judged
+        self.remarks: list[Remark] = []  # how these were read and judged
 
     @property
     def datasets(self) -> list[Any]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
 from rageval.cli._options import YES_OR_NO, reading_of
-from rageval.core.remark import note
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
@@ -205,7 +204,7 @@ def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
     rules = Rules(on_missing=on_missing, compat=options.compat, intersection=options.intersection)
     beside = {"answers": options.answers, "nuggets": options.nuggets}
     table = read_judgements(inputs.answers, **beside, questions=options.questions)
-    table.remarks[:0] = map(note, inputs.remarks)
+    table.remarks[:0] = inputs.remarks
     return Answers(measures_of_answers(measures), table, rules, beside)
 
 

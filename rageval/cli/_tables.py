@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError
 from rageval.files.opening import File, limits_of, name_of
 from rageval.files.synonyms import SYNONYMS
@@ -57,7 +58,8 @@ def judged(
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
-    inputs.remarks = [*material.remarks, f"judged by {', '.join(judges)}, rubric {found.name}", *remarks]
+    by = Remark("judged_by", facts={"judges": list(judges), "rubric": found.name})
+    inputs.remarks = [*material.remarks, by, *remarks]
     rows = said_by_all(judges, found, material, settings)
     inputs.answers = [_kept("judgements", inputs.tables, map(judgement_line, rows))]
     questions = _kept("questions", inputs.tables, write_questions(material.questions.values()))

@@ -122,7 +122,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     else:
         _write_all(log, logs, settings, options)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
-    say(*map(visible, log.remarks))
+    say(*log.remarks)
     # How answers that nobody judged become a number, where there are right answers for it.
     is_written = options.output and not options.only and not options.dry_run
     has_gold = any(question.gold for question in log.questions)

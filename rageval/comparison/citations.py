@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
-from rageval.comparison.tables import by_basis, family_of, untested
+from rageval.comparison.tables import by_basis, family_of, over_measures, untested
 from rageval.core.basis import Basis
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
@@ -287,7 +287,7 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
 
 def _family(found: Comparison) -> str:
     """Say for which comparisons p is adjusted, where there are several."""
-    family = family_of(found.settings, len(found.runs), len(found.measures))
     if len(found.runs) == 2:
-        return family.removeprefix("one pair")
+        return over_measures(len(found.measures))
+    family = family_of(found.settings, len(found.runs), len(found.measures))
     return f" over {latex_text(family)}"

@@ -125,7 +125,12 @@ def family_of(settings: Settings, runs: int, measures: int) -> str:
         pairs = "one pair"
     elif settings.baseline != "best" and not settings.all_pairs:
         pairs = f"pairs with {visible(settings.baseline)}"
-    return pairs + (", each measure by itself" if measures > 1 else "")
+    return pairs + over_measures(measures)
+
+
+def over_measures(measures: int) -> str:
+    """Say that p is adjusted for each measure by itself, where there are several."""
+    return ", each measure by itself" if measures > 1 else ""
 
 
 def adjusted_over(found: Comparison) -> str:

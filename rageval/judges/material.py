@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from rageval.core.remark import Remark, Scope, note
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
@@ -52,7 +53,7 @@ class Material:
     balanced: bool = False
     seed: int = 0
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
-    remarks: Sequence[str] = ()  # what should be said of it
+    remarks: Sequence[Remark] = ()  # what should be said of it
     systems: Sequence[Sequence[str]] = ()  # those of each table of answers
 
     def question(self, query: str) -> Question:
@@ -761,7 +762,7 @@ def gathered(
         kind = kind_of(source) if isinstance(source, str | os.PathLike) else None
         if kind is not None and not PLACES["answers"].takes(kind) and not is_answer_table(source):
             raise wrong_kind(source, kind, PLACES["answers"].noun)
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     tables = [source for source in answers if is_answer_table(source)]
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]
     known = _asked_in(questions, remarks) if questions is not None else {}
@@ -772,10 +773,10 @@ def gathered(
         # What a file of questions says goes before what stands beside the answers.
         found = read_tables(tables, gold=not any(question.gold for question in known.values()))
         given += found.answers
-        remarks += found.remarks
+        remarks += map(note, found.remarks)
         systems = found.systems
         known, said = found.beside(known, questions)
-        remarks += said
+        remarks += map(note, said)
     for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
@@ -801,19 +802,19 @@ def gathered(
         asked = [query for query in known if query in banks or not banks]
         for answers_of_run in _by(given, lambda answer: answer.run_id).values():
             lacking = list(_unanswered(answers_of_run, asked))
-            remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
+            remarks += _answer_remarks(answers_of_run, len({answer.query_id for answer in lacking}), asked)
             given += lacking
     return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks, systems)
 
 
-def _asked_in(questions: Source, remarks: list[str]) -> dict[str, Question]:
+def _asked_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
     """Return the questions of a file; of a table, whose answers are the right ones here."""
     is_file = isinstance(questions, str | os.PathLike) or hasattr(questions, "read")
     if is_file and is_gold_table(questions):
         from rageval.logs.tables import read_table
 
         log, said = read_table(questions, gold_alone=True)
-        remarks += said
+        remarks += map(note, said)
         return {question.query_id: question for question in log.questions}
     return {question.query_id: question for question in read_questions(questions)}
 
@@ -828,18 +829,21 @@ def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Ans
                 yield Answer(query, answers[0].run_id, (), repeat=repeat, error=NO_ANSWER)
 
 
-def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> Iterator[str]:
+def _answer_remarks(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> Iterator[Remark]:
     """Say how many of the questions a system answered, if not all."""
     whole = len(dict.fromkeys([*asked, *(answer.query_id for answer in answers)]))
     answered = len({answer.query_id for answer in answers if not answer.error})
     if answered == whole:
         return
-    failed = whole - answered - lacking
-    parts = [f"{failed:,} failed"] * bool(failed) + [f"{lacking:,} not in the file"] * bool(lacking)
-    restrict = "; if it was asked only these, give --questions with these alone" if lacking else ""
-    yield (
-        f"{visible(answers[0].run_id)} answered {answered:,} of {whole:,} questions ({', '.join(parts)});"
-        f" the others count as failed judgements and are missing{restrict}"
+    yield Remark(
+        "answered_in_part",
+        Scope((answers[0].run_id,)),
+        {
+            "answered": answered,
+            "total": whole,
+            "failed": whole - answered - lacking,
+            "lacking": lacking,
+        },
     )
 
 

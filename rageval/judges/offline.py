@@ -20,6 +20,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Complaints, quoted
@@ -63,14 +64,11 @@ class FrozenJudgements:
         return names.pop() if len(names) == 1 else self.name
 
     @property
-    def remarks(self) -> list[str]:
+    def remarks(self) -> list[Remark]:
         """What should be said of the file before it is replayed."""
         if any(record.get("judged_sha") for record in self._records.values()):
             return []
-        return [
-            f"{visible(self.name)}: the judgements have no digests of what was judged (judged_sha), so"
-            " changes to the answers cannot be detected"
-        ]
+        return [Remark("no_digests", Scope(file=self.name))]
 
     def __len__(self) -> int:
         return len(self._records)
@@ -356,25 +354,20 @@ def labels_said(labels: PeoplesLabels, material: Material) -> str:
     return conditions_of(labels.basis(sum(place not in labels.right for place in answers)))
 
 
-def short_remarks(material: Material, is_packed: bool) -> Iterator[str]:
+def short_remarks(material: Material, is_packed: bool) -> Iterator[Remark]:
     """Yield what is to be said wherever `short` judges: how often it errs, and where it does not belong."""
     asked = dict.fromkeys(answer.query_id for answer in material.answers)
     texts = [material.questions[query].text for query in asked if query in material.questions]
     strange = sum(not short.looks_english(text) for text in texts)
     if strange > _MOST_STRANGE * len(texts):
-        yield (
-            f"{short.NAME}: {strange:,} of {len(texts):,} questions do not look English; it was fitted and"
-            " measured on English, so its error rate here is unknown"
-        )
+        yield Remark("not_english", facts={"number": strange, "total": len(texts)})
     elif is_packed:
-        yield short.remark()
+        yield short.error_remark()
     most = short.record().measured["longest"]
     longer = sum(len(answer.text.split()) > most for answer in material.answers)
     if longer:
-        yield (
-            f"{short.NAME}: {longer:,} of {len(material.answers):,} answers are longer than any it was"
-            f" measured on ({most:,} words)"
-        )
+        facts = {"number": longer, "total": len(material.answers), "words": most}
+        yield Remark("long_answers", facts=facts)
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:

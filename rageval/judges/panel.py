@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from rageval.core.remark import Remark, note
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
 from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
@@ -430,18 +431,19 @@ def asks_nobody(spec: str) -> bool:
 
 def prepared(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings
-) -> tuple[Settings, list[str]]:
+) -> tuple[Settings, list[Remark]]:
     """Return settings with labels read and `short` fitted, and what should be said before anybody judges."""
     named = [*judges, *filter(None, (settings.then,))]
     # What is ready already is left as it is, so that this may be called by whoever needs it.
     files = [one for one in named if isinstance(one, str) and one.startswith("frozen:")]
-    said = [each for one in files for each in FrozenJudgements(one.removeprefix("frozen:")).remarks]
+    frozen = [FrozenJudgements(one.removeprefix("frozen:")) for one in files]
+    remarks = [remark for judgements in frozen for remark in judgements.remarks]
     if settings.gold is not None and not isinstance(settings.gold, PeoplesLabels):
         settings = replace(settings, gold=labels_of(settings.gold, settings.gold_chosen, "a bound on errors"))
     if short.NAME not in named:
         if settings.fit is not None:
             raise UsageError(f"fit: is for the judge {short.NAME!r}, which is not among the judges")
-        return settings, said
+        return settings, remarks
     if settings.fit is not None and not isinstance(settings.fit, short.Curve):
         labels = labels_of(settings.fit, settings.gold_chosen, "a fit")
         if isinstance(settings.gold, PeoplesLabels) and (twice := labels.right.keys() & settings.gold.right):
@@ -451,8 +453,8 @@ def prepared(
             )
         found = short_fitted(labels, material)
         settings = replace(settings, fit=found.curve)
-        said.append(f"{found}{labels_said(labels, material)}")
-    return settings, [*said, *short_remarks(material, settings.fit is None)]
+        remarks.append(note(f"{found}{labels_said(labels, material)}"))
+    return settings, [*remarks, *short_remarks(material, settings.fit is None)]
 
 
 def _require_tasks(rubric: Rubric, material: Material) -> None:

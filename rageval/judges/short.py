@@ -28,6 +28,7 @@ from operator import mul, truediv
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels
 from rageval.judges._exact import ARTICLES, folded, has_words, numbers_in
 
@@ -297,14 +298,10 @@ def packed() -> Curve:
     return record().curve
 
 
-def remark() -> str:
+def error_remark() -> Remark:
     """Return what is said wherever the judge is used."""
     measured, fitted = record().measured, record().fitted
-    return (
-        f"{NAME}: was wrong on {100 * measured['error']:.1f} of 100 human-labeled answers to held-out"
-        f" questions ({fitted['set']}: English, short facts). It errs more on other data, and accepts wrong"
-        " answers that name the right one (docs/short.md)"
-    )
+    return Remark("error_of_short", facts={"percent": 100 * measured["error"], "dataset": fitted["set"]})
 
 
 # --- Fitting: on what people said of answers like one's own.

@@ -9,10 +9,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
 
+from rageval.core.remark import Remark, Scope, note
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
@@ -67,7 +68,7 @@ class Log:
     gold: list[Qrel] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
     spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
 
@@ -104,7 +105,7 @@ def parted(
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
     _Parting(log, reading).take(kept, queries)
-    log.remarks += reading.remarks
+    log.remarks += map(note, reading.remarks)
     log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
 
@@ -577,7 +578,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.spent |= log.spent
-        whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
+        whole.remarks += [replace(remark, about=Scope(file=name)) for remark in log.remarks]
         left_out.update(log.left_out)
     whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
     return whole
@@ -668,6 +669,6 @@ def manifest(
         "counts": counts_of(log),
         "files": files,
         "left_out": log.left_out,
-        "remarks": log.remarks,
+        "remarks": [remark.as_record() for remark in log.remarks],
     }
     yield from json.dumps(entries, indent=1, sort_keys=True, ensure_ascii=True).splitlines()

@@ -22,7 +22,7 @@ from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import positions_of, said_of
 from rageval.comparison.comparisons import cell_of, compared, why_not
 from rageval.comparison.estimates import slices
-from rageval.core.remark import Remark, note
+from rageval.core.remark import Remark, Scope, note, unique
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -351,8 +351,11 @@ def measured(
     if found is not None:
         report["comparison"] = comparison_record(found.as_dict(), settings)
         left_out = (score for scores in results for score in scores.scores if why_not(score))
-        said = dict.fromkeys(f"{score.measure}: not compared: it {why_not(score)}" for score in left_out)
-        report["remarks"] = [*found.remarks, *map(note, said)]
+        remarks = [
+            Remark("not_compared", Scope(measure=str(score.measure)), {"reason": why_not(score)})
+            for score in left_out
+        ]
+        report["remarks"] = unique([*found.remarks, *remarks])
     return report
 
 

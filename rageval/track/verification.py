@@ -21,6 +21,7 @@ import msgspec
 
 from rageval.comparison.leaderboards import HOW, standings
 from rageval.core.judge import Judge, Panel, parse_judge
+from rageval.core.remark import Remark
 from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, MissingPackage, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_decoded, read_records
@@ -84,7 +85,7 @@ class Verified:
     sha256: str
     steps: list[RecomputedStep]
     believed: list[str]
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
     @property
     def is_recomputed(self) -> bool:
@@ -113,7 +114,7 @@ class Verified:
                 yield f"{step.name}: {each}"
             if len(step.differences) > _SHOWN:
                 yield f"{step.name}: and {len(step.differences) - _SHOWN:,} more"
-        yield from self.remarks
+        yield from map(str, self.remarks)
         yield from (f"not verified: {each}" for each in self.believed)
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,7 +134,7 @@ class Verified:
             "sha256": self.sha256,
             "steps": steps,
             "believed": self.believed,
-            "remarks": self.remarks,
+            "remarks": [remark.as_record() for remark in self.remarks],
             "exit": self.exit_code,
             "means": EXIT_CODES[self.exit_code],
         }
@@ -208,10 +209,8 @@ class _Verification:
         steps += [values, self._claims(values, results)]
         remarks = []
         if manifest.rageval != __version__:
-            remarks.append(
-                f"the bundle was made by rageval {visible(manifest.rageval)}, this is {__version__}:"
-                " signatures and values may differ for this reason"
-            )
+            versions = {"bundle": manifest.rageval, "here": __version__}
+            remarks.append(Remark("other_version", facts=versions))
         self.believed.append(
             f"the title {visible(manifest.title)[:200]!r}, and that files follow the rules of"
             f" {visible(manifest.track)[:40]}"

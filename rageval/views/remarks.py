@@ -472,6 +472,26 @@ def _missing_nuggets(*, by_status: Sequence[tuple[str, int]], on_missing: str) -
     return f"{missing_nuggets(by_status)}; {_MISSING_WAYS[on_missing]}"
 
 
+# --- judging
+
+
+def _answered_in_part(*, systems: Sequence[str], answered: int, total: int, failed: int, lacking: int) -> str:
+    parts = [f"{failed:,} failed"] * bool(failed) + [f"{lacking:,} not in the file"] * bool(lacking)
+    restrict = "; if it was asked only these, give --questions with these alone" if lacking else ""
+    return (
+        f"{', '.join(systems)} answered {answered:,} of {total:,} questions ({', '.join(parts)}); the others"
+        f" count as failed judgements and are missing{restrict}"
+    )
+
+
+def _error_of_short(*, percent: float, dataset: str) -> str:
+    return (
+        f"short: was wrong on {percent:.1f} of 100 human-labeled answers to held-out questions ({dataset}:"
+        " English, short facts). It errs more on other data, and accepts wrong answers that name the right"
+        " one (docs/short.md)"
+    )
+
+
 WORDS: dict[str, Words] = {
     "note": "{text}",
     # scores of runs
@@ -614,6 +634,27 @@ WORDS: dict[str, Words] = {
         " the bounds show their possible effect"
     ),
     "missing_nuggets": _missing_nuggets,
+    # judging
+    "answered_in_part": _answered_in_part,
+    "judged_by": "judged by {judges}, rubric {rubric}",
+    "no_digests": (
+        "the judgements have no digests of what was judged (judged_sha), so changes to the answers cannot be"
+        " detected"
+    ),
+    "error_of_short": _error_of_short,
+    "not_english": (
+        "short: {number:,} of {total:,} questions do not look English; it was fitted and measured on English,"
+        " so its error rate here is unknown"
+    ),
+    "long_answers": (
+        "short: {number:,} of {total:,} answers are longer than any it was measured on ({words:,} words)"
+    ),
+    "not_compared": "not compared: it {reason}",
+    # bundles
+    "other_version": (
+        "the bundle was made by rageval {bundle}, this is {here}: signatures and values may differ for this"
+        " reason"
+    ),
     # spans
     "stale_spans": _stale_spans,
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",

@@ -160,7 +160,7 @@ def test_the_file_of_the_package() -> None:
     assert measured["bias"] <= 0.03
     assert measured["calibration"] <= 0.03
     assert measured["wrong_winners"] == 0
-    assert f"{100 * measured['error']:.1f} of 100" in short.remark()
+    assert f"{100 * measured['error']:.1f} of 100" in str(short.error_remark())
 
 
 def worlds(number: int, seed: int = 1) -> tuple[list[tuple[float, ...]], list[str]]:
@@ -300,7 +300,7 @@ def test_it_judges_where_no_judge_is_named_and_right_answers_are_there(tmp_path:
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["judge"] == short.packed().name
     assert "no judge named" in done.stderr
-    assert short.remark() in done.stderr
+    assert str(short.error_remark()) in done.stderr
     done = CliRunner().invoke(main, ["judge", "nugget-support", answers, "--questions", questions])
     assert done.exit_code == 2
     assert "no judge named; use a model" in done.stderr

@@ -257,7 +257,7 @@ class TestUnknown:
         path = log_of(tmp_path, "\n".join(map(json.dumps, lines)))
         mapping = "question=vars.question,answer=response.output,contexts=response.metadata.retrieved[].text"
         log = logs.read(str(path), mapping)
-        assert "contexts=response.metadata.retrieved[].text fits 1 of 2 records" in log.remarks
+        assert "contexts=response.metadata.retrieved[].text fits 1 of 2 records" in map(str, log.remarks)
 
     def test_records_that_are_not_there(self, tmp_path: Path) -> None:
         path = log_of(tmp_path, json.dumps({"rows": [LINE]}))

@@ -240,7 +240,7 @@ def test_scores_that_are_distances_do_not_order_a_run(tmp_path: Path) -> None:
             document["score"] = 0.1 * (at + 1)
     log = log_of(tmp_path, value)
     assert [doc.score for doc in log.run["toy-rag-a"][:2]] == [1.0, 0.5]
-    assert any("are they distances?" in remark for remark in log.remarks)
+    assert any("are they distances?" in remark for remark in map(str, log.remarks))
 
 
 def test_names_with_blanks_stand_in_a_run_all_the_same(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_ids_of_questions_are_given_everywhere_or_nowhere(tmp_path: Path) -> Non
     rows[1]["id"] = "1"
     log = log_of(tmp_path, rows, map=mapping)
     assert [(answer.query_id, answer.repeat) for answer in log.answers] == [("1", "1"), ("1", "2")]
-    assert any("an id stands for several questions" in remark for remark in log.remarks)
+    assert any("an id stands for several questions" in remark for remark in map(str, log.remarks))
 
 
 @pytest.mark.parametrize("name", ["x" * 2000, "d" * 300])
@@ -331,4 +331,4 @@ def test_grades_and_facts_that_are_mapped(tmp_path: Path) -> None:
     ]
     assert [dict(question.facts) for question in log.questions] == [{"domain": name} for name in "xyy"]
     assert list(log.passages.values()) == ["p1", "p2"]
-    assert "grade:helpful=s fits 2 of 3 records" in log.remarks
+    assert "grade:helpful=s fits 2 of 3 records" in map(str, log.remarks)

@@ -120,9 +120,9 @@ def test_a_list_that_was_taken_for_one_passage_is_told(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv")
     log = logs.read(path, "question=question,answer=our_answer,contexts=contexts")
     assert len(log.passages) == 1
-    assert any("--map 'contexts=contexts|json[]'" in remark for remark in log.remarks)
+    assert any("--map 'contexts=contexts|json[]'" in remark for remark in map(str, log.remarks))
     log = logs.read(path, "question=question,answer=our_answer,contexts=contexts|json[]")
-    assert not any("taken for one" in remark for remark in log.remarks)
+    assert not any("taken for one" in remark for remark in map(str, log.remarks))
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
@@ -226,7 +226,7 @@ def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
     assert run("import", path, "-o", tmp_path / "out").exit_code == 0
     manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
     assert manifest["left_out"] == {"cells of the column 'half'": 2, "cells of the column 'remark'": 1}
-    assert any("ignored columns: half, remark" in remark for remark in manifest["remarks"])
+    assert any("ignored columns: half, remark" in remark["text"] for remark in manifest["remarks"])
     assert logs.read(path, {"fact:kind": "remark"}).left_out == {"cells of the column 'half'": 2}
 
 

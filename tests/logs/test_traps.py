@@ -51,7 +51,7 @@ class TestInspect:
 
     def test_a_log_that_was_cancelled_says_so(self, tmp_path: Path) -> None:
         value = loaded("inspect/log.json") | {"status": "cancelled"}
-        assert any("'cancelled'" in remark for remark in log_of(tmp_path, value).remarks)
+        assert any("'cancelled'" in remark for remark in map(str, log_of(tmp_path, value).remarks))
 
 
 class TestPromptfoo:
@@ -210,7 +210,7 @@ class TestRagas:
         log = log_of(tmp_path, rows)
         assert log.answers[0].references == ("d1", "d2")
         assert [qrel.doc_id for qrel in log.gold] == ["d2", "d9"]
-        assert "1 reference_contexts have no ids and are left out" in log.remarks
+        assert "1 reference_contexts have no ids and are left out" in map(str, log.remarks)
         rows[0]["retrieved_context_ids"] = ["d1"]
         with pytest.raises(InputError, match="expected as many retrieved_context_ids as texts"):
             log_of(tmp_path, rows)
