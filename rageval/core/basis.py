@@ -86,7 +86,10 @@ class Basis:
             return cls(is_of_texts=True)
         judges = {BasisKind.PEOPLE.value: [PEOPLE], BasisKind.JUDGE.value: [names]}.get(kind, [])
         source = cls.parse(corrected).judges if corrected else ()
-        return cls(cls.of(judges).judges, source, drawn=DrawKind(drawn) if drawn else None)
+        # A word that is none of ours states nothing.
+        kinds = {kind.value: kind for kind in DrawKind}
+        how = kinds.get(drawn, DrawKind.UNSTATED) if drawn else None
+        return cls(cls.of(judges).judges, source, drawn=how)
 
     @property
     def kind(self) -> BasisKind:

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
-from urllib.parse import unquote
 
 # A judge whose name begins with one of these is a person, as far as the file says.
 _PERSON_PREFIXES = ("person", "people", "human", "annotator", "assessor")
@@ -36,6 +35,7 @@ _TIEBREAK = ",tiebreak:"
 _PROMPT = re.compile(r"(?P<name>.*)@(?P<digest>[0-9a-f]{4,})(?P<marks>(?:\+[^+]+)*)", re.DOTALL)
 _HANDED_ON = re.compile(r",(?:(?P<share>\d+(?:\.\d+)?(?:e-\d+)?)%|rest(?:\[(?P<labelers>[^\[\]]*)\])?):")
 # Earlier votes did not write the `+` of a mark as `%2B`; no judge is called like this.
+_ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
 _UNFENCED = "unfenced"
 
 
@@ -255,9 +255,9 @@ def parse_judge(text: str) -> AnyJudge:
     """
     handed_on = _HANDED_ON.search(text)
     if handed_on is not None:
-        first = parse_judge(unquote(text[: handed_on.start()]))
+        first = parse_judge(_unescape(text[: handed_on.start()]))
         named = handed_on["labelers"]
-        labelers = None if named is None else parse_judge(unquote(named))
+        labelers = None if named is None else parse_judge(_unescape(named))
         return Cascade(first, parse_judge(text[handed_on.end() :]), handed_on["share"], labelers)
     for kind in _PANEL_KINDS:
         if text.startswith(f"{kind}:"):
@@ -265,9 +265,9 @@ def parse_judge(text: str) -> AnyJudge:
             return Panel(kind, tuple(_members_in(members)), _parse_member(tiebreak) if comma else None)
     prompt = _PROMPT.fullmatch(text)
     if prompt is None:
-        return Judge(unquote(text))
-    marks = tuple(unquote(mark) for mark in prompt["marks"].split("+")[1:])
-    return Judge(unquote(prompt["name"]), prompt["digest"], marks)
+        return Judge(_unescape(text))
+    marks = tuple(_unescape(mark) for mark in prompt["marks"].split("+")[1:])
+    return Judge(_unescape(prompt["name"]), prompt["digest"], marks)
 
 
 def _members_in(text: str) -> Iterator[AnyJudge]:
@@ -288,7 +288,11 @@ def _member_text(member: AnyJudge) -> str:
 
 
 def _parse_member(text: str) -> AnyJudge:
-    return parse_judge(unquote(text))
+    return parse_judge(_unescape(text))
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text)
 
 
 def _escape(text: str, signs: str) -> str:

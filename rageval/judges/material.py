@@ -97,8 +97,10 @@ class Material:
             questions={query: each for query, each in self.questions.items() if query not in gone},
             remarks=[
                 *self.remarks,
-                f"{len(gone):,} of {len(asked):,} questions have no gold answer and are left out"
-                f" (--intersection): {some(lacking)}",
+                Remark(
+                    "questions_without_gold",
+                    facts={"number": len(gone), "total": len(asked), "examples": lacking[:_EXAMPLES]},
+                ),
             ],
         )
 
@@ -191,6 +193,7 @@ class Task:
 
 _WINDOWED = ("nuggets", "documents", "claims")
 _SHA = 16  # digits
+_EXAMPLES = 3  # names in a remark
 
 
 def _texts_in(value: Any) -> Iterator[str]:

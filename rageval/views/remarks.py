@@ -181,6 +181,13 @@ def _unanswered_queries(
     return f"answered {answered:,} of {total:,} queries; {others} {'are left out' if is_left_out else what}"
 
 
+def _questions_without_gold(*, number: int, total: int, examples: Sequence[str]) -> str:
+    return (
+        f"{number:,} of {total:,} questions have no gold answer and are left out (--intersection):"
+        f" {_examples(examples, number)}"
+    )
+
+
 def _fewer_answers(*, number: int, total: int, answers: int, examples: Sequence[str]) -> str:
     return (
         f"{number:,} of {total:,} queries have fewer than {answers:,} answers (repeat), as many as others"
@@ -532,6 +539,7 @@ WORDS: dict[str, Words] = {
     "uncertain_verdicts": _uncertain_verdicts,
     "unanswered_queries": _unanswered_queries,
     "fewer_answers": _fewer_answers,
+    "questions_without_gold": _questions_without_gold,
     "missing_judgements": _missing_judgements,
     "spread_of_answers": _spread_of_answers,
     "values_by_judge": _values_by_judge,

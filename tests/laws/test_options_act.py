@@ -363,7 +363,7 @@ ELSEWHERE: dict[str, set[str]] = {
         "--max-calls",
         "--price",
     },
-    "judge": ASKING,
+    "judge": {*ASKING, "--gold-chosen"},
     "report": {
         *OF_SCORE,
         *OF_COMPARE,
@@ -432,7 +432,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "label agree": {
         *("--leaderboards", "--form", "--at", "--nuggets-in-qrels", "--near-misses", "--weights"),
-        *("--answers", "--nuggets"),
+        *("--answers", "--nuggets", "--gold-chosen"),
     },
     "label correct": {"--gold-chosen", "--answers", "--nuggets"},
     "label plan": {
