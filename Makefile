@@ -105,7 +105,7 @@ docs:
 regenerate:
 	PYTHONPATH=tests python tests/outputs.py
 	PYTHONPATH=tests python tests/comparison/test_golden_comparison.py
-	REWRITE_GOLDEN=1 python -m pytest -q tests/checking/test_validate.py tests/checking/test_validate_run.py
+	REWRITE_GOLDEN=1 python -m pytest -q tests/checking/test_validate.py tests/checking/test_validate_run.py tests/gate/test_gate_outputs.py
 	python docs/generate.py
 
 vectors:

@@ -179,7 +179,7 @@ def _met(spans: bytes, chunks: bytes) -> None:
         corpus.write_text(json.dumps({"id": "a", "text": _SOURCE}))
         found = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop").spans
         assert found is not None
-        "\n".join([*found.remarks(), *write_spans(found.spans, {})]).encode()
+        "\n".join([*map(str, found.remarks()), *write_spans(found.spans, {})]).encode()
     for line in write_spans(read_spans(_file(spans)).spans, {}):
         line.encode()
 

@@ -30,7 +30,7 @@ _SEVERAL: _Clauses = ((("judges>1",), "applies to several judges; give --judge t
 _NEEDS: Mapping[str, _Clauses] = {
     **dict.fromkeys(("gold_chosen", "population"), _LABELS),
     "judge gold_chosen": ((("gold", "fit"), "applies to human labels; add --gold FILE or --fit FILE"),),
-    "agree gold_chosen": ((("files",), "applies to human labels; give JUDGED and GOLD"),),
+    "agree gold_chosen": ((("labels",), "applies to human labels; give JUDGED and GOLD"),),
     "draws": (
         (("test=randomization", "adjust=max_t"), "applies to sign flips, which --test t does not use"),
     ),

@@ -1050,17 +1050,24 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
 
 def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Remark]:
     """Yield which questions are compared with nothing, or only in part."""
-    for code, queries in (
-        ("gone_questions", common.gone),
-        ("new_questions", common.new),
-        ("lost_answers", common.lost),
-        ("new_answers", sorted(common.found)),
-        ("other_nuggets", common.relisted),
-        ("fewer_answers_to_questions", common.fewer),
-        ("one_sided_questions", sorted(common.left_out)),
-    ):
-        if queries:
-            yield Remark(code, facts={"number": len(queries), "examples": list(queries[:EXAMPLES])})
+
+    def some(queries: Sequence[str]) -> dict[str, Any]:
+        return {"number": len(queries), "examples": list(queries[:EXAMPLES])}
+
+    if common.gone:
+        yield Remark("gone_questions", facts=some(common.gone))
+    if common.new:
+        yield Remark("new_questions", facts=some(common.new))
+    if common.lost:
+        yield Remark("lost_answers", facts=some(common.lost))
+    if common.found:
+        yield Remark("new_answers", facts=some(sorted(common.found)))
+    if common.relisted:
+        yield Remark("other_nuggets", facts=some(common.relisted))
+    if common.fewer:
+        yield Remark("fewer_answers_to_questions", facts=some(common.fewer))
+    if common.left_out:
+        yield Remark("one_sided_questions", facts=some(sorted(common.left_out)))
     if common.missing:
         changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
         facts = {"number": len(common.missing), "could_change": changes}

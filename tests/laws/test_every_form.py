@@ -218,8 +218,8 @@ def test_arguments_in_the_wrong_order_are_told_the_right_one(case: str) -> None:
     [
         ("rrr", RUN, QRELS, "unknown measure 'rrr'"),
         ("rr", "nowhere.run", QRELS, "nowhere.run"),
-        ("rr", RUN, BASE, "expected 4 columns"),
-        ("rr", QRELS, QRELS, "expected 6 columns"),
+        ("rr", RUN, BASE, "expected judgements of documents"),
+        ("rr", QRELS, QRELS, "expected a run"),
         ("rr", 7, QRELS, "expected a run"),
         ("rr", [ScoredDoc("zz", "a", 1.0)], QRELS, "none of its 1 queries is judged"),
     ],

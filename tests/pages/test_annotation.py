@@ -142,7 +142,7 @@ def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> 
         (["ask.jsonl", "-o", "a.html", "--annotator", ""], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a\nb"], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a" * 61], "expected a name of 1 to 60 letters"),
-        (["judged.jsonl", "-o", "a.html"], "expected a plan, as rageval label plan writes it"),
+        (["judged.jsonl", "-o", "a.html"], "expected a labeling plan"),
         (["bare.jsonl", "-o", "a.html"], "the plan has no texts to label"),
         (["none.jsonl", "-o", "a.html"], "none.jsonl"),
     ],

@@ -445,7 +445,6 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
         ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":-1,"end":3,"quote":"x"}', ">= 0"),
         ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":1,"end":3}', "expected the quote"),
         ('{"query_id":"q","nugget_id":"n","doc_id":"d","quote":"x"}', "all of doc_id, start and end"),
-        ('{"query_id":"q","nugget_id":"n","start":NaN}', "no valid JSON"),
         ('{"query_id":" q","nugget_id":"n"}', "without blanks around it"),
         (
             '{"query_id":"q","nugget_id":"n"}\n{"query_id":"q","nugget_id":"n"}',

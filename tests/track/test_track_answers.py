@@ -281,7 +281,7 @@ class TestTables:
             *("noise", "notes.txt", "ranks", "reply.csv", "empty.csv", "both.csv", "why.csv", "again.csv"),
             "other.csv",
         }
-        assert "holds a run; expected answers, or a table of them" in found["ranks"]
+        assert "expected answers, or a table of them" in found["ranks"]
         assert "none is called as a question and as an answer" in found["reply.csv"]
         assert found["both.csv"] == "expected the answers of one system, found 2: a, b"
         assert found["why.csv"] == "answers 1 question that the topics do not have: Why?"
