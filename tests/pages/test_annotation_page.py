@@ -103,9 +103,9 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
     means = {one["run"]: one["value"] for one in scored["results"]}
     assert means[NAMES[0]] == pytest.approx(sum(map(values.__getitem__, shares)) / 25)
     assert means[NAMES[1]] == -1
-    agreement = json.loads(
-        rageval("label", "agree", tmp_path / "judged.jsonl", tmp_path / "labels.jsonl", "--format", "json")
-    )
+    both = tmp_path / "judged.jsonl", tmp_path / "labels.jsonl"
+    plan = "--gold-chosen", tmp_path / "ask.jsonl"
+    agreement = json.loads(rageval("label", "agree", *both, *plan, "--format", "json"))
     assert agreement["compared"] == 50
     gold = ["--gold", tmp_path / "labels.jsonl", "--gold-chosen", tmp_path / "ask.jsonl"]
     assert "labels" in rageval(
@@ -434,7 +434,9 @@ def test_two_annotators_have_their_own_labels_in_one_browser(
             tab.keyboard.press(wanted(tab) if name == "kim" else "1")
         files.append(tmp_path / f"{name}.jsonl")
         exported(tab, files[-1])
-    found = json.loads(rageval("label", "agree", *files, "--format", "json"))
+    found = json.loads(
+        rageval("label", "agree", *files, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
+    )
     assert (found["compared"], found["queries"], found["systems"]) == (20, 10, 2)
     assert tab.evaluate("Object.keys(localStorage).length") == 2
 
@@ -518,7 +520,8 @@ def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path:
     assert sorted(one["item_id"] for one in found) == docs[:7]  # the top five of either
     assert [one["item_id"] for one in found] != docs[:7]
     assert {one["run_id"] for one in found} == {"documents"}
-    agreement = json.loads(rageval("label", "agree", runs[0], tmp_path / "labels.jsonl", "--format", "json"))
+    both, plan = (runs[0], tmp_path / "labels.jsonl"), ("--gold-chosen", tmp_path / "p.jsonl")
+    agreement = json.loads(rageval("label", "agree", *both, *plan, "--format", "json"))
     assert (agreement["compared"], agreement["bias"]) == (7, 0)
     for name in ("zanzibar", "quagmire"):
         assert name not in page.read_text(encoding="utf-8")
