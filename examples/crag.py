@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from data.rule_judge import rule_judge
 
 import rageval
-from rageval.comparison.intervals import slices
+from rageval.comparison.estimates import slices
 from rageval.files.questions import read_facts, read_weights
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 

@@ -197,3 +197,11 @@ class ClaimList(NamedTuple):
     query_id: str
     run_id: str
     texts: tuple[str, ...]
+
+
+def is_frame(given: object) -> bool:
+    """Return whether something is a DataFrame of pandas or polars, a table of pyarrow, or alike.
+
+    Not imported and not asked: a lazy frame may compute its columns.
+    """
+    return hasattr(type(given), "columns") or "columns" in getattr(given, "__dict__", ())

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 
 from rageval.core.remark import Remark
 from rageval.errors import UsageError
-from rageval.files.objects import is_frame
 from rageval.names import suggestion
-from rageval.records import Answer, Question
+from rageval.records import Answer, Question, is_frame
 from rageval.scoring.scores import Scores, ScoresTable
 from rageval.table import Displayed, Table
 

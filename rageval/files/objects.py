@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from rageval.errors import InputError
+from rageval.records import is_frame
 from rageval.text import AROUND, problem_of_id
 
 _OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
@@ -64,14 +65,6 @@ def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tu
         if type(inner) is not dict and not isinstance(inner, Mapping):
             raise InputError(f"{table}: expected {expected} for query {query!r:.80}, found {inner!r:.80}")
         yield query, inner
-
-
-def is_frame(given: Any) -> bool:
-    """Return whether something is a DataFrame of pandas or polars, a table of pyarrow, or alike.
-
-    Not imported and not asked: a lazy frame may compute its columns.
-    """
-    return hasattr(type(given), "columns") or "columns" in getattr(given, "__dict__", ())
 
 
 def column_names(frame: Any, table: str = "DataFrame") -> list[Any]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
-from rageval.files.objects import is_frame
 from rageval.measures import builtin, known
 from rageval.measures.base import Measure, _checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, _foreign_measure, is_of_ir_measures
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
+from rageval.records import is_frame
 
 AnyMeasure = Measure | ForeignMeasure
 

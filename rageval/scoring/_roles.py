@@ -9,11 +9,12 @@ from typing import Any
 from rageval.errors import RagevalError
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import kind_of, kind_of_records
-from rageval.files.objects import column_names, is_frame
+from rageval.files.objects import column_names
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure
 from rageval.measures.parsing import parse_measures
+from rageval.records import is_frame
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Scores

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from rageval.errors import InputError, RagevalError, UsageError
-from rageval.files.objects import column_names, is_frame, records_of_frame
-from rageval.records import Answer, Question
+from rageval.files.objects import column_names, records_of_frame
+from rageval.records import Answer, Question, is_frame
 from rageval.scoring.sources import dataset_or_file
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
-from rageval.files.objects import ITERATIONS, is_frame, mappings
+from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
     ASKED_FOR,
     DEFAULT,
@@ -60,6 +60,7 @@ from rageval.files.trec import (
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Ranking, Topic
 from rageval.plugins import above
+from rageval.records import is_frame
 from rageval.scoring.qrels import (
     NOT_JUDGED,
     Columns,

@@ -12,11 +12,11 @@ from unicodedata import normalize
 
 from rageval.errors import InputError
 from rageval.files.jsonl import in_memory, read_records
-from rageval.files.objects import is_frame, records_of_frame
+from rageval.files.objects import records_of_frame
 from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, with_limits
 from rageval.files.spans import SourceLine, read_chunks
 from rageval.names import near_misses
-from rageval.records import Chunk
+from rageval.records import Chunk, is_frame
 from rageval.spans.quotes import QuotePlace, SourceText, folded
 from rageval.text import visible
 

@@ -175,7 +175,6 @@ def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
         (["collection", "fu"], {"fuse"}),
         (["label", "p"], {"plan", "page"}),
         (["spans", ""], {"anchor", "project"}),
-        (["collection", "ne"], {"next"}),
         (["store", "ex"], {"export"}),
         (["label", "agree", "j", "g", "-m", "crag_sc"], {"crag_score"}),
         (["measures", "jud"], {"judged"}),

@@ -43,7 +43,10 @@ LABELLERS = {
     "annotator:ann": ("people", ""),
     "": ("people", ""),
     "anthropic:big@9bc1": ("judge:anthropic:big", " by anthropic:big, corrected from openai:m"),
-    "contains": ("judge:contains", " by contains, corrected from openai:m"),
+    "contains": (
+        "judge:contains",
+        " by contains, corrected from openai:m, not checked against people",
+    ),
 }
 DIRECTIONS = ("higher", "lower", "better", "worse")
 

@@ -61,7 +61,8 @@ def test_judgements_written_otherwise_are_the_same_in_every_place(name: str) -> 
             Path("qrels").write_text(written(rows, grade, parting))
             found = command(*line)
             assert (found.code, "holds" in found.err) == (usual.code, "holds" in usual.err), (parting, found)
-            assert "columns" not in found.err.replace("of the columns", ""), (parting, found)
+            # Weights of nuggets have columns of their own, and are lacking in either form.
+            assert "columns" not in found.err.replace("of the columns", "") or "columns" in usual.err, found
 
 
 NAMES = st.sampled_from(
@@ -134,7 +135,9 @@ FINDING = {"doctor", "validate", "validate --fix"}
 
 def places(line: tuple[str, ...]) -> Iterator[int]:
     for at in replaced(line):
-        is_data = line[at - 1] not in OUTPUTS and line[at - 1] not in NO_DATA
+        # A track tries its topics as two formats, and tells the errors of both.
+        is_tried = line[0] == "track" and line[at - 1] == "--topics"
+        is_data = line[at - 1] not in OUTPUTS and line[at - 1] not in NO_DATA and not is_tried
         if is_data and Path(line[at]).is_file() and not line[at].endswith((".toml", ".py", ".html", ".gz")):
             yield at
 
