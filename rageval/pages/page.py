@@ -101,8 +101,12 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
     ruling, rests = Ruling(pair["ruling"]), _rests(pair)
     if pair["better_run"]:
         shared = _count(pair["queries"], "query", "queries")
+        cells = _cells_by(report, measure)
+        if any(cells[name]["value"] is None for name in (first, second)):
+            # Labels of a plan that compares two systems correct their difference, and no mean.
+            return f"{first} is better than {second}{rests}: {measure}, on {shared}, {gap}."
         values = [_value(report, name, measure, places) for name in (first, second)]
-        counts = [_cells_by(report, measure)[name]["queries"] for name in (first, second)]
+        counts = [cells[name]["queries"] for name in (first, second)]
         on = f" on {shared}, "
         if {*counts} != {pair["queries"]}:  # a mean rests on queries that the difference does not rest on
             values = [

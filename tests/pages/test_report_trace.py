@@ -71,6 +71,22 @@ def test_means_on_other_queries_than_the_difference_say_their_own_number() -> No
     )
 
 
+def test_a_difference_without_means_is_told_without_them() -> None:
+    report = {
+        "runs": ["a", "b"],
+        "measures": ["rr"],
+        "cells": [
+            {"run": run, "measure": "rr", "value": None, "low": None, "high": None, "queries": 8}
+            for run in "ab"
+        ],
+        "comparison": {"pairs": [pair(basis="people", corrected_from="judge:m")]},
+    }
+    assert first_sentence(report, 2) == (
+        "a is better than b, by human labels, corrected from m: rr, on 8 queries, a difference of +0.25 (95 %"
+        " interval +0.10 to +0.40, p = 0.0100)."
+    )
+
+
 def test_of_many_runs_the_first_sentence_counts() -> None:
     values = {name: 0.9 - at / 10 for at, name in enumerate("abcdef")}
     pairs = [pair(other=name) for name in "bcde"] + [pair(other="f", better_run=None, ruling="undecided")]
