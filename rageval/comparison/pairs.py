@@ -74,7 +74,7 @@ def failures(results: Sequence[Scores]) -> dict[str, Remark]:
     return found
 
 
-def test_ruling(adjusted: float, direction: int, difference: float, level: float) -> ReasonedRuling:
+def ruling_of_test(adjusted: float, direction: int, difference: float, level: float) -> ReasonedRuling:
     """Return the plain verdict, in the test's direction: which is higher, if that is more than chance."""
     if not adjusted <= 1 - level:
         return ReasonedRuling(Ruling.UNDECIDED)
@@ -469,7 +469,7 @@ def _ruling(
     same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
     if same is not None:
         return same
-    found = test_ruling(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
+    found = ruling_of_test(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
     if found.ruling is Ruling.UNDECIDED:
         why = found.why or _of_resolution(table, at, won + lost, settings)
         return found._replace(why=why)
@@ -661,7 +661,7 @@ def _ruled(
         level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
     value = difference.found.value
-    found = test_ruling(p, (value > 0) - (value < 0), value, level)
+    found = ruling_of_test(p, (value > 0) - (value < 0), value, level)
     # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
     if found.ruling is Ruling.UNDECIDED and difference.least_p <= 1 - level:
         return refused(f"judgements are missing in {difference.lacks:,} queries, which could reverse it")
