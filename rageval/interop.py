@@ -46,7 +46,7 @@ def install() -> dict[str, Measure]:
 
 
 @cache
-def _guest() -> type[Measure]:
+def ir_measures_class() -> type[Measure]:
     """Return what ir_measures takes our measures for: a class of ours and of its own.
 
     No object is made of it. A `Measure` names it as its `__class__`, and finds its attributes here.

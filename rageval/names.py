@@ -145,3 +145,8 @@ def _folded(name: str) -> str:
     from urllib.parse import unquote
 
     return re.sub(r"(?<!\d)0+(?=\d)", "", unicodedata.normalize("NFKC", unquote(name)).casefold().strip())
+
+
+def looks_like_id(word: str) -> bool:
+    """Tell whether a word that names no file may be the id of a dataset."""
+    return "/" in word and not word.startswith(("/", ".")) and "@" not in word

@@ -616,9 +616,13 @@ def _fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
-ALL_FILES = (*_FILES, MANIFEST)
 _Say = Callable[[str], None]
 _Judgements = list[dict[str, Any]]
+
+
+def all_files() -> tuple[str, ...]:
+    """Return the names of all files that a collection may consist of."""
+    return (*_FILES, MANIFEST)
 
 
 @dataclass
@@ -811,7 +815,7 @@ def _write_collection(
     return fates
 
 
-def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = ALL_FILES) -> None:
+def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = (*_FILES, MANIFEST)) -> None:
     """`UsageError` if a file of the folder would take the place of one it is made from."""
     sources = list(inputs)
     for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from rageval.plugins import above
+from rageval import hooks
 from rageval.table import Column, Displayed, Table, frame
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Findings(Displayed, Sequence[Finding]):
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: the lines of each file with findings."""
-        return above("figure of findings")(self)
+        return hooks.figure_of_findings(self)
 
     def _table(self) -> Table:
         columns = [Column(name) for name in ("where", "level", "finding", "effect")]

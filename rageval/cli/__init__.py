@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
+from rageval import hooks
 from rageval.cli._options import Group, help_all_option, nearest_command, wants_all
 from rageval.errors import EXIT_CODES, INTERRUPTED, WRONG, RagevalError, UsageError
 from rageval.text import visible
@@ -131,10 +132,8 @@ class _Commands(Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Return the commands that begin so, and what the default command takes."""
-        from rageval.cli import _completion
-
         found = super().shell_complete(ctx, incomplete)
-        return found if incomplete.startswith("-") else [*found, *_completion.scored(incomplete)]
+        return found if incomplete.startswith("-") else [*found, *hooks.complete_word("scored", incomplete)]
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""

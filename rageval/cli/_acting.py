@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from rageval import hooks
 from rageval.errors import UsageError
 
 _JUDGES_ASK = "asks"  # some judge is a model, which is asked
@@ -84,10 +85,8 @@ def _called(param: click.Parameter) -> str:
 def _holds(clause: str, given: Mapping[str, Any]) -> bool:
     """Tell whether a clause holds: a parameter is given, is not, has a value, or several."""
     if clause == _JUDGES_ASK:
-        from rageval.judges.panel import asks_nobody
-
         asked = (*given["judges"], *filter(None, (given.get("tiebreak"), given.get("then"))))
-        return not all(map(asks_nobody, asked))
+        return not all(map(hooks.asks_nobody, asked))
     if clause == _TABLES:
         from rageval.files.kinds import is_table
 

@@ -10,6 +10,12 @@ from click.shell_completion import CompletionItem
 _FILE = "file"
 
 
+def complete(what: str, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield what a word of this sort may become; `what` is the name of a function below."""
+    found: Iterator[CompletionItem] = globals()[what](incomplete)
+    return found
+
+
 def measures(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the measures and named sets that the last name of a list may become."""
     from rageval.measures import builtin

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import is_answer_table, kind_of, start_of_file, tag_of, unlike, wrong_kind
@@ -25,6 +26,7 @@ from rageval.files.opening import (
 )
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, RUNS
 from rageval.files.trec import Reading, kind_of_line
+from rageval.names import looks_like_id
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 
@@ -57,12 +59,10 @@ class Inputs:
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     """Return the ids of all datasets that were named, as judgements or for an option."""
-    from rageval.datasets.dataset import Dataset
-
     named = [
         each for value in vars(options).values() for each in (value if isinstance(value, tuple) else [value])
     ]
-    return [each.id for each in [*inputs.datasets, *named] if isinstance(each, Dataset)]
+    return [each.id for each in [*inputs.datasets, *named] if hasattr(each, "holds")]
 
 
 def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
@@ -172,8 +172,6 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
     if isinstance(qrels, _QrelsOfDataset):
         found = qrels.load()
     elif (kind := kind_of(qrels, reading)) is not None and kind.name == "spans":
-        from rageval.spans import project
-
         if options.chunks is None or options.sources is None:
             raise UsageError(
                 f"{visible(name_of(qrels))}: holds spans of sources; add --chunks FILE and --sources DIR to"
@@ -181,16 +179,14 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
             )
         given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
         rules = {name: value for name, value in given.items() if value is not None}
-        return project(qrels, options.chunks, options.sources, **rules)
+        return hooks.project_spans(qrels, options.chunks, options.sources, **rules)
     else:
         found = read_qrels(qrels, reading=reading, floor=floor)
     said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
     if said:
         raise UsageError(f"--{said[0]} applies to spans; leave it out for judgements of documents")
     if options.chunks is not None:
-        from rageval.spans.projection import require_judged_chunks
-
-        require_judged_chunks(options.chunks, found)
+        hooks.require_judged_chunks(options.chunks, found)
     return found
 
 
@@ -225,7 +221,6 @@ def source_named(word: str) -> Any:
 
 def _place_name(word: str, inputs: Inputs) -> None:
     """Take a word that is no file for a measure, or for the id of a data set."""
-    from rageval.datasets.ids import labels_of, looks_like_id
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
@@ -235,7 +230,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
     except MeasureError as error:
         if not looks_like_id(word):
             raise InputError(f"{word}: no such file or measure ({error})") from None
-        found = labels_of(word)
+        found = hooks.labels_of_dataset(word)
         if hasattr(found, "qrels"):
             inputs.qrels.append(_QrelsOfDataset(found))
         else:
@@ -394,11 +389,9 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         known = [
             each for each in sources if can_read_again(each) or "questions" in getattr(each, "holds", ())
         ]
-    from rageval.datasets.ids import dataset_of, looks_like_id
-
     # A field may hold a slash, too: only where no file has it is the word an id.
     if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
-        known = [dataset_of(field, "questions")]
+        known = [hooks.dataset_of(field, "questions")]
         fields = fields_of(known[0])
         if len(fields) != 1:
             raise UsageError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import click
 
+from rageval import hooks
 from rageval import options as opt
 from rageval.errors import InputError, UsageError
 from rageval.options import REQUIRED, SECTIONS, OptionField, fields_of, fields_of_class
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from rageval.files.opening import Limits
     from rageval.files.trec import Reading
-    from rageval.judges.panel import Settings
 
 
 METAVAR = "FILE|ID"
@@ -32,9 +32,7 @@ def completing(what: str) -> Callable[[click.Context, click.Parameter, str], lis
     """Return what completes a word in a shell; `what` is a function of `rageval.cli._completion`."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from rageval.cli import _completion
-
-        return list(getattr(_completion, what)(incomplete))
+        return list(hooks.complete_word(what, incomplete))
 
     return complete
 
@@ -51,9 +49,7 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
         """Return the word itself, or a dataset that stands for a file."""
         if "/" not in str(value):  # no id, and nothing to import for it
             return value
-        from rageval.datasets.ids import standing_for
-
-        return standing_for(value, self.what)
+        return hooks.dataset_or_file(value, self.what)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """Return files and ids that begin so."""
@@ -354,9 +350,7 @@ class OutputOption(click.Option):
                 raise UsageError(f"{visible(str(path))}: two options name this file; give each its own")
             stores: list[str] = []
             if "store" in others:
-                from rageval.judges.store import default_path
-
-                store = others["store"][0] if others["store"] else default_path()
+                store = others["store"][0] if others["store"] else hooks.default_store()
                 stores = [f"{store}{end}" for end in _BESIDE_STORE]
             refuse_place(cast("Path", path), *_named(others), *stores)
         return found
@@ -374,9 +368,7 @@ def _named(words: _Words) -> Iterator[str]:
         for word in words[name]:
             yield from (word, word.partition("=")[2], word.partition(":")[2])
             if os.path.isdir(word):
-                from rageval.building.collection import ALL_FILES
-
-                yield from (os.path.join(word, file) for file in ALL_FILES)
+                yield from (os.path.join(word, file) for file in hooks.files_of_collection())
 
 
 class Asking(opt.Options):
@@ -482,14 +474,8 @@ YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": Fa
 
 
 def checked_plot(plot: Path | None, size: str | None) -> Path | None:
-    """Return where --plot shall be; refuse before an hour of scoring what could not be drawn after it."""
-    if plot is None:
-        return None
-    from rageval.comparison.plots import checked_path, checked_size, require_matplotlib
-
-    require_matplotlib()
-    checked_size(size)
-    return checked_path(plot)
+    """Return where --plot shall be, if it shall; refuse before scoring what could not be drawn after it."""
+    return None if plot is None else hooks.checked_plot(plot, size)
 
 
 def reading_of(comments: str | None, compat: str | None = None) -> Reading:
@@ -525,10 +511,3 @@ def _limited(value: Any, limits: Limits) -> Any:
         return value
     is_named = value == STDIN or is_remote(value) or any(map(os.path.exists, [value, *value.split(",")]))
     return with_limits(value, limits) if is_named else value
-
-
-def settings_of(asking: Asking) -> Settings:
-    """Return the settings of judging that the options of a command say."""
-    from rageval.judges.panel import Settings
-
-    return opt.settings_from(Settings, asking)

@@ -99,19 +99,12 @@ def write_page(text: str, output: Path, remarks: Iterable[object] = (), more: st
     )
 
 
-def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
-    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
-    if limit is None:
-        return
-    from rageval.comparison.arena import too_much
-
-    # Where nothing says an order there may be no judge of whom anything is known.
-    judges = list(found) or [("the judge", None)]
-    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
-    for judge, reason in why:
-        if reason is not None:
-            say(f"{visible(judge)}: {reason}, so --max-bias {limit:g} is not met")
-    if any(reason is not None for _, reason in why):
+def end_if_biased(reasons: Mapping[str, str | None], limit: float) -> None:
+    """End with exit code 1 where a judge's bias by position is too large, or not known: a reason each."""
+    biased = {judge: reason for judge, reason in reasons.items() if reason is not None}
+    for judge, reason in biased.items():
+        say(f"{visible(judge)}: {reason}, so --max-bias {limit:g} is not met")
+    if biased:
         raise click.exceptions.Exit(FAULTS)
 
 

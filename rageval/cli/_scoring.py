@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rageval import hooks
 from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
 from rageval.cli._options import YES_OR_NO, reading_of
 from rageval.errors import NothingJudged, UsageError
@@ -16,7 +18,6 @@ from rageval.options import settings_from
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
 from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS, Rules
 from rageval.scoring.scores import Scores
-from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -163,14 +164,7 @@ def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:
     # For small files starting another process takes longer than scoring.
     if cluster is None and jobs == 1:
         return map
-    from rageval.parallel import OnDask, processes, scored
-
-    def divided(evaluate: Callable[..., Scores], sources: Iterable[RunSource]) -> Iterator[Scores]:
-        evaluator: Evaluator = evaluate.__self__  # type: ignore[attr-defined]  # its method
-        with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
-            yield from scored(evaluator, list(sources), engine)
-
-    return divided
+    return partial(hooks.score_on_workers, jobs, cluster)
 
 
 _FOR_RUNS = (

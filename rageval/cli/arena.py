@@ -65,7 +65,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --max-bias 0.5
     rageval arena judged.jsonl --gold human.jsonl
     """
-    from rageval.comparison.arena import games, positions_of, said_of
+    from rageval.comparison.arena import games, positions_of, said_of, too_much
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(judged), nuggets=options.nuggets)
@@ -90,7 +90,12 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     for each in positions:
         for text in said_of(each.as_dict()):
             say(f"{visible(each.judge) + ': ' if each.judge else ''}{text}")
-    end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], options.max_bias)
+    if options.max_bias is not None:
+        # Where nothing says an order there may be no judge of whom anything is known.
+        of_judge: dict[str, dict[str, Any] | None]
+        of_judge = {each.judge or "the judge": each.as_dict() for each in positions} or {"the judge": None}
+        limit = options.max_bias
+        end_if_biased({judge: too_much(shown, limit) for judge, shown in of_judge.items()}, limit)
 
 
 def _say_what_failed(grades: JudgementTable, invalid: str) -> None:

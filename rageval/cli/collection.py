@@ -11,7 +11,6 @@ from rageval import options as opt
 from rageval.cli._options import (
     Asking,
     Group,
-    settings_of,
     takes_options,
 )
 from rageval.cli._output import deliver, end_if_failed, print_lines, say
@@ -98,8 +97,9 @@ def _build(questions: str, options: Options) -> None:
     """
     from rageval.building.collection import Plan, forecast, setting_of
     from rageval.building.collection import build as built_from
+    from rageval.judges.panel import Settings
 
-    runs, settings = tuple(map(setting_of, options.runs)), settings_of(options)
+    runs, settings = tuple(map(setting_of, options.runs)), settings_from(Settings, options)
     plan = settings_from(
         Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
     )
@@ -117,8 +117,9 @@ def _build(questions: str, options: Options) -> None:
 def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
     """Write the nuggets of every question, from its accepted answer."""
     from rageval.building.collection import nuggetize
+    from rageval.judges.panel import Settings
 
-    lines, failed = nuggetize(questions, judge, settings_of(asking), _say)
+    lines, failed = nuggetize(questions, judge, settings_from(Settings, asking), _say)
     deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
 
@@ -135,8 +136,9 @@ def _variants(
 ) -> None:
     """Write the texts to search with, one file for each setting, for any retriever to read."""
     from rageval.building.collection import write_variants
+    from rageval.judges.panel import Settings
 
-    lost = write_variants(questions, nuggets, judge, output, settings_of(asking), _say)
+    lost = write_variants(questions, nuggets, judge, output, settings_from(Settings, asking), _say)
     end_if_failed(lost, "query variants")
 
 
@@ -190,8 +192,9 @@ def _support(
 ) -> None:
     """Judge which pooled documents support which nuggets, up to 20 documents and all nuggets per call."""
     from rageval.building.collection import judge_support
+    from rageval.judges.panel import Settings
 
-    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
+    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_from(Settings, asking))
     deliver(lines, output)
     end_if_failed(failed)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
+from rageval import hooks
 from rageval import options as opt
 from rageval.cli._options import (
     Command,
@@ -103,14 +104,13 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         settings_of_claims,
         subject_of,
     )
-    from rageval.cli._tables import judged, system_named
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
 
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
-    options = judged(inputs, options)
-    options = options.replaced(baseline=system_named(options.baseline, inputs))
+    options = hooks.judge_tables(inputs, options)
+    options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     style = options.style

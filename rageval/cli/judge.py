@@ -15,11 +15,11 @@ from rageval.cli._options import (
     Command,
     FileOrId,
     completing,
-    settings_of,
     takes_options,
 )
 from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed, UsageError
+from rageval.options import settings_from
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     from rageval.files.kinds import is_answer_table
     from rageval.judges.material import gathered
     from rageval.judges.offline import knows
-    from rageval.judges.panel import forecast, prepared
+    from rageval.judges.panel import Settings, forecast, prepared
     from rageval.judges.rubric import rubric_named
 
     if options.rubric is None and not words:
@@ -206,7 +206,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         balanced=options.balanced,
         seed=options.seed,
     )
-    settings, remarks = prepared(options.judges, found, material, settings_of(options))
+    settings, remarks = prepared(options.judges, found, material, settings_from(Settings, options))
     say(*material.remarks, *remarks)
     if options.dry_run:
         for each in filter(None, (found, other)):

@@ -152,7 +152,10 @@ def label_agree(
     several = agreement_of_several(people, near_misses, draw)
     found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several, draw)
     deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
-    end_if_biased([("the judge", found.facts["positions"])], max_bias)
+    if max_bias is not None:
+        from rageval.comparison.arena import too_much
+
+        end_if_biased({"the judge": too_much(found.facts["positions"], max_bias)}, max_bias)
 
 
 _OF_BOARDS = {"leaderboards", "forms", "cutoffs", "labels"}

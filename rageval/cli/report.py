@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from rageval import hooks
 from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.cli._output import TableFormat
@@ -134,7 +135,6 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._tables import judged, system_named
     from rageval.pages.page import require_engine
     from rageval.pages.report import provenance
 
@@ -142,8 +142,8 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     reading = reading_of(options.comments, options.compat)
     inputs = sorted_out(words, reading, tables=True)
     roles = list(_roles(inputs, options))
-    options = judged(inputs, options)
-    options = options.replaced(baseline=system_named(options.baseline, inputs))
+    options = hooks.judge_tables(inputs, options)
+    options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     if options.passages is not None and not inputs.answers:
         raise UsageError("--passages applies to judged answers; leave it out for runs")
     found = _of_systems(inputs, options)

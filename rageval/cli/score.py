@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
+from rageval import hooks
 from rageval import options as opt
 from rageval.cli import _output
 from rageval.cli._options import (
@@ -143,9 +144,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.tables:
-        from rageval.cli._tables import judged
-
-        options = judged(inputs, options)
+        options = hooks.judge_tables(inputs, options)
     measures = named_measures(options, inputs, [gate.measure for gate in wanted])
     subject = subject_of(inputs, measures, options, again=bool(options.gold))
     results, remarks, refused = subject.score(on_workers(options))
@@ -155,9 +154,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     results = best_first(results, options.sort)
     _output.say(*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks)
     if plot:
-        from rageval.comparison.plots import figure_of_scores, save
-
-        save(figure_of_scores(results, options.size), plot)
+        hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
     if options.values:
         _output.write_scores(results, options.values)
     passed = not wanted or _passed(results, wanted, len(queries), options.population)
@@ -166,9 +163,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     layout = _output.Layout(places, *shown, options.caption, options.label)
     lines: Iterable[str]
     if style == "cite":
-        from rageval.comparison.citations import cite
-
-        lines = [str(cite(results, ids_of_datasets(inputs, options)))]
+        lines = [str(hooks.cite(results, ids_of_datasets(inputs, options)))]
     elif options.by:
         from rageval.comparison import Settings
 

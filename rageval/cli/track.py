@@ -13,7 +13,6 @@ from rageval.checking.tracks import TRACKS
 from rageval.cli._options import (
     Asking,
     Command,
-    settings_of,
     takes_options,
 )
 from rageval.cli._output import print_lines, say
@@ -127,6 +126,7 @@ def track(folder: Path, options: Options) -> None:
     rageval track tables --track answers --topics questions.csv --judge openai:MODEL
         --gold labels.jsonl -o out
     """
+    from rageval.judges.panel import Settings
     from rageval.track import EntryLimits, TrackPlan, organize
 
     plan = settings_from(
@@ -139,7 +139,7 @@ def track(folder: Path, options: Options) -> None:
         title=options.title or "",
         limits=EntryLimits().changed(options.limits),
         # Its labels are for the leaderboard, and bound no error of a first judge.
-        settings=settings_of(options.replaced(gold=())),
+        settings=settings_from(Settings, options.replaced(gold=())),
     )
     found = organize(
         plan,

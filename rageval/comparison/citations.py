@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval import hooks
 from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
 from rageval.comparison.tables import by_basis, family_of, over_measures, untested
 from rageval.core.basis import Basis
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
-from rageval.plugins import above
 from rageval.scoring.scores import Score, Scores
 from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
@@ -91,7 +91,7 @@ def cite(
     for measure in measures.values():
         papers |= entries(measure.about.papers if measure is not None else ())
     for dataset in dict.fromkeys(datasets):
-        told = entries(above("papers of a data set")(dataset))
+        told = entries(hooks.papers_of(dataset))
         # A paper that proposes both measures and data is there already.
         papers |= {key: entry for key, entry in told.items() if key not in papers}
         sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(told)}")

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from rageval import hooks
 from rageval.comparison.arena import compares_answers, positions_in, said_of
 from rageval.core.basis import Basis, DrawKind
 from rageval.core.judge import parse_judge
@@ -227,9 +228,7 @@ class Passport(Displayed):
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: the coefficients with their intervals, and the confusion."""
-        from rageval.comparison.plots import figure_of_passport
-
-        return figure_of_passport(self)
+        return hooks.figure_of_passport(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""

@@ -96,6 +96,13 @@ def _missing() -> MissingPackage:
     return MissingPackage("matplotlib", "--plot", extra="plots")
 
 
+def checked_plot(path: Path, size: SizeLike) -> Path:
+    """Return where a figure shall be; refuse, before an hour of scoring, what could not be drawn after it."""
+    require_matplotlib()
+    checked_size(size)
+    return checked_path(path)
+
+
 class Size(NamedTuple):
     """How wide and high a figure is, in inches; None where it is as its panels need."""
 
@@ -326,7 +333,7 @@ def figure_of_passport(found: Passport) -> Figure:
 
 
 @_by_our_rules
-def _figure_of_findings(found: Findings) -> Figure:
+def figure_of_findings(found: Findings) -> Figure:
     """Draw a dot a finding at its line, a row a file and level."""
     rows = list(dict.fromkeys((each.source, each.level) for each in found))
     figure, (axis,) = _stacked(1)

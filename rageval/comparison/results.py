@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rageval import hooks
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.remark import Remark
 from rageval.core.ruling import Ruling
@@ -341,9 +342,8 @@ class Comparison(Displayed):
 
         Its `size` is `column`, `page`, or width and height in inches.
         """
-        from rageval.comparison.plots import figure_of_comparison
-
-        return figure_of_comparison(self, size=size)
+        figure: Figure = hooks.figure_of_comparison(self, (), size)
+        return figure
 
     def tables(self, places: int = 4) -> list[Table]:
         """Return the means of the runs, and the pairs with their tests and verdicts."""

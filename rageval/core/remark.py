@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from rageval.plugins import above
+from rageval import hooks
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Remark:
         return Remark, (self.code, self.about, dict(self.facts))
 
     def __str__(self) -> str:
-        text: str = above("text of a remark")(self)
+        text: str = hooks.remark_text(self)
         return text
 
     def __repr__(self) -> str:

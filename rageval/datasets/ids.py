@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.opening import STDIN, Source, is_remote, kept
+from rageval.names import looks_like_id
 
 if TYPE_CHECKING:
     from rageval.datasets.dataset import Dataset
-
-
-def looks_like_id(word: str) -> bool:
-    """Tell whether a word that names no file may be the id of a dataset."""
-    return "/" in word and not word.startswith(("/", ".")) and "@" not in word
 
 
 def standing_for(source: Any, what: str) -> Source | Dataset:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval import hooks
 from rageval.errors import InputError
 from rageval.files.opening import (
     BOM,
@@ -26,7 +27,6 @@ from rageval.files.opening import (
 )
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, ROWS, RUNS, Kind, Start
 from rageval.files.trec import PLAIN, QRELS, RUN, LineForm, Reading, grade_of, is_number, kind_of_line
-from rageval.plugins import above
 from rageval.records import Qrel
 from rageval.text import visible
 
@@ -202,7 +202,7 @@ def _kind_of(source: Source, reading: Reading, among: Collection[str]) -> Kind |
         kind = kind_of_start(start_of_file(source, reading), among)
     # A log may look like a table, or like nothing that is known here; its readers know better.
     if (kind is None or kind.name in ("table", "answer rows")) and is_local_file(source):
-        tool = above("log")(source)
+        tool = hooks.tool_of_log(source)
         if tool is not None:
             return Kind("log", ROWS, f"a log of {tool}", lambda _: False, "rageval import")
     if kind is None and not is_columnar(source) and _is_list_of_rows(start_of_file(source, reading)):

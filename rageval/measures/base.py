@@ -27,12 +27,12 @@ from os.path import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
+from rageval import hooks
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Blend, Ranking, Share
 from rageval.measures.ties import Ties
 from rageval.names import suggestion
-from rageval.plugins import above
 from rageval.text import parted_at_formulas
 
 if TYPE_CHECKING:
@@ -544,7 +544,7 @@ def _guest() -> type[Measure] | None:
     """Return the class that is a measure of ours and of ir_measures', None before ir_measures is loaded."""
     if not hasattr(sys.modules.get("ir_measures"), "measures"):  # or is only being loaded
         return None
-    guest: type[Measure] = above("guest")()
+    guest: type[Measure] = hooks.ir_measures_class()
     return guest
 
 

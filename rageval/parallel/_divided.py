@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
-from rageval.parallel._engines import Engine, OnExecutor, paired
+from rageval.parallel._engines import Engine, OnDask, OnExecutor, paired, processes
 from rageval.scoring.runs import Scattered, whole_queries
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import (
@@ -159,6 +159,18 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
             yield evaluator.score(Divided.of(source, engine))
     else:
         yield from _elsewhere(evaluator, sources, engine)
+
+
+def score_on_workers(
+    jobs: int, cluster: str | None, evaluate: Callable[..., Scores], sources: Iterable[RunSource]
+) -> Iterator[Scores]:
+    """Score runs, as `map` does, in so many processes, or on the workers of a Dask cluster.
+
+    `evaluate` is the method of an evaluator that scores one run.
+    """
+    evaluator: Evaluator = evaluate.__self__  # type: ignore[attr-defined]  # its method
+    with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
+        yield from scored(evaluator, list(sources), engine)
 
 
 def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:

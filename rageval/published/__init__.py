@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from rageval import hooks
 from rageval.errors import InputError, UsageError
 from rageval.names import suggestion
-from rageval.plugins import above
 from rageval.table import NUMBER, Column, Marked, Table
 from rageval.text import visible
 
@@ -229,7 +229,7 @@ def _of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterato
             continue
         qrels: Any = folder / runs.qrels.format(column=column)
         if not qrels.exists():
-            qrels = above("data set")(dataset, "qrels")
+            qrels = hooks.dataset_or_file(dataset, "qrels")
         for method, models in files[column].items():
             read = [Run.from_records(read_run(path), model) for model, path in models.items()]
             if len(read) > 1:
@@ -259,7 +259,7 @@ def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> I
                 missing.append(f"no {source.file}")
                 continue
             try:
-                judged = above("data set")(source.dataset, "labels")
+                judged = hooks.dataset_or_file(source.dataset, "labels")
             except InputError as error:
                 missing.append(f"no {source.file}, nor the dataset ({error})")
                 continue

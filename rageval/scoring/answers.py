@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from rageval import hooks
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
@@ -26,7 +27,6 @@ from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
-from rageval.plugins import above
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
@@ -400,7 +400,7 @@ def read_judgements(
         return _asked(_weighed(judgements, nuggets), questions)
     found = with_limits(items_of(judgements), limits)
     paths = [
-        above("data set")(item, "labels") if isinstance(item, str) else item
+        hooks.dataset_or_file(item, "labels") if isinstance(item, str) else item
         for item in found
         if not isinstance(item, Mapping)
     ]
@@ -427,7 +427,7 @@ def read_judgements(
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
         from rageval.scoring._weights import match, relate
 
-        bank = above("data set")(nuggets, "nuggets")
+        bank = hooks.dataset_or_file(nuggets, "nuggets")
         match(grades, bank)
         relate(grades, bank)
     return _asked(_weighed(grades.finish(), nuggets), questions)
@@ -443,7 +443,7 @@ def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
         from rageval.scoring._weights import weigh
 
         # The word may be the id of a dataset, whose room stands above this one.
-        weigh(grades, above("data set")(nuggets, "nuggets"))
+        weigh(grades, hooks.dataset_or_file(nuggets, "nuggets"))
     return grades
 
 
@@ -702,7 +702,7 @@ def _spread(found: _Evaluated) -> SpreadOfAnswers | None:
         len(whole),
         number,
         judges,
-        above("advice")(means),
+        hooks.advice_on_repeats(means),
     )
 
 

@@ -13,6 +13,7 @@ from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from rageval import hooks
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
@@ -22,7 +23,6 @@ from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, unlike
-from rageval.plugins import above
 from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
 from rageval.scoring.rules import (
     EXPECTED,
@@ -225,7 +225,7 @@ class Evaluator:
     def _score(self, source: RunSource, executor: Any) -> Scores:
         if executor is not None:
             # Found by name: the room of workers stands above this one.
-            source = above("parts")(source, executor)
+            source = hooks.run_in_parts(source, executor)
         if self._looks_twice:
             source = source.in_memory()
         if self.qrels.spans is not None:

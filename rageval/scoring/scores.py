@@ -9,12 +9,12 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from rageval import hooks
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
-from rageval.plugins import above
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, frame
 from rageval.text import visible
 
@@ -368,7 +368,7 @@ class Scores(Displayed, Mapping[Any, Score]):
 
         Its `size` is `column`, `page`, or width and height in inches.
         """
-        figure: Figure = above("figure")([self], size)
+        figure: Figure = hooks.figure_of_scores([self], size)
         return figure
 
     def _table(self) -> Table:
@@ -434,7 +434,7 @@ class ScoresTable(Displayed, dict[str, Scores]):
 
         Its `size` is `column`, `page`, or width and height in inches.
         """
-        figure: Figure = above("figure")(list(self.values()), size)
+        figure: Figure = hooks.figure_of_scores(list(self.values()), size)
         return figure
 
     def _table(self) -> Table:

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import compress, repeat
 from typing import Any, NamedTuple, TypeVar, cast
 
+from rageval import hooks
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.objects import ITERATIONS, mappings
@@ -59,7 +60,6 @@ from rageval.files.trec import (
 )
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Ranking, Topic
-from rageval.plugins import above
 from rageval.records import is_frame
 from rageval.scoring.qrels import (
     NOT_JUDGED,
@@ -790,7 +790,7 @@ def dataset_or_file(word: str | os.PathLike[str], what: str) -> Any:
     """Return the dataset of this id, which must hold `what`, or else the word: it names a file."""
     # An id has a stroke in it; what knows datasets is imported for nothing else.
     is_file = "/" not in str(word) or os.path.exists(word)
-    return word if is_file else above("data set")(word, what)
+    return word if is_file else hooks.dataset_or_file(word, what)
 
 
 def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from rageval import hooks
 from rageval.checking.tracks import OF_RUNS, OF_TABLES
 from rageval.files.questions import read_questions
 from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
-from rageval.plugins import above
 from rageval.records import Question
 from rageval.text import mended
 from rageval.track.bundle import Mode
@@ -149,7 +149,7 @@ def source_of(plan: TrackPlan, what: str) -> Any:
         "qrels": (plan.qrels, "qrels"),
     }
     named, content = holds[what]
-    return None if named is None else above("data set")(named, content)
+    return None if named is None else hooks.dataset_or_file(named, content)
 
 
 def questions_of(plan: TrackPlan) -> dict[str, Question] | None:

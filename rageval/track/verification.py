@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rageval import hooks
 from rageval.comparison.leaderboards import HOW, standings
 from rageval.core.basis import DrawKind
 from rageval.core.judge import Judge, Panel, parse_judge
@@ -31,7 +32,6 @@ from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.verdicts import FIRST_STAGE
 from rageval.judges.votes import GRADED
-from rageval.plugins import above
 from rageval.records import Answer
 from rageval.scoring.gold import UNIFORM
 from rageval.table import Column, Table
@@ -390,7 +390,7 @@ class _Verification:
         if os.path.exists(name) or not re.fullmatch(r"\w[\w-]*([.:/]\w[\w-]*)*", name):
             return None
         try:
-            return above("data set")(name, what)
+            return hooks.dataset_or_file(name, what)
         except (RagevalError, ImportError, OSError):
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from functools import cache
@@ -11,12 +12,14 @@ from typing import TypeGuard
 
 import pytest
 
-from rageval.plugins import _ABOVE, above
+from rageval import hooks
+from rageval.hooks import Hook
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"core", "views", "options", "plugins", "errors", "records", "table", "text", "names", "version"}
+BASE = {"core", "hooks", "views", "options", "plugins", "errors", "records", "table", "text", "names"}
+BASE |= {"version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
@@ -25,7 +28,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
-    "core": ({"plugins"}, set()),
+    "core": ({"hooks"}, set()),
+    "hooks": (set(), set()),
     "views": ({"core", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
@@ -218,17 +222,25 @@ def test_no_room_imports_what_imports_it() -> None:
     assert below == {}
 
 
-def test_what_is_left_to_a_room_above_is_there() -> None:
-    assert all(callable(above(what)) for what in _ABOVE)
+HOOKS = {name: hook for name, hook in vars(hooks).items() if isinstance(hook, Hook)}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_takes_what_its_function_takes(name: str) -> None:
+    function = HOOKS[name].load()
+    assert callable(function)
+    types, _ = HOOKS[name].__orig_class__.__args__  # type: ignore[attr-defined]  # Hook[types, result]
+    if types is not ...:
+        inspect.signature(function).bind(*types)
 
 
 @pytest.mark.slow
-def test_only_one_table_names_modules_that_stand_above() -> None:
+def test_only_one_list_names_modules_that_stand_above() -> None:
     for name, path in NAMES.items():
         texts = {node.value for node in nodes(path) if is_text(node)}
         named = {text.partition(":")[0] for text in texts} & NAMES.keys() - {"rageval", "rageval.version"}
         above_it = {module for module in named if room(NAMES[module]) != room(path)}
-        assert not above_it or name == "rageval.plugins", f"{name} names {above_it}"
+        assert not above_it or name == "rageval.hooks", f"{name} names {above_it}"
 
 
 def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:

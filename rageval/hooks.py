@@ -1,0 +1,72 @@
+"""What a package leaves to one that stands above it, or asks for by need: the one list of these.
+
+Imports go one way. Where a lower package needs a higher one after all (the words of a remark, the dataset of
+an id), or one that few need (judging a table of answers), it calls a hook. The types of a hook are those of
+what it stands for; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from importlib import import_module
+from typing import Any, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Hook(Generic[P, R]):
+    """A function, or a class, that is imported when it is first called.
+
+    >>> Hook[[float], float]("math:sqrt")(9.0)
+    3.0
+    """
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._function: Callable[P, R] | None = None
+
+    def load(self) -> Callable[P, R]:
+        """Import what this stands for, and return it."""
+        if self._function is None:
+            module, _, name = self.target.partition(":")
+            self._function = getattr(import_module(module), name)
+        return self._function
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call it."""
+        return self.load()(*args, **kwargs)
+
+
+# Words, drawings and classes that are made of values.
+remark_text = Hook[[Any], str]("rageval.views.remarks:remark_text")
+figure_of_scores = Hook[[Sequence[Any], Any], Any]("rageval.comparison.plots:figure_of_scores")
+figure_of_comparison = Hook[[Any, Sequence[Any], Any], Any]("rageval.comparison.plots:figure_of_comparison")
+figure_of_passport = Hook[..., Any]("rageval.comparison.plots:figure_of_passport")
+figure_of_findings = Hook[[Any], Any]("rageval.comparison.plots:figure_of_findings")
+checked_plot = Hook[[Any, Any], Any]("rageval.comparison.plots:checked_plot")
+save_figure = Hook[[Any, Any], None]("rageval.comparison.plots:save")
+cite = Hook[..., Any]("rageval.comparison.citations:cite")
+ir_measures_class = Hook[[], type[Any]]("rageval.interop:ir_measures_class")
+advice_on_repeats = Hook[[Sequence[Sequence[float]]], str]("rageval.statistics.agreement:advice_on_repeats")
+
+# Datasets: a word may be the id of one.
+dataset_or_file = Hook[[Any, str], Any]("rageval.datasets.ids:standing_for")
+labels_of_dataset = Hook[[str], Any]("rageval.datasets.ids:labels_of")
+dataset_of = Hook[[str, str], Any]("rageval.datasets.ids:dataset_of")
+papers_of = Hook[[str], tuple[str, ...]]("rageval.datasets.dataset:papers_of")
+
+# Logs, spans, and runs that workers read.
+tool_of_log = Hook[[Any], str | None]("rageval.logs.readers:tool_of")
+project_spans = Hook[..., Any]("rageval.spans.projection:project")
+require_judged_chunks = Hook[[Any, Any], None]("rageval.spans.projection:require_judged_chunks")
+run_in_parts = Hook[[Any, Any], Any]("rageval.parallel._divided:in_parts")
+score_on_workers = Hook[..., Iterable[Any]]("rageval.parallel._divided:score_on_workers")
+
+# What the command line asks for by need.
+judge_tables = Hook[..., Any]("rageval.cli._tables:judged")
+system_named = Hook[[str, Any], str]("rageval.cli._tables:system_named")
+complete_word = Hook[[str, str], Iterable[Any]]("rageval.cli._completion:complete")
+asks_nobody = Hook[[str], bool]("rageval.judges.panel:asks_nobody")
+default_store = Hook[[], Any]("rageval.judges.store:default_path")
+files_of_collection = Hook[[], Collection[str]]("rageval.building.collection:all_files")

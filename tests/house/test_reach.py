@@ -1,0 +1,104 @@
+"""How many lines a module reaches by its imports, within functions too, which is what a change may meet.
+
+What is asked for by a hook (`rageval.hooks`) is not reached, as few need it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "rageval"
+NOT_CODE = {
+    *(tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    *(tokenize.ENDMARKER, tokenize.COMMENT),
+}
+LIMITS = {"rageval.cli.score": 22_000, "rageval.cli.compare": 25_000, "rageval.scoring.evaluation": 15_600}
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def lines_of_code(name: str) -> int:
+    text = MODULES[name].read_text(encoding="utf-8")
+    code = {
+        number
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in NOT_CODE
+        for number in range(token.start[0], token.end[0] + 1)
+    }
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, owners) and ast.get_docstring(node, clean=False) is not None:
+            code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(code)
+
+
+@cache
+def homes(package: str) -> dict[str, str]:
+    """Where the names of a lazy package are: `_HOMES = {module: names}` in its `__init__.py`."""
+    found: dict[str, str] = {}
+    for node in ast.parse(MODULES[package].read_text(encoding="utf-8")).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and target.id == "_HOMES":
+            for module, names in ast.literal_eval(node.value).items():  # type: ignore[union-attr]
+                found |= dict.fromkeys(names.split(), f"{package}.{module}")
+    return found
+
+
+@cache
+def imports(name: str) -> set[str]:
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    found = set[str]()
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                of_package = homes(node.module) if node.module in MODULES else {}
+                found.add(of_package.get(alias.name, whole if whole in MODULES else node.module))
+    # The public face has all names, and nobody reaches everything through it.
+    return {other for other in found if other in MODULES} - {"rageval", name}
+
+
+def reached(start: str) -> set[str]:
+    seen, left = set[str](), [start]
+    while left:
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            left += imports(name)
+            package = name.rpartition(".")[0]
+            left += [package] if package in MODULES and package != "rageval" else []
+    return seen
+
+
+@pytest.mark.parametrize("start", LIMITS)
+def test_a_module_reaches_no_more_lines_than_it_may(start: str) -> None:
+    lines = {name: lines_of_code(name) for name in reached(start)}
+    largest = sorted(lines, key=lambda name: -lines[name])[:20]
+    assert sum(lines.values()) <= LIMITS[start], f"{start} reaches {sum(lines.values())} lines: {largest}"
+
+
+def test_what_a_lazy_package_has_counts() -> None:
+    assert "rageval.comparison.estimates" in reached("rageval.cli.score")
+    assert homes("rageval.comparison")["cite"] == "rageval.comparison.citations"
