@@ -63,6 +63,24 @@ require_judged_chunks = Hook[[Any, Any], None]("rageval.spans.projection:require
 run_in_parts = Hook[[Any, Any], Any]("rageval.parallel._divided:in_parts")
 score_on_workers = Hook[..., Iterable[Any]]("rageval.parallel._divided:score_on_workers")
 
+# Kinds of files, and what argument or file stands in the place of another: looked at where a file is JSON, or
+# a call failed.
+kinds_of_records = Hook[[], Sequence[Any]]("rageval.files._records:kinds_of_records")
+is_judged_table = Hook[[bytes], bool]("rageval.files.foreign_judgements:is_judged_table")
+misplaced_argument = Hook[[Any], str]("rageval.scoring._roles:misplaced")
+misplaced_file = Hook[[Any, Any], Any]("rageval.files.places:misplaced_file")
+write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")
+write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_questions")
+
+# Human labels beside a judge, and weights of nuggets: few scores have them.
+drawn = Hook[[Any], Any]("rageval.scoring.gold:drawn")
+gold_of_documents = Hook[[Sequence[Any], Any], Any]("rageval.scoring.gold:gold_of_documents")
+gold_of_answers = Hook[[Any, Sequence[Any], Any], Any]("rageval.scoring.gold:gold_of")
+run_labels = Hook[[Any, Any, Any], Any]("rageval.scoring.run_labels:RunLabels")
+answer_labels = Hook[[Any, Any], Any]("rageval.scoring.answer_labels:AnswerLabels")
+with_people = Hook[[Any, Any], Any]("rageval.scoring.human_values:with_people")
+with_intent_weights = Hook[..., Any]("rageval.scoring.intent_weights:with_intent_weights")
+
 # What the command line asks for by need.
 judge_tables = Hook[..., Any]("rageval.cli._tables:judged")
 system_named = Hook[[str, Any], str]("rageval.cli._tables:system_named")

@@ -227,7 +227,7 @@ def gate(
         subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
-        subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
+        subject = subject.with_gold(subject.read_gold(labels, drawn(gold_chosen)))
     scored = subject.score()
     side = side_of(subject, chosen_system(scored.results, system))
     clusters = chosen.get("clusters")

@@ -61,7 +61,7 @@ def _beside_people(subject: _Subject, options: Scoring) -> _Subject:
     from rageval.scoring.gold import drawn
 
     draw = drawn(options.gold_chosen)
-    return subject.beside(subject.read_gold(list(options.gold), draw))
+    return subject.with_gold(subject.read_gold(list(options.gold), draw))
 
 
 def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Scored:
@@ -69,7 +69,7 @@ def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Sco
     found = subject.score()
     results, systems = found.results, {scores.run for scores in found.results}
     # Without its baseline a comparison would silently be one with another run.
-    is_lost = isinstance(subject, Runs) and baseline in subject.sources.keys() - systems
+    is_lost = baseline in set(subject.systems) - systems
     # Said with the reasons for the runs that are left out, not as a lack of runs.
     if is_lost or len(results) < least:
         refuse(found.refused)
@@ -154,7 +154,7 @@ def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequ
 
 def refuse_bounds_of_spans(subject: Subject) -> None:
     """Refuse --bounds where the gold is spans and runs are compared: ranges are of one run alone."""
-    if isinstance(subject, Runs) and subject.rules.bounds and subject.evaluator.qrels.spans is not None:
+    if isinstance(subject, Runs) and subject.rules.bounds and subject.evaluator.qrels.is_complete:
         raise UsageError("--bounds of spans works for single runs only (rageval score); leave it out here")
 
 

@@ -180,7 +180,7 @@ def _pilot(
     files = list(options.pilot)
     subject = _subject(inputs, measure, options)
     gold = subject.read_gold(files, Draw(how=UNIFORM))
-    scores = {found.run: found.scores[0] for found in subject.beside(gold).score().results}
+    scores = {found.run: found.scores[0] for found in subject.with_gold(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level)
     plans = {plan for file in files for _, plan in plans_of_labels(file)}

@@ -40,7 +40,6 @@ def spans_project(spans: str, options: Options) -> None:
     rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
     given = {name: value for name, value in rules.items() if value is not None}
     found = projected(spans, options.chunks, options.sources, **given)
-    if found.spans is not None:
-        found.spans.refuse_open("not possible in a file of judgements:")
-        say(*found.spans.remarks())
+    found.refuse_undecided("not possible in a file of judgements:")
+    say(*found.remarks())
     deliver(qrel_lines(found), options.output)

@@ -49,11 +49,12 @@ from rageval.measures.bounds import Retrieved
 from rageval.measures.ranking import Topic
 from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
-from rageval.scoring.evaluation import Evaluator, Runs, bounds_of
+from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
+from rageval.scoring.scorers import bounds_of
 from rageval.scoring.scores import EXAMPLES, Score, Scored, Scores, ScoresTable
 from rageval.scoring.sources import named_sources
 from rageval.scoring.subject import Subject
@@ -631,7 +632,7 @@ def compare_runs(
     evaluator = Evaluator(measures, qrels, **rules)
     subject = Runs(evaluator, named_sources(runs))
     if gold is not None:
-        subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
+        subject = subject.with_gold(subject.read_gold([gold], drawn(gold_chosen)))
     return compared(subject, subject.score(), settings)
 
 

@@ -25,9 +25,9 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.answers import evaluate_all
 from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
 from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
+from rageval.scoring.human_values import why_uncorrected
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score, filled
-from rageval.scoring.subject import why_uncorrected
 from rageval.statistics.bootstrap import Limits
 from rageval.statistics.correction import Part, Population, corrected, peoples_interval
 from rageval.text import visible

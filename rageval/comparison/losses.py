@@ -119,19 +119,9 @@ class Evidence:
         self.depth = depth or max(map(len, ranked.values()), default=0)
         self._ranked = ranked
         self._parts: dict[str, tuple[_Passages, _Passages]] = {}  # within the depth and below it, by query
-        self._spans = qrels.spans
+        self._qrels = qrels
         self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
-        self._support: dict[str, dict[str, set[str]]] = {
-            query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids
-        }
-        if qrels.spans is not None:
-            for query, nuggets in qrels.spans.grades.items():
-                for nugget, docs in nuggets.items():
-                    self._support[query][nugget] = {doc for doc, grade in docs.items() if grade >= rel}
-        else:
-            for row in qrels:
-                if row.relevance >= rel:
-                    self._support[row.query_id][row.iteration].add(row.doc_id)
+        self._support = qrels.supporting(rel)
 
     @property
     def queries(self) -> Collection[str]:
@@ -152,8 +142,8 @@ class Evidence:
     def unjudged(self, query: str) -> int:
         """Return how many of the passages nobody judged."""
         docs = self._ranked.get(query, ())[: self.depth]
-        if self._spans is not None:
-            undecided = self._spans.undecided.get(query, {})
+        if self._qrels.is_complete:
+            undecided = self._qrels.undecided.get(query, {})
             return sum(bool(undecided.get(doc)) for doc in docs)
         return sum(doc not in self._judged[query] for doc in docs)
 
@@ -167,9 +157,9 @@ class Evidence:
         return found, below, bool(support)
 
     def _part(self, query: str, docs: Sequence[str]) -> _Passages:
-        if self._spans is None:
+        if not self._qrels.is_complete:
             return _Passages(frozenset(docs), not self._judged[query].issuperset(docs))
-        undecided = self._spans.undecided.get(query, {})
+        undecided = self._qrels.undecided.get(query, {})
         return _Passages(frozenset(docs), False, frozenset().union(*(undecided.get(doc, ()) for doc in docs)))
 
 
@@ -571,7 +561,7 @@ def diagnose(
     if not whole:
         raise InputError(f"{table.name}: no judgement of a nugget is left to diagnose")
     counts = _counts(of_query, on_missing)
-    made = judged.spans.signature if judged.spans is not None else {}
+    made = dict(judged.provenance)
     made |= {"pool": "adaptive"} if judged.is_adaptive else {}
     made |= {"gold": "right-answer"} if qrels is None else {}
     said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
@@ -583,7 +573,7 @@ def diagnose(
         counts,
         _what_if(whole, counts, level, resamples, seed),
         "|".join(["diagnosis", *(f"{name}:{value}" for name, value in said.items())]),
-        [*(judged.spans.remarks() if judged.spans is not None else ()), *remarks],
+        [*judged.remarks(), *remarks],
         {name: _slices(whole, of) for name, of in (groups or {}).items()},
         _abstention(table, answered.run, evidence, of_query),
         {(n.query_id, n.nugget_id): n.text for n in known},

@@ -233,3 +233,8 @@ _KINDS = (
 
 
 RECORDS = tuple(kind._replace(is_json=True) for kind in _KINDS)
+
+
+def kinds_of_records() -> tuple[Kind, ...]:
+    """Return the kinds of files of JSON records, in the order in which a record is held against them."""
+    return RECORDS

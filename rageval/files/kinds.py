@@ -104,11 +104,7 @@ def _has_width(width: int) -> Callable[[Start], bool]:
 
 
 def _begins_as_judged(start: Start) -> bool:
-    if b"topic_id" not in start.line:
-        return False
-    from rageval.files.foreign_judgements import is_judged_table
-
-    return is_judged_table(start.line)
+    return b"topic_id" in start.line and hooks.is_judged_table(start.line)
 
 
 def _is_table(start: Start) -> bool:
@@ -253,9 +249,7 @@ def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
 def kind_of_start(start: Start, among: Collection[str] = ()) -> Kind | None:
     """Return of what kind a file is that begins so, in a place that takes what `among` names."""
     if start.is_json:
-        from rageval.files._records import RECORDS
-
-        return next((kind for kind in RECORDS if kind.fits(start)), None)
+        return next((kind for kind in hooks.kinds_of_records() if kind.fits(start)), None)
     if not start.line or b"\0" in start.line:
         return None
     in_place = (kind for kind in LINES if kind.may_be and kind.holds in among and kind.may_be(start))

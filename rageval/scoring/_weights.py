@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError
+from rageval.errors import InputError
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.nuggets import (
     SCORED,
     nuggets_without_reference,
-    read_intent_weights,
     read_nuggets,
     supported,
-    weight_of,
 )
 from rageval.files.opening import limits_of, name_of
-from rageval.measures.base import Measure
-from rageval.measures.ranking import of_mean_1
 from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
 from rageval.scoring.assessments import _OnScale
-from rageval.scoring.qrels import Qrels
 from rageval.text import visible
 
 Place = tuple[int, int]  # query and aspect, by number
@@ -303,69 +298,3 @@ def _add_remarks(
     unrated = sum(nugget.importance is None and nugget.weight is None for nugget in judged)
     if unrated:
         table.remarks.append(Remark("unrated_nuggets", about, {"number": unrated}))
-
-
-# --- of judgements of documents, where nuggets are called intents
-
-
-def refuse_without_intents(measures: Sequence[object]) -> None:
-    """Raise `MeasureError` for a measure in which intents cannot weigh anything."""
-    for measure in measures:
-        if not isinstance(measure, Measure) or not measure.about.intents:
-            from rageval.measures import run_measures
-
-            known = ", ".join(name for name, ours in run_measures().items() if ours.about.intents)
-            raise MeasureError(
-                f"{measure}: has no intents to weight ({known} do); leave out"
-                f" --intent-weights (intent_weights= in Python) or the measure"
-            )
-
-
-def weighed(qrels: Qrels, given: Any) -> tuple[Qrels, list[Remark], str]:
-    """Return the judgements with the weights of their nuggets, remarks on these, and a digest.
-
-    The digest is empty where all nuggets of each query weigh the same: then nothing is weighed.
-    """
-    weights, name = _read_weights(given)
-    of_query = []
-    for query in qrels.query_ids:
-        nuggets, known = qrels.nuggets(query), weights.get(query, {})
-        lacking = [nugget for nugget in nuggets if nugget not in known]
-        if lacking:
-            raise InputError(
-                f"{name}: no weight for nugget {visible(lacking[0])!r} of query {visible(query)!r}"
-                f" ({len(lacking):,} of its {len(nuggets):,} have none), which {visible(qrels.name)} judges;"
-                " expected a weight for each"
-            )
-        own = [known[nugget] for nugget in nuggets]
-        if own and not any(own):
-            raise InputError(
-                f"{name}: every nugget of query {visible(query)!r} weighs 0; expected a weight above 0"
-            )
-        of_query.append(of_mean_1(own))
-    strange = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
-    about, facts = Scope(file=name), {"number": strange}
-    remarks = [Remark("weights_of_unjudged_nuggets", about, facts)] if strange else []
-    if not any(of_query):
-        return qrels, remarks, ""
-    from hashlib import sha256
-
-    # Sorted, so that the same weights have one digest, in whatever order they stand in their file.
-    rows = sorted((query, nugget, weight) for query, of in weights.items() for nugget, weight in of.items())
-    digest = sha256(repr(rows).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return qrels.with_weights(of_query), remarks, digest
-
-
-def _read_weights(given: Any) -> tuple[Mapping[str, Mapping[str, float]], str]:
-    if not isinstance(given, Mapping):
-        return read_intent_weights(given), visible(name_of(given))
-    found: dict[str, dict[str, float]] = {}
-    for query, nuggets in given.items():
-        if not isinstance(nuggets, Mapping):
-            raise InputError(
-                f"intent_weights: expected {{query: {{nugget: weight}}}}, found {nuggets!r:.80} for"
-                f" {visible(str(query))!r}"
-            )
-        where = f"intent_weights: query {visible(str(query))!r}"
-        found[str(query)] = {str(name): weight_of(weight, where) for name, weight in nuggets.items()}
-    return found, "intent_weights"

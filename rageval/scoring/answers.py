@@ -35,7 +35,6 @@ from rageval.scoring.assessments import (
     UNRATED,
     JudgeOfRun,
     NotThisJudge,
-    answers_in,
     on,
     passed_over,
     unanswered,
@@ -46,7 +45,6 @@ from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
     EXAMPLES,
     Held,
-    Labels,
     Score,
     Scored,
     Scores,
@@ -169,9 +167,7 @@ def scored(
     table = read_judgements(judgements, **known, questions=questions)
     subject = Answers(measures_of_answers(measures), table, checked, known)
     if gold is not None:
-        from rageval.scoring.gold import drawn
-
-        subject = subject.beside(subject.read_gold(items_of(gold), drawn(gold_chosen)))
+        subject = subject.with_gold(subject.read_gold(items_of(gold), hooks.drawn(gold_chosen)))
     # Before anything is computed: what is then refused may have its reason there.
     for remark in table.remarks:
         say(str(remark))
@@ -205,6 +201,11 @@ class Answers:
         self.gold: Gold | None = None
 
     @property
+    def systems(self) -> list[str]:
+        """The systems, by name."""
+        return self.table.runs.words
+
+    @property
     def queries(self) -> list[str]:
         """The queries that count, whichever of them a system answered."""
         return self.table.queries.words
@@ -216,11 +217,10 @@ class Answers:
 
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
-        from rageval.scoring.gold import gold_of
+        gold: Gold = hooks.gold_of_answers(read_judgements(sources, **self.known), sources, draw)
+        return gold
 
-        return gold_of(read_judgements(sources, **self.known), sources, draw)
-
-    def beside(self, gold: Gold) -> Answers:
+    def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with human labels, whose queries count, too."""
         table = with_labelled(self.table, gold.answers, gold.draw.plan)
         found = Answers(self.measures, table, self.rules, self.known)
@@ -245,9 +245,8 @@ class Answers:
         scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
             return scored
-        from rageval.scoring.subject import beside
-
-        return beside(self, scored, self.gold)
+        with_people: Scored = hooks.with_people(scored, hooks.answer_labels(self.table, self.gold))
+        return with_people
 
     def alike(self, results: Sequence[Scores]) -> Alike:
         """Return which systems are the same."""
@@ -276,40 +275,6 @@ class Answers:
             {str(self.queries[at]): len(each) for at, each in table.repeats_by_query(run).items()},
             rubrics=sorted(table.rubrics()),
         )
-
-    def refuse_gold(self, gold: Gold) -> None:
-        """Refuse labels that cannot tell the judge's errors."""
-        from rageval.scoring.gold import refuse_the_judge
-
-        judged, people = self.table, gold.answers
-        refuse_the_judge(judged, people)
-        for table in (judged, people):
-            table.require_no_repeats("a correction with human labels")
-        # Two files that have nothing in common were named by mistake; they are not labels of nothing.
-        if not set(answers_in(judged)) & set(answers_in(people)):
-            failed = people.failed()
-            raise InputError(
-                f"{visible(people.name)}: has no labels for the answers of {visible(judged.name)}; expected"
-                " the same query_id and run_id in both files"
-                + (f" ({failed:,} of its judgements failed)" if failed else "")
-            )
-
-    def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the human labels without a verdict of the judge."""
-        labelled = zip(*answers_in(gold.answers), strict=True)
-        known = [set(words) for words in zip(*answers_in(self.table), strict=True)]
-        for what, theirs, ours in zip(
-            ("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True
-        ):
-            if strange := [word for word in theirs if word not in ours]:
-                yield what, strange
-
-    def labels(self, gold: Gold, scores: Scores) -> Iterator[Labels]:
-        """Yield what people said of a system, for each of its scores."""
-        from rageval.scoring.gold import labels_of_answer
-
-        for score in scores.scores:
-            yield Labels(*labels_of_answer(score.measure, scores.run, self.table, gold.answers))
 
 
 def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:

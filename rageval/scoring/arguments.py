@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from rageval import hooks
 from rageval.errors import InputError, RagevalError, UsageError
 from rageval.files.objects import column_names, records_of_frame
 from rageval.records import Answer, Question, is_frame
@@ -25,15 +26,11 @@ def in_order(call: str, files: Mapping[str, Any] = MappingProxyType({}), **given
     try:
         yield
     except (AttributeError, RagevalError, TypeError) as error:
-        from rageval.scoring._roles import misplaced
-
-        if said := misplaced(given):
+        if said := hooks.misplaced_argument(given):
             raise UsageError(f"{call.partition('(')[0]}: {said}; the order is {call}") from error
-        if isinstance(error, InputError):
-            from rageval.files.places import misplaced_file
-
-            if (wrong := misplaced_file(error, files)) is not None:
-                raise wrong from error
+        wrong = hooks.misplaced_file(error, files) if isinstance(error, InputError) else None
+        if wrong is not None:
+            raise wrong from error
         raise
 
 
@@ -55,11 +52,8 @@ def as_source(source: Any, what: str) -> Any:
     if found and all(isinstance(item, Answer | Question) for item in found):
         import json
 
-        from rageval.files.answers import write_answers
-        from rageval.files.questions import write_questions
-
-        answers = write_answers((each for each in found if isinstance(each, Answer)), "plain")
-        questions = write_questions(each for each in found if isinstance(each, Question))
+        answers = hooks.write_answers((each for each in found if isinstance(each, Answer)), "plain")
+        questions = hooks.write_questions(each for each in found if isinstance(each, Question))
         return in_memory([json.loads(line) for line in (*answers, *questions)], what)
     # Other records of ours, such as nuggets, are taken as they are.
     return [item if hasattr(item, "_fields") else as_source(item, what) for item in found]

@@ -6,7 +6,7 @@ import gc
 import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -14,16 +14,18 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval import hooks
-from rageval.core.remark import Remark, Scope
+from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
-from rageval.measures.ranking import Ranking, Topic
-from rageval.measures.ties import TiedRanking
+from rageval.measures.ranking import Topic
 from rageval.names import near_misses, unlike
-from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
+from rageval.scoring._ties import check_expected
+from rageval.scoring.arguments import in_order
+from rageval.scoring.likeness import Alike, alike
+from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import (
     EXPECTED,
     FLOORS,
@@ -36,46 +38,41 @@ from rageval.scoring.rules import (
     order_of,
     rules_of,
 )
+from rageval.scoring.run_remarks import (
+    POSITIVES_ONLY,
+    judgement_remarks,
+    lacking_nuggets,
+    rule_remarks,
+    run_remarks,
+)
 from rageval.scoring.runs import EVERYTHING, Documents, Order, View
+from rageval.scoring.scorers import JoinedRun, Scorer, bounds_of, scorer_for
 from rageval.scoring.scores import (
-    EXAMPLES,
     Held,
-    Labels,
     Score,
     Scored,
     Scores,
     ScoresTable,
-    digest,
     require_groups,
     short_digest,
-    undefined_remarks,
 )
 from rageval.scoring.sources import (
-    Joined,
     Joining,
     Notes,
     RunSource,
     as_qrels,
     one_run,
     portable,
-    ranking_of,
     runs_of,
     whole_qrels,
 )
 from rageval.text import visible
-from rageval.views.remarks import ADAPTIVE
 
 if TYPE_CHECKING:
-    from rageval.measures.bounds import Bounds
     from rageval.scoring.gold import Draw, Gold
-    from rageval.scoring.likeness import Alike
-    from rageval.spans.projection import Projected
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
-_FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
-_MANY_HOLES = 0.2  # of the top documents unjudged
-POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
 
 
 class Evaluator:
@@ -110,8 +107,6 @@ class Evaluator:
             provider = self.rules.provider
             self.measures.append(by_provider(measure, provider) if provider else measure)
         if self.rules.ties == EXPECTED:
-            from rageval.scoring._ties import check_expected
-
             check_expected(self.measures)
         if self.rules.bounds:
             for measure in self.measures:
@@ -123,70 +118,41 @@ class Evaluator:
         self._weight_remarks: list[Remark] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
-            from rageval.scoring._weights import refuse_without_intents, weighed
-
-            refuse_without_intents(self.measures)
-            self.qrels, self._weight_remarks, self._weights_digest = weighed(
-                self.qrels, self.rules.intent_weights
-            )
-        self._kept: dict[Any, Any] = {}
+            weighed = hooks.with_intent_weights(self.qrels, self.rules.intent_weights, self.measures)
+            self.qrels, self._weight_remarks, self._weights_digest = weighed
+        self._memo: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
         # Measures of one view share one pass over the run; providers of ir_measures read the run themselves.
         own = [view for measure, view in self._plans if isinstance(measure, Measure)]
         self._views = list(dict.fromkeys(own or [self._plans[0][1]]))
         # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets it.
-        is_read_once = len(self._views) == 1 and len(own) == len(self._plans) and self.qrels.spans is None
+        is_read_once = len(self._views) == 1 and len(own) == len(self._plans) and not self.qrels.looks_at_run
         self._looks_twice = self.rules.ties == EXPECTED or not is_read_once
-        self._fingerprint = Fingerprint(self.qrels)
+        self._fingerprint = self.qrels.fingerprint()
         if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
-        if self.qrels.spans is None and any(map(_of_spans, self.measures)):
-            raise MeasureError(
-                f"{next(filter(_of_spans, self.measures))} needs gold spans: give a file of spans, with"
-                " --chunks and --sources (in Python what rageval.spans.project returns)"
-            )
-        if self.qrels.spans is not None and not self.rules.bounds:
-            self.qrels.spans.refuse_open("use --bounds to see the possible range,")
+        for measure in self.measures:
+            if isinstance(measure, Measure) and measure.of_spans:
+                self.qrels.require_spans(measure)
+        if not self.rules.bounds:
+            self.qrels.refuse_undecided("use --bounds to see the possible range,")
         # Judgements that were read for other measures may lack the low grades that these ones look at.
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
     def __getstate__(self) -> dict[str, Any]:
         # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
-        return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
+        return self.__dict__ | {"qrels": portable(self.qrels), "_memo": {}}
+
+    def refuse_without_nuggets(self) -> None:
+        """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
+        if remark := lacking_nuggets(self):
+            raise MeasureError(str(remark))
 
     @cached_property
     def remarks(self) -> list[Remark]:
         """What should be known of the judgements, whatever the run."""
-        judgements = Scope(file=self.qrels.name)
-        remarks = [Remark("adaptive_judgements", judgements)] if self.qrels.is_adaptive else []
-        remarks += [*self._weight_remarks, *self._nugget_remarks()]
-        if self.qrels.unread:
-            remarks.append(Remark("ignored_columns", judgements, {"columns": self.qrels.unread}))
-        return remarks
-
-    def refuse_without_nuggets(self) -> None:
-        """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
-        if remark := self._needs_nuggets():
-            raise MeasureError(str(remark))
-
-    def _needs_nuggets(self) -> Remark | None:
-        """Return what is wrong where a measure asks for nuggets, and the judgements name none."""
-        asks = [measure for measure in self.measures if measure.wants_nuggets]
-        if not asks or self.rules.nuggets_in_qrels is not None or not self.qrels.names_no_nuggets:
-            return None
-        about = Scope(measure=str(asks[0]), file=self.qrels.name)
-        return Remark("needs_nuggets", about, {"unread": self.qrels.unread})
-
-    def _nugget_remarks(self) -> list[Remark]:
-        if self.qrels.spans is not None:
-            return list(self.qrels.spans.remarks())
-        if remark := self._needs_nuggets():
-            return [remark]
-        asks = any(measure.wants_nuggets for measure in self.measures)
-        if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
-            return [Remark("plain_second_column", Scope(file=self.qrels.name))]
-        return []
+        return judgement_remarks(self, self._weight_remarks)
 
     def evaluate(self, run: RunLike, executor: Executor | None = None) -> Scores:
         """Score one run.
@@ -203,8 +169,6 @@ class Evaluator:
         Scores
             A mapping from measures to their scores; `remarks` has what the command would print about them.
         """
-        from rageval.scoring.arguments import in_order
-
         with in_order("Evaluator.evaluate(run)", run=run):
             scores = self.score(one_run(run), executor)
             own, of_all = run_remarks(scores, self), rule_remarks(self)
@@ -224,13 +188,11 @@ class Evaluator:
 
     def _score(self, source: RunSource, executor: Any) -> Scores:
         if executor is not None:
-            # Found by name: the room of workers stands above this one.
             source = hooks.run_in_parts(source, executor)
         if self._looks_twice:
             source = source.in_memory()
-        if self.qrels.spans is not None:
-            self._refuse_other_chunks(source, self.qrels.spans)
-        joinings = self._keep("joinings", lambda: {view: self._joining(view) for view in self._views})
+        self.qrels.refuse_other_documents(source.name, source.run)
+        joinings = self.memo("joinings", lambda: {view: self._joining(view) for view in self._views})
         joined = {view: source.join(joining) for view, joining in joinings.items()}
         first = joined[self._views[0]]
         notes = first.notes
@@ -241,40 +203,33 @@ class Evaluator:
         # Below 0 stands for a query that the run does not hold.
         included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
-        tied = self._tied(source, first) if self.rules.ties == EXPECTED else None
+        run = JoinedRun(source, joined, self.qrels, self.rules)
         scores = []
-        signatures = self._keep("signatures", lambda: [self._signature(*plan) for plan in self._plans])
-        plans = zip(self._plans, self.measures, self.asked, signatures, strict=True)
-        for (measure, view), shown, asked, signature in plans:
-            rankings = joined[view].rankings if view in joined else ()
-            if tied is None:
-                values = self._values(measure, rankings, source, view)
-                found = [values, *self._completed(measure, values, rankings, source, view)]
-            else:
-                found = self._over_orders(measure, rankings, tied)
+        signatures = self.memo("signatures", lambda: [self._signature(*plan) for plan in self._plans])
+        scorers = self.memo("scorers", self._scorers)
+        plans = zip(self._plans, scorers, self.measures, self.asked, signatures, strict=True)
+        for (measure, _), scorer, shown, asked, signature in plans:
             # Which queries count may differ by measure, as each has its own grade from which a document is
             # relevant.
             counted = self._counted(included, measure)
             query_ids = list(compress(names, counted))
-            # `found` is the values, and perhaps the lower and the upper ends; all lose the queries that do
-            # not count.
-            values, *ends = (list(compress(value, counted)) for value in found)
+            # The values, and perhaps the lower and the upper ends; all lose the queries that do not count.
+            columns = (self._defined(measure, column) for column in scorer.score(run))
+            values, *ends = (list(compress(column, counted)) for column in columns)
             known: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
             score = Score(shown, query_ids, values, notes.queries_missing, signature, **known)
             if ends:
                 # Means like the value itself, of the same queries, pooled or grouped the same way.
                 bounds = tuple(replace(score, numbers=end).value for end in ends)
                 score = replace(score, bounds=bounds)
-            if self.qrels.spans is not None and self.qrels.spans.undecided:
+            if self.qrels.undecided:
                 score = replace(score, numbers=[math.nan] * len(values))  # a range, and never a point
             scores.append(score)
         # Below 0 stands for a query that the run does not hold, which is something else than one of which
         # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         absent = frozenset(names) - judged.keys()
-        # Judgements of spans are put on the chunks of each run, and so are not the same for all.
-        made_by = None if self.qrels.spans is not None else self._fingerprint
-        known = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": made_by}
+        known = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
         return Scores(source.name, tuple(scores), notes, judged, **known)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
@@ -284,7 +239,7 @@ class Evaluator:
             known["pool"] = "adaptive"
         if self._weights_digest:
             known["intent_weights"] = self._weights_digest
-        known |= self.qrels.spans.signature if self.qrels.spans is not None else {}
+        known |= self.qrels.provenance
         return self.rules.signature(measure, view, **known)
 
     def by(
@@ -361,12 +316,6 @@ class Evaluator:
         deepest = None if is_whole else max(cutoffs, default=None)
         return Joining(self.qrels, view, cutoffs, deepest)
 
-    def _refuse_other_chunks(self, source: RunSource, found: Projected) -> None:
-        """Refuse a run that holds documents which are none of the chunks that the gold was put on."""
-        judged = set(self.qrels.query_ids)
-        wanted = [docs for query, docs in source.run().ranked(Order()) if query in judged]
-        found.require_chunks(source.name, list(dict.fromkeys(doc for docs in wanted for doc in docs)))
-
     def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
@@ -382,7 +331,7 @@ class Evaluator:
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
         if self.rules.nothing_judged == "zero" or any(judged > 0 for judged in notes.judged):
             return
-        if self.qrels.spans is not None:  # its ids are of known chunks, and what is no gold there is no hole
+        if self.qrels.is_complete:
             return
         found = NothingJudged(self.why_nothing_judged(source, notes))
         if self.rules.nothing_judged == "error":
@@ -409,7 +358,7 @@ class Evaluator:
                 return [any(grade > 0 for grade in topic.grades) for topic in self.qrels.topics]
             return [topic.relevant(rel) > 0 for topic in self.qrels.topics]
 
-        found: list[bool] = self._keep(("relevant", None if gains else rel), made)
+        found: list[bool] = self.memo(("relevant", None if gains else rel), made)
         return found
 
     def _refuse_levels(self) -> None:
@@ -422,80 +371,20 @@ class Evaluator:
                     " (ndcg@10), or give grades that reach it"
                 )
 
-    def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
+    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make` makes of the judgements alone, made once."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        if key not in self._memo:
+            self._memo[key] = make()
+        return self._memo[key]
 
-    def _values(
-        self, measure: AnyMeasure, rankings: Sequence[Ranking], source: RunSource, view: View
-    ) -> list[float]:
-        if not isinstance(measure, Measure):
-            values = self._foreign_values(measure, source, view)
-        elif self.qrels.spans is not None and measure.of_spans:
-            seen = ranking_of(source.run(), self.qrels, view)
-            values = measure.values(self.qrels.spans.coverings(seen))
-        else:
-            values = measure.values(rankings)
-        return self._defined(measure, values)
+    def _scorers(self) -> list[Scorer]:
+        return [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans]
 
     def _defined(self, measure: AnyMeasure, values: Sequence[float]) -> list[float]:
         if self.rules.zero_rel != "nan":
             return list(values)
         relevant = self._has_relevant(measure)
         return [value if known else math.nan for value, known in zip(values, relevant, strict=True)]
-
-    def _tied(self, source: RunSource, joined: Joined) -> dict[int, TiedRanking]:
-        """Return the queries that have equal scores, with all their orders."""
-        from rageval.scoring._ties import tied, tied_ranks
-
-        ranks = source.each(lambda queries: tied_ranks(queries, self.qrels))
-        # Orders of ties are laid over the whole ranking; the depth is cut only when each order is there.
-        everything = source.join(Joining(self.qrels, View()))
-        rules = self.rules
-        return tied(ranks, everything.rankings, joined.rankings, rules.judged_only, rules.depth)
-
-    def _completed(
-        self,
-        measure: Any,
-        values: Sequence[float],
-        rankings: Sequence[Ranking],
-        source: RunSource,
-        view: View,
-    ) -> list[list[float]]:
-        """Return both ends over all ways to judge the unjudged documents, if that was asked for.
-
-        Where the gold is spans, what is not judged is not gold, but for chunks with a part of a wide span.
-        """
-        if not self.rules.bounds:
-            return []
-        from rageval.measures.bounds import Ends, ranked
-
-        bounds, rel = bounds_of(measure), measure.rel if measure.rel is not None else 1
-        ends = []
-        undecided = self._undecided(source, view)
-        for value, ranking in zip(values, rankings, strict=True):
-            top = ranked(ranking, measure.k, rel, None if undecided is None else undecided[ranking.query_id])
-            # With nothing unjudged the value is certain, and both ends are the value itself, to the last bit.
-            is_open = top.unjudged or top.others
-            ends.append(bounds.ends(top, measure.parameters) if is_open else Ends(value, value))
-        return [self._defined(measure, [end[at] for end in ends]) for at in (0, 1)]
-
-    def _undecided(self, source: RunSource, view: View) -> dict[str, tuple[list[int], int]] | None:
-        """Return the ranks of each query's undecided chunks, and their number; None if gold is no spans."""
-        if self.qrels.spans is None:
-            return None
-
-        seen = ranking_of(source.run(), self.qrels, view)
-        chunks = self.qrels.spans.undecided
-        return {
-            query: (
-                [at for at, doc in enumerate(docs, 1) if doc in chunks.get(query, ())],
-                len(chunks.get(query, ())),
-            )
-            for query, docs in seen.items()
-        }
 
     def rankings(self, source: RunSource) -> dict[str, Sequence[str]]:
         """Return the documents of every query, best first, as far as they count."""
@@ -506,37 +395,6 @@ class Evaluator:
     def topics(self) -> Mapping[str, Topic]:
         """The judgements of every query."""
         return {topic.query_id: topic for topic in self.qrels.topics}
-
-    def _over_orders(
-        self, measure: Any, rankings: Sequence[Ranking], tied: Mapping[int, TiedRanking]
-    ) -> list[list[float]]:
-        """Return the mean over the orders of equal scores, and both ends if they are known."""
-        from rageval.scoring._ties import spread
-
-        # The mean, and the ends where they are known; None stands for an end that would take too long to
-        # find.
-        found = spread(measure, rankings, tied)
-        return [self._defined(measure, values) for values in found if values is not None]
-
-    def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
-        """Ask ir_measures, in the forms that it takes."""
-        rel = measure.rel
-        # Some providers are programs that end at what they cannot hold; that is refused here.
-        measure.refuse(self.qrels.highest, self.qrels.fractional)
-        if measure.wants_nuggets:
-            qrels = self._keep(("records", rel), lambda: at_grade(self.qrels, rel))
-        else:
-            qrels = self._keep(("documents", rel), lambda: collapsed(self.qrels, rel))
-        # The run's own scores, unless another order than the provider's is asked for.
-        scored = view.order == order_of(measure)
-        ranking = ranking_of(source.run(), self.qrels, view, scored)
-        values = measure.compute(qrels, ranking, self.qrels.query_ids)
-        relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
-        return [
-            # Only where nothing is relevant; any other NaN stays NaN, and is counted as undefined.
-            0.0 if math.isnan(value) and not known else float(value)
-            for value, known in zip(values, relevant, strict=True)
-        ]
 
     def _groups(self, query_ids: list[str]) -> Mapping[str, str] | None:
         groups = self.rules.groups
@@ -565,17 +423,16 @@ class Runs:
         self.sources = {source.name: source for source in self.runs}
         self.refuses = refuses
         self.gold: Gold | None = None
-        self._labellers: list[tuple[str, Mapping[str, frozenset[str]], Evaluator]] = []
-
-    @cached_property
-    def _judged(self) -> dict[str, frozenset[str]]:
-        """What the judge judged, the documents of each query."""
-        return _judged_documents(self.evaluator.qrels)
 
     @property
     def rules(self) -> Rules:
         """Everything besides measures and data that a number depends on."""
         return self.evaluator.rules
+
+    @property
+    def systems(self) -> list[str]:
+        """The runs, by name, whether anything of them is judged or not."""
+        return list(self.sources)
 
     @property
     def queries(self) -> list[str]:
@@ -586,15 +443,12 @@ class Runs:
         """Return who judged a system, and by which rubrics, as far as the judgements say."""
         return set(self.evaluator.qrels.judges), set()
 
-    # What people said, and which runs are alike, is asked for by few: what it needs is imported there.
-
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
-        from rageval.scoring.gold import gold_of_documents
+        gold: Gold = hooks.gold_of_documents(sources, draw)
+        return gold
 
-        return gold_of_documents(sources, draw)
-
-    def beside(self, gold: Gold) -> Runs:
+    def with_gold(self, gold: Gold) -> Runs:
         """Return the runs with human labels."""
         found = Runs(self.evaluator, self.runs, self.refuses)
         found.gold = gold
@@ -606,7 +460,7 @@ class Runs:
         of_all = list(rule_remarks(self.evaluator))
         for source, scores in zip(self.runs, each(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
-            is_strange = not scores.judged and self.evaluator.qrels.spans is None
+            is_strange = not scores.judged and not self.evaluator.qrels.is_complete
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
@@ -616,14 +470,12 @@ class Runs:
         scored = Scored(results, [*remarks, *of_all], refused)
         if self.gold is None or not results:
             return scored
-        from rageval.scoring.subject import beside
-
-        return beside(self, scored, self.gold)
+        labels = hooks.run_labels(self.evaluator, self.sources, self.gold)
+        with_people: Scored = hooks.with_people(scored, labels)
+        return with_people
 
     def alike(self, results: Sequence[Scores]) -> Alike:
         """Return which systems are the same."""
-        from rageval.scoring.likeness import alike
-
         return alike([self.sources[scores.run] for scores in results], self.evaluator.orders)
 
     def held(self, scores: Scores) -> Held:
@@ -634,7 +486,7 @@ class Runs:
         held = Held(
             frozenset(self.queries) - frozenset(source.query_ids),
             {query: short_digest(ranked.get(query, ())) for query in self.queries},
-            judgements=_digest_of(qrels),
+            judgements=whole_qrels(qrels).digest(),
         )
         rel = self.rules.rel if self.rules.rel is not None else 1
         if self.rules.judged_only or qrels.share_below(rel) < POSITIVES_ONLY:
@@ -657,178 +509,6 @@ class Runs:
             return {}
         found = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).score(source)
         return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
-
-    def refuse_gold(self, gold: Gold) -> None:
-        """Refuse labels that cannot tell the judge's errors."""
-        from rageval.scoring.gold import refuse_same
-
-        qrels = self.evaluator.qrels
-        if qrels.is_adaptive:
-            raise UsageError(f"{visible(qrels.name)}: {ADAPTIVE}; leave out the human labels")
-        refuse_same(qrels.judges, gold.by, gold.draw.name)
-        if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
-            raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
-        if not self._judged.keys() & gold.queries:
-            raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
-
-    def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the human labels without a verdict of the judge."""
-        strange = sorted(gold.queries - self._judged.keys())
-        if strange:
-            yield "queries", strange
-
-    def labels(self, gold: Gold, scores: Scores) -> Iterator[Labels]:
-        """Yield what people said of a system, for each of its scores."""
-        if not self._labellers:
-            # Made once for all runs: each looks through all that was judged.
-            self._labellers = [
-                (name, _judged_documents(qrels), self.evaluator.by(qrels))
-                for name, qrels in gold.documents.items()
-            ]
-        source, ours = self.sources[scores.run], self._judged
-        ranked = self.evaluator.rankings(source)
-        theirs = [(name, judged, by.score(source)) for name, judged, by in self._labellers]
-        for at, score in enumerate(scores.scores):
-
-            def seen(query: str, k: int | None = score.measure.k) -> frozenset[str]:
-                """Return which documents the measure sees of those that the judge judged."""
-                return ours[query].intersection(ranked.get(query, ())[:k])
-
-            by_labeller = []
-            for name, judged, found in theirs:
-                values: dict[str, float | None] = {}
-                for query, value in found.scores[at].by_query.items():
-                    if query in ours and query in judged and value == value:
-                        # A value is people's where they judged all that the measure sees.
-                        values[query] = value if seen(query) <= judged[query] else None
-                by_labeller.append((name, values))
-            # What failed counts where the measure sees it.
-            failed = [q for q, docs in gold.failed.items() if q in ours and not seen(q).isdisjoint(docs)]
-            yield Labels(by_labeller, failed)
-
-
-def run_remarks(scores: Scores, evaluator: Evaluator) -> list[Remark]:
-    """Return what should be known of one run's scores."""
-    return [*_join_remarks(scores, evaluator), *_range_remarks(scores, evaluator)]
-
-
-def _range_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
-    """Yield the range of each score that has one, or should."""
-    rules, qrels = evaluator.rules, evaluator.qrels
-    for score in scores.scores:
-        about = Scope((scores.run,), str(score.measure))
-        if score.bounds:
-            low, high = score.bounds
-            over = "orders" if not rules.bounds else "grades" if qrels.spans is None else "chunks"
-            bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
-            is_graded = rules.bounds and bounds is not None and bounds.graded
-            highest = max(1, qrels.highest) if is_graded else None
-            facts = {"low": low, "high": high, "over": over, "highest": highest}
-            yield Remark("range_of_value", about, facts)
-        elif rules.ties == EXPECTED:
-            yield Remark("too_many_orders", about)
-
-
-def rule_remarks(evaluator: Evaluator) -> Iterator[Remark]:
-    """Yield what should be known of the scores of all runs."""
-    if evaluator.rules.compat == "ndeval":
-        yield Remark("ndeval_order")
-    # How far the greedy ideal is from the best ranking, where that one was asked for.
-    for measure in evaluator.measures:
-        if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
-            number, largest = evaluator.gap_to_greedy(measure)
-            facts = {"number": number, "total": len(evaluator.qrels.query_ids), "largest": largest}
-            yield Remark("gap_to_greedy", Scope(measure=str(measure)), facts)
-
-
-def _join_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
-    """Yield a remark for each thing a careful reader would ask about."""
-    notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
-    if notes is None:
-        return
-    if notes.read_here:
-        yield Remark("not_read_by_workers", about, {"reason": notes.read_here})
-    total = len(evaluator.qrels.query_ids)
-    if notes.queries_missing:
-        yield Remark(
-            "missing_queries",
-            about,
-            {
-                "number": notes.queries_missing,
-                "total": total,
-                "is_left_out": rules.leaves_out,
-                "compat": rules.compat,
-            },
-        )
-    if rules.zero_rel == "skip" and notes.queries_without_relevant:
-        counts = {"number": notes.queries_without_relevant, "total": total}
-        yield Remark("queries_without_relevant", about, counts)
-    elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
-        yield Remark("nothing_relevant", about)
-    yield from undefined_remarks(scores)
-    yield from _unjudged_remarks(scores, evaluator)
-    if notes.queries_only_in_run:
-        yield Remark("unjudged_queries_of_run", about, {"number": notes.queries_only_in_run})
-    tied = [(cutoff, count) for cutoff, count in sorted(notes.tied_at.items()) if count]
-    if tied and rules.compat is None:
-        yield Remark("tied_cutoffs", about, {"queries": tied, "ties": rules.ties})
-    if notes.rank_conflicts:
-        used = "ranks" if rules.compat == "ndeval" else "scores"
-        yield Remark("rank_conflicts", about, {"number": notes.rank_conflicts, "used": used})
-    for score in scores.scores:
-        why = score.measure.about.above_1
-        above = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
-        if above:
-            of_measure = Scope((scores.run,), str(score.measure))
-            yield Remark("above_1", of_measure, {"number": above, "reason": why})
-    # Whoever names a lowest grade should hear which measures it says nothing to.
-    ruled = scores.scores if rules.rel is not None else ()
-    deaf = [str(score.measure) for score in ruled if score.measure.rel is None]
-    if deaf:
-        yield Remark("rel_without_effect", about, {"rel": rules.rel, "measures": deaf})
-    of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
-    is_told = evaluator.qrels.spans is not None or rules.nuggets_in_qrels is not None
-    if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
-        yield Remark("one_nugget_per_query", about)
-
-
-def _unjudged_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
-    """How many queries, and what share of the top documents, nobody judged."""
-    notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
-    if notes is None or not scores.judged or evaluator.qrels.spans is not None:
-        return
-    without = [query for query, number in scores.judged_by_query.items() if not number]
-    total = len(scores.judged_by_query)
-    # A few queries without judgements are usual in pooled collections.
-    if len(without) >= _FEW_QUERIES * total and without:
-        facts = {"number": len(without), "total": total, "examples": without[:EXAMPLES]}
-        yield Remark("unjudged_queries", about, facts)
-    holes = notes.shown - notes.shown_judged
-    rel = rules.rel if rules.rel is not None else 1
-    # Where only relevant documents were kept, everything else is unjudged by design.
-    share = evaluator._keep(("share below", rel), lambda: evaluator.qrels.share_below(rel))
-    are_meant = rules.judged_only or share < POSITIVES_ONLY
-    if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
-        cutoffs = [measure.k for measure in evaluator.measures if measure.k]
-        # What is looked at is not deeper than --depth.
-        depth = min(max(cutoffs), rules.depth or max(cutoffs))
-        facts = {"share": holes / notes.shown, "depth": depth, "has_bounds": bool(rules.bounds)}
-        yield Remark("unjudged_documents", about, facts)
-
-
-def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
-    return {query: frozenset(docs) for query, docs, _ in whole_qrels(qrels).documents()}
-
-
-def _digest_of(qrels: Qrels) -> str:
-    """Return the digest of judgements as sorted lines, whatever file, order or packing they came in.
-
-    Of spans it is theirs, whatever the chunks.
-    """
-    if qrels.spans is not None:
-        return qrels.spans.sha
-    rows = whole_qrels(qrels)
-    return digest(sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in rows))
 
 
 def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> dict[str, list[str]]:
@@ -925,8 +605,6 @@ def evaluate(
     >>> evaluate("rr", runs, {"q": {"a": 1}})["other"]["rr"].value
     0.5
     """
-    from rageval.scoring.arguments import in_order
-
     order = "evaluate(measures, run, qrels)"
     files = {"run": run, "qrels": qrels, "gold": gold}
     with in_order(order, files, measures=measures, run=run, qrels=qrels):
@@ -934,9 +612,7 @@ def evaluate(
         sources, are_several = runs_of(run)
         subject = Runs(evaluator, sources if gold is None else [source.in_memory() for source in sources])
         if gold is not None:
-            from rageval.scoring.gold import drawn
-
-            subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
+            subject = subject.with_gold(subject.read_gold([gold], hooks.drawn(gold_chosen)))
         scored = subject.score(_with(executor))
     for remark in scored.unsaid:
         warnings.warn(str(remark), stacklevel=2)
@@ -963,20 +639,3 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
         return EVERYTHING
     # 1 is the usual grade of relevance; a measure may look for lower ones, never need only higher ones.
     return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
-
-
-def _of_spans(measure: object) -> bool:
-    return isinstance(measure, Measure) and measure.of_spans
-
-
-def bounds_of(measure: object) -> Bounds:
-    """Return the bounds that a measure declares; `MeasureError` if it declares none."""
-    bounds = measure.bounds if isinstance(measure, Measure) else None
-    if bounds is None:
-        from rageval.measures import builtin
-
-        known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
-        raise MeasureError(
-            f"{measure}: no bounds are known (only for {known}); leave out bounds or the measure"
-        )
-    return bounds

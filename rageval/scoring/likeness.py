@@ -7,7 +7,6 @@ ones. Only where two runs are alike in that they are looked at again, document b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -57,6 +56,8 @@ class _Digests(NamedTuple):
 
 def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
     """Return digests of a run: read once, not once for each other run."""
+    from hashlib import sha256
+
     ranked, documents = sha256(), sha256()
     for at, order in enumerate(orders):
         for query, docs in sorted(run.ranked(order)):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress, count, pairwise, repeat
 from math import floor as floor_of
 from operator import sub
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from rageval.errors import InputError
+from rageval.errors import InputError, MeasureError
 from rageval.files.objects import (
     ITERATIONS,
     NUGGET_COLUMNS,
@@ -31,14 +32,17 @@ from rageval.files.opening import DEFAULT, LARGEST_GRADE
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
-from rageval.scoring.runs import EVERYTHING, Scattered, _listed, _text, begins
+from rageval.scoring.runs import EVERYTHING, Run, Scattered, _listed, _text, begins
+from rageval.scoring.scores import digest
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from typing import SupportsFloat
 
+    from rageval.core.remark import Remark
+    from rageval.measures.base import Measure
+    from rageval.measures.spans import Covering
     from rageval.records import Qrel
-    from rageval.spans.projection import Projected
     from rageval.typing import AnyRecord, Frame, JudgedRecord
 
 _FIELDS = ("query_id", "doc_id", "relevance")
@@ -50,7 +54,7 @@ _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _FEW_GRADES = 100  # each has its gain in a table
 _IN_ORDER = array("i")  # ranks that are 1, 2, …, or no nuggets
 _SENT = (
-    *("name", "floor", "declared", "judges", "is_adaptive", "spans", "unread"),
+    *("name", "floor", "declared", "judges", "is_adaptive", "unread"),
     *("_below", "_number", "weights", "without"),
 )
 
@@ -107,7 +111,6 @@ class Qrels:
         self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
         self.judges: tuple[str, ...] = ()  # who judged, where something says it
         self.is_adaptive = False  # whether earlier judgements chose what was judged
-        self.spans: Projected | None = None  # what they were made of, where they were made of spans
         self.origin: Any = None  # from where, and how, it can be read again
         self.unread: tuple[str, ...] = ()  # the columns that it was read without
         self.without = False  # whether the nuggets that it was read with were taken away
@@ -255,7 +258,7 @@ class Qrels:
         stretches: Iterable[QrelsRows],
         floor: int = EVERYTHING,
         unsupported: Sequence[tuple[bytes, bytes]] = (),
-    ) -> Qrels:
+    ) -> Self:
         """Make judgements of rows, those of a query together; `Scattered` where they are not.
 
         Nuggets (query, nugget) may be known that no document was judged for.
@@ -389,9 +392,9 @@ class Qrels:
             plain.__dict__.pop(kept, None)
         return plain
 
-    def _copied(self) -> Qrels:
+    def _copied(self) -> Self:
         """Return a copy that still knows where it is from, and what the compiled reader did not keep."""
-        found = Qrels.__new__(Qrels)
+        found: Self = type(self).__new__(type(self))
         found.__dict__.update(self.__dict__)
         return found
 
@@ -404,9 +407,7 @@ class Qrels:
         return weighed
 
     def share_below(self, rel: int) -> float:
-        """Return the share of judgements that say a document is not relevant; 0 of spans, which say all."""
-        if self.spans is not None:
-            return 0.0
+        """Return the share of judgements that say a document is not relevant."""
         kept = self._columns.grade
         dropped = self._columns.rows - len(kept)
         below = dropped if self.floor >= rel else dropped + len([grade for grade in kept if grade < rel])
@@ -417,6 +418,53 @@ class Qrels:
         for number, query in enumerate(self.query_ids):
             first, last = self._columns.docs[number], self._columns.docs[number + 1]
             yield query, self._names(first, last), self._grades[first:last]
+
+    # What judgements that are made of something else, such as spans, know besides.
+
+    is_complete = False  # whether a document that is not judged is known to be not relevant
+    looks_at_run = False  # whether what a run holds is looked at, beyond its judged documents
+    # By query and document: the nuggets that it may support, of which nobody knows.
+    undecided: Mapping[str, Mapping[str, Collection[str]]] = MappingProxyType({})
+    provenance: Mapping[str, str] = MappingProxyType({})  # what signatures say of where they are from
+
+    def remarks(self) -> Iterable[Remark]:
+        """Return what should be known of how they were made."""
+        return ()
+
+    def refuse_undecided(self, way: str) -> None:
+        """Raise `InputError` where documents are undecided, and numbers are ranges; `way` is the way out."""
+
+    def refuse_other_documents(self, name: str, read: Callable[[], Run]) -> None:
+        """Raise `InputError` for a run of this name with documents that cannot be judged; `read` reads it."""
+
+    def require_spans(self, measure: Measure) -> None:
+        """Raise `MeasureError`, as a measure of spans cannot be computed from judgements of documents."""
+        raise MeasureError(
+            f"{measure} needs gold spans: give a file of spans, with --chunks and --sources (in Python what"
+            " rageval.spans.project returns)"
+        )
+
+    def supporting(self, rel: int) -> dict[str, dict[str, set[str]]]:
+        """Return the documents that support each nugget of each query, by grades from `rel`."""
+        found: dict[str, dict[str, set[str]]] = {
+            query: {nugget: set() for nugget in self.nuggets(query)} for query in self.query_ids
+        }
+        for row in self:
+            if row.relevance >= rel:
+                found[row.query_id][row.iteration].add(row.doc_id)
+        return found
+
+    def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterable[Covering]:
+        """Return what each query's ranked chunks cover of the sources; of documents nothing is known."""
+        return ()
+
+    def fingerprint(self) -> Fingerprint | None:
+        """Return what distinguishes them from others; None where they differ by run."""
+        return Fingerprint(self)
+
+    def digest(self) -> str:
+        """Return the digest of their sorted lines, whatever file, order or packing they came in."""
+        return digest(sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in self))
 
     def extremes(self) -> tuple[int | float, int | float]:
         """Return the lowest and the highest grade of a document; 0 is among them."""

@@ -619,7 +619,7 @@ def portable(qrels: Qrels) -> Qrels:
     plain = plain.without_nuggets() if qrels.without else plain
     plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
     plain.is_adaptive, plain.unread = qrels.is_adaptive, qrels.unread
-    plain.spans, plain.weights = qrels.spans, qrels.weights
+    plain.weights = qrels.weights
     return plain
 
 

@@ -7,17 +7,15 @@ compares, gates or reports takes a subject, and asks it what is of its kind alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from rageval.core.remark import Remark, Scope
-from rageval.errors import UsageError
-from rageval.measures.base import MEAN
-from rageval.scoring.gold import Draw, Gold, People, label_remarks
 from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import EXAMPLES, Held, Labels, Score, Scored, Scores
+from rageval.scoring.scores import Held, Scored, Scores
+
+if TYPE_CHECKING:
+    from rageval.scoring.gold import Draw, Gold
 
 
 class Subject(Protocol):
@@ -30,6 +28,10 @@ class Subject(Protocol):
         """Everything besides measures and data that a number depends on."""
 
     @property
+    def systems(self) -> Sequence[str]:
+        """The systems, by name, whether they could be scored or not."""
+
+    @property
     def queries(self) -> Sequence[str]:
         """The queries that count, whichever of them a system answered."""
 
@@ -39,7 +41,7 @@ class Subject(Protocol):
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same systems and documents."""
 
-    def beside(self, gold: Gold) -> Self:
+    def with_gold(self, gold: Gold) -> Self:
         """Return the subject whose scores know people's values, too."""
 
     def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
@@ -50,120 +52,3 @@ class Subject(Protocol):
 
     def held(self, scores: Scores) -> Held:
         """Return what a system gave to each query."""
-
-    # How it meets its gold: `beside`, below, asks.
-
-    def refuse_gold(self, gold: Gold) -> None:
-        """Refuse labels that cannot tell the judge's errors."""
-
-    def strangers(self, gold: Gold) -> Iterable[tuple[str, Sequence[str]]]:
-        """Yield the human labels without a verdict of the judge: what these are, and which."""
-
-    def labels(self, gold: Gold, scores: Scores) -> Iterable[Labels]:
-        """Yield what people said of a system, for each of its scores."""
-
-
-def beside(subject: Subject, scored: Scored, gold: Gold) -> Scored:
-    """Return the scores with people's values beside the judge's, and what should be said of these."""
-    subject.refuse_gold(gold)
-    found = []
-    for scores in scored.results:
-        with_people = (
-            score if why_uncorrected(score) else replace(score, people=_people(gold, labels))
-            for score, labels in zip(scores.scores, subject.labels(gold, scores), strict=True)
-        )
-        found.append(replace(scores, scores=tuple(with_people)))
-    found, uncorrected = _corrected_at_all(found, gold)
-    # What people labelled that the judge knows nothing of.
-    about = Scope(file=gold.draw.name)
-    strange = [
-        Remark(
-            "labels_of_unjudged",
-            about,
-            {"number": len(names), "kind": kind, "examples": list(names[:EXAMPLES])},
-        )
-        for kind, names in subject.strangers(gold)
-    ]
-    more = [*label_remarks(gold), *uncorrected, *strange, *_unlabeled_remarks(found)]
-    return Scored(found, [*scored.remarks, *more], scored.refused)
-
-
-def _people(gold: Gold, labels: Labels) -> People:
-    """Return people's values by a measure; of several annotators the mean: none of them is the truth."""
-    values: dict[str, list[float]] = {}
-    who: dict[str, set[str]] = {}
-    partly = set()
-    for name, said in labels.by_labeller:
-        for query, value in said.items():
-            if value is None:
-                partly.add(query)
-            else:
-                values.setdefault(query, []).append(value)
-                who.setdefault(query, set()).add(name)
-    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
-    return People(
-        means,
-        gold.draw,
-        frozenset(partly - means.keys()),
-        gold.by,
-        failed=frozenset(set(labels.failed) - means.keys()),
-        who={query: frozenset(names) for query, names in who.items()},
-    )
-
-
-def why_uncorrected(score: Score) -> str:
-    """Return why no labels can correct the values of a measure of answers; empty if some can."""
-    if score.basis.is_of_texts:
-        return "it is computed from the texts alone, not from judgements"
-    if score.measure.aggregate != MEAN:
-        return "it is not a mean over queries"
-    return ""
-
-
-def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[Remark]]:
-    """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
-    kinds = [score for score in results[0].scores if score.people is not None] if results else []
-    lost: dict[str, dict[str, None]] = {}
-    for score in (score for scores in results for score in scores.scores if score.people is None):
-        lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
-    about = Scope(file=gold.draw.name)
-    remarks = [
-        Remark("not_correctable", about, {"measures": list(names), "reason": why})
-        for why, names in lost.items()
-    ]
-    if not kinds and remarks:
-        raise UsageError(
-            f"{'; '.join(map(str, remarks))}; leave out the human labels, or use a measure of what was"
-            " labeled"
-        )
-    # Every mean, and every difference of two, is a chance to find that labels were chosen.
-    tests = len(kinds) * len(results) * (len(results) + 1) // 2
-    counted = [
-        replace(
-            scores,
-            scores=tuple(
-                score if score.people is None else replace(score, people=replace(score.people, tests=tests))
-                for score in scores.scores
-            ),
-        )
-        for scores in results
-    ]
-    return counted, remarks
-
-
-def _unlabeled_remarks(results: Sequence[Scores]) -> Iterator[Remark]:
-    """Say what people judged in part, which is no label, and which labels failed."""
-    for scores in results:
-        for score in scores.scores:
-            if score.people is None:
-                continue
-            about = Scope((scores.run,), str(score.measure))
-            if score.people.partly:
-                partly = sorted(score.people.partly)
-                facts = {"number": len(partly), "examples": partly[:EXAMPLES]}
-                yield Remark("partly_labeled", about, facts)
-            if score.people.failed:
-                failed = sorted(score.people.failed)
-                total = len(failed) + len(score.people.values)
-                facts = {"number": len(failed), "total": total, "examples": failed[:EXAMPLES]}
-                yield Remark("failed_labels", about, facts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
@@ -18,12 +18,14 @@ from rageval.measures.spans import Covering, Region
 from rageval.names import near_misses
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import Order, Run
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, digest, require_ids
 from rageval.text import visible
 from rageval.views.remarks import SHOWN, stale_spans, undecided_pairs
 
 if TYPE_CHECKING:
+    from rageval.measures.base import Measure
     from rageval.typing import Frame, RecordsLike
 
 
@@ -295,6 +297,72 @@ def _span_examples(spans: Sequence[Span]) -> list[tuple[str, str, str, str]]:
     return [(span.query_id, span.nugget_id, span.doc_id, span.quote) for span in spans[:SHOWN]]
 
 
+class SpanQrels(Qrels):
+    """Judgements of chunks that were made from spans of their sources.
+
+    What is not judged is known: its ids are of these chunks, and what is no gold there is no hole.
+    """
+
+    projected: Projected
+    is_complete = True
+    looks_at_run = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"projected": self.projected}
+
+    @property
+    def undecided(self) -> Mapping[str, Mapping[str, Collection[str]]]:  # type: ignore[override]  # of all others it is empty
+        """The chunks of each query that have a part of a wide span."""
+        return self.projected.undecided
+
+    @property
+    def provenance(self) -> Mapping[str, str]:  # type: ignore[override]  # of all others it is empty
+        """The gold, the rule and the chunks."""
+        return self.projected.signature
+
+    def remarks(self) -> Iterable[Remark]:
+        """Return what should be known of how they were made."""
+        return self.projected.remarks()
+
+    def refuse_undecided(self, way: str) -> None:
+        """Raise `InputError` where chunks have a part of a wide span."""
+        self.projected.refuse_open(way)
+
+    def refuse_other_documents(self, name: str, read: Callable[[], Run]) -> None:
+        """Raise `InputError` for a run that holds documents which are none of the chunks."""
+        judged = set(self.query_ids)
+        retrieved = [doc for query, docs in read().ranked(Order()) if query in judged for doc in docs]
+        self.projected.require_chunks(name, list(dict.fromkeys(retrieved)))
+
+    def require_spans(self, measure: Measure) -> None:
+        """Do nothing: these are made of spans."""
+
+    def supporting(self, rel: int) -> dict[str, dict[str, set[str]]]:
+        """Return the chunks that support each nugget, also those that may hold another one."""
+        return {
+            query: {
+                nugget: {chunk for chunk, grade in chunks.items() if grade >= rel}
+                for nugget, chunks in nuggets.items()
+            }
+            for query, nuggets in self.projected.grades.items()
+        }
+
+    def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterable[Covering]:
+        """Return what each query's ranked chunks cover of the sources, beside its spans."""
+        return self.projected.coverings(rankings)
+
+    def fingerprint(self) -> None:
+        """Return nothing: these judgements are put on the chunks of each run, and differ by run."""
+
+    def share_below(self, rel: int) -> float:
+        """Return 0: spans say all that is relevant."""
+        return 0.0
+
+    def digest(self) -> str:
+        """Return the digest of the spans, whatever the chunks."""
+        return self.projected.sha
+
+
 def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:
     """Yield (query, nugget, chunk, grade): what chunks hold, and a grade of 0 for what none does."""
     for query, nuggets in found.grades.items():
@@ -311,7 +379,7 @@ def project(
     overlap: str = USUAL_OVERLAP,
     stale: str = "error",
     limits: Limits | None = None,
-) -> Qrels:
+) -> SpanQrels:
     """Make judgements of chunks from spans of their sources.
 
     Parameters
@@ -332,7 +400,7 @@ def project(
 
     Returns
     -------
-    Qrels
+    SpanQrels
         The judgements. Their signature names their inputs, and they include nuggets that no chunk contains.
 
     Examples
@@ -355,7 +423,7 @@ def project(
     return qrels_of(projected(gold, cut, texts, overlap, stale))
 
 
-def qrels_of(found: Projected) -> Qrels:
+def qrels_of(found: Projected) -> SpanQrels:
     """Return the judgements of chunks made from spans; an undecided chunk is not judged."""
     # Of a chunk that may hold one nugget nothing is said at all: judged by halves it would count as judged.
     rows = [row for row in qrel_rows(found) if row[2] not in found.undecided.get(row[0], ())]
@@ -379,8 +447,8 @@ def qrels_of(found: Projected) -> Qrels:
             strict=True,
         )
     )
-    qrels = Qrels.of_rows(name, [columns] if rows else [], unsupported=unsupported)
-    qrels.declared, qrels.spans = True, found
+    qrels = SpanQrels.of_rows(name, [columns] if rows else [], unsupported=unsupported)
+    qrels.declared, qrels.projected = True, found
     return qrels
 
 

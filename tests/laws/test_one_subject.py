@@ -108,7 +108,7 @@ def test_a_comparison_is_the_same_from_python(files: Files, with_gold: bool) -> 
 def test_people_meet_scores_alike(files: Files) -> None:
     """Every value of people's is of a query that they labelled whole, and corrects the judge's."""
     subject = subject_of(files)
-    labelled = subject.beside(subject.read_gold([files["gold"]], drawn("uniform")))
+    labelled = subject.with_gold(subject.read_gold([files["gold"]], drawn("uniform")))
     for scores in labelled.score().results:
         (score,) = scores.scores
         assert score.people is not None
@@ -127,7 +127,7 @@ def test_the_judge_is_no_gold(files: Files) -> None:
     with pytest.raises(
         rageval.errors.UsageError, match=r"judgements by the judge itself|has judgements by the judge"
     ):
-        subject.beside(subject.read_gold([files["judged"]], drawn("uniform"))).score()
+        subject.with_gold(subject.read_gold([files["judged"]], drawn("uniform"))).score()
 
 
 def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> N
     other = jsonl(tmp_path / "other", [rows[0]])
     subject = subject_of(files)
     with pytest.raises(rageval.errors.InputError, match=r"has no query of|has no labels for the"):
-        subject.beside(subject.read_gold([other], drawn("uniform"))).score()
+        subject.with_gold(subject.read_gold([other], drawn("uniform"))).score()
 
 
 def test_a_gate_says_the_same_from_python(files: Files, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from rageval.measures import bounds
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Ends, Retrieved
 from rageval.measures.ranking import Topic, discounted, logarithmic
-from rageval.scoring.evaluation import bounds_of as declared
+from rageval.scoring.scorers import bounds_of as declared
 from rageval.scoring.qrels import Qrels
 
 Judged = dict[str, dict[str, int]]

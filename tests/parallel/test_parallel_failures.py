@@ -17,7 +17,7 @@ import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnDask, OnExecutor, scored
 from rageval.parallel._divided import piece_of
-from rageval.scoring.evaluation import run_remarks
+from rageval.scoring.run_remarks import run_remarks
 from rageval.scoring.runs import Scattered, View
 from rageval.scoring.sources import Joining
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers

@@ -20,6 +20,7 @@ from rageval.files.spans import read_spans
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
 from rageval.spans import anchor, project
+from rageval.spans.projection import SpanQrels
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import digest
 from speech import CUTS, DOC, GOLDEN, SPANS, TEXT, bm25, brute, cut, write
@@ -79,8 +80,8 @@ def test_the_overlap_rule_is_applied_and_nuggets_that_no_chunk_holds_stay(
         score = rageval.evaluate("coverage", bm25(64), qrels)["coverage"]
     assert f"|overlap:{rule}|chunks:" in score.signature
     lost = [(q, n) for q, ns in brute(chunks, share).items() for n, some in ns.items() if not some]
-    assert qrels.spans is not None
-    assert qrels.spans.unheld == lost
+    assert isinstance(qrels, SpanQrels)
+    assert qrels.projected.unheld == lost
     assert bool(lost) == (share > 0.5) == bool(said)
     if rule == "whole":  # the rows of 0 make the difference: without them small chunks look better
         present = {q: {n: dict.fromkeys(s, 1) for n, s in ns.items() if s} for q, ns in held(qrels).items()}
@@ -225,9 +226,9 @@ def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) ->
     spans, _, docs = write(tmp_path, cut(256), text=new)
     (tmp_path / "one.jsonl").write_text(json.dumps({"id": "all", "doc_id": DOC, "start": 0, "end": len(new)}))
     qrels = project(spans, tmp_path / "one.jsonl", docs)
-    assert qrels.spans is not None
-    assert (qrels.spans.moved, list(qrels.spans.stale)) == (95, [])
-    for old, span in zip(SPANS, qrels.spans.spans, strict=True):
+    assert isinstance(qrels, SpanQrels)
+    assert (qrels.projected.moved, list(qrels.projected.stale)) == (95, [])
+    for old, span in zip(SPANS, qrels.projected.spans, strict=True):
         assert letters_before(new, span.start) == letters_before(TEXT, old.start)
         assert letters_before(new, span.end) == letters_before(TEXT, old.end)
         assert (span.sha256, new[span.start : span.end]) == (digest(span.quote), span.quote)
@@ -245,9 +246,9 @@ def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
         assert (done.exit_code, (tmp_path / "q").exists()) == (2, False)
         assert f"1 of 95 spans are stale (not found in their sources): {gone.query_id}/" in done.stderr
         qrels = project(spans, chunks, docs, stale="drop")
-        assert qrels.spans is not None
-        assert [(s.query_id, s.nugget_id) for s in qrels.spans.stale] == [(gone.query_id, gone.nugget_id)]
-        assert qrels.spans.signature["stale"] == "1-dropped"
+        assert isinstance(qrels, SpanQrels)
+        assert [(s.query_id, s.nugget_id) for s in qrels.projected.stale] == [(gone.query_id, gone.nugget_id)]
+        assert qrels.projected.signature["stale"] == "1-dropped"
         assert gone.nugget_id not in qrels.nuggets(gone.query_id)
     (tmp_path / "docs" / f"{DOC}.md").rename(tmp_path / "docs" / "other.md")
     done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
@@ -296,8 +297,8 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     assert found == held(truth)
     _, small, _ = write(tmp_path, cut(256))
     down = project(spans, small, docs)
-    assert down.spans is not None
-    assert down.spans.open_pairs > 95
+    assert isinstance(down, SpanQrels)
+    assert down.projected.open_pairs > 95
     measures = "alpha_ndcg@10, coverage@5, recall@3, rr, ap, p@2"
     with pytest.raises(InputError, match=r"pairs of a nugget and a chunk are undecided .* use --bounds"):
         rageval.evaluate(measures, bm25(256), down)
@@ -381,8 +382,8 @@ def test_a_span_counts_wherever_its_text_stands_and_a_chunk_where_it_is(tmp_path
     (tmp_path / "new.jsonl").write_text("\n".join(lines))
     qrels = project(found.save(tmp_path / "s"), tmp_path / "new.jsonl", tmp_path / "docs")
     assert held(qrels) == {"q": {"n": {"c0", "c2"}}}
-    assert qrels.spans is not None
-    places = {name: qrels.spans.chunks.located(name).places for name in ("c1", "c3")}
+    assert isinstance(qrels, SpanQrels)
+    places = {name: qrels.projected.chunks.located(name).places for name in ("c1", "c3")}
     assert places == {"c1": ((18, 27),), "c3": ((57, 66),)}  # not both at the first
     scores = rageval.evaluate("span_recall, span_precision", {"q": {"c2": 1.0}}, qrels)
     assert [score.value for score in scores.values()] == [1.0, 17 / 28]
@@ -600,15 +601,17 @@ def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: 
             spans.append({"query_id": "q", "nugget_id": str(nugget), **place, "wide": rng.random() < 0.7})
         (tmp_path / "spans").write_text("\n".join(map(json.dumps, spans)))
         gold = project(tmp_path / "spans", tmp_path / "chunks", tmp_path / "docs")
-        assert gold.spans is not None
-        open_ = [(n, c) for c, nuggets in gold.spans.undecided.get("q", {}).items() for n in sorted(nuggets)]
+        assert isinstance(gold, SpanQrels)
+        open_ = [
+            (n, c) for c, nuggets in gold.projected.undecided.get("q", {}).items() for n in sorted(nuggets)
+        ]
         if not 0 < len(open_) <= 6:
             continue
         tried += 1
         run_ = {"q": {c: float(-at) for at, c in enumerate(rng.sample(["c0", "c4", "c8", "c12"], 3))}}
         ranges = rageval.evaluate(measures, run_, gold, bounds=True)
         for choice in range(2 ** len(open_)):
-            held_now = {n: {c: g for c, g in ds.items() if g} for n, ds in gold.spans.grades["q"].items()}
+            held_now = {n: {c: g for c, g in ds.items() if g} for n, ds in gold.projected.grades["q"].items()}
             for bit, (nugget, chunk) in enumerate(open_):
                 if choice >> bit & 1:
                     held_now[nugget][chunk] = 1
