@@ -17,11 +17,12 @@ from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, NothingJudged
 from rageval.measures import builtin
-from rageval.measures.base import Measure
+from rageval.measures.base import COVERING, Measure
 from rageval.measures.ranking import Ranking
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import combined
+from rageval.subjects import RUNS, kind_of_measure
 
 
 def install() -> dict[str, Measure]:
@@ -39,7 +40,7 @@ def install() -> dict[str, Measure]:
     except ImportError:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
-    known = {name: measure for name, measure in builtin().items() if not measure.of_spans}
+    known = {name: measure for name, measure in builtin().items() if measure.argument != COVERING}
     for name, measure in known.items():
         registry.setdefault(name, measure())  # a copy, as PyTerrier writes to what it finds there
     return known
@@ -66,9 +67,9 @@ def ir_measures_class() -> type[Measure]:
 
         def validate_params(self) -> None:
             """Refuse measures of answers; otherwise ours are checked when they are made."""
-            if self.of_answers:
+            if kind_of_measure(self) is not RUNS:
                 raise MeasureError(f"{self} scores judged answers, and ir_measures runs")
-            if self.of_spans:
+            if self.argument == COVERING:
                 raise MeasureError(f"{self} takes spans and chunks, of which ir_measures knows nothing")
 
         def runtime_impl(self, qrels: Any, run: Any) -> Iterator[Any]:

@@ -125,6 +125,10 @@ class Options:
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
 
+    def changed(self) -> list[str]:
+        """Return the names of the options that differ from their defaults."""
+        return [name for name, value in vars(self).items() if value != getattr(type(self), name, value)]
+
     def replaced(self, **changed: Any) -> Self:
         """Return the same options but for these."""
         return type(self)(**(vars(self) | changed))

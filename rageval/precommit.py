@@ -11,6 +11,7 @@ from typing import Any
 
 from rageval.errors import FAULTS, WRONG, RagevalError
 from rageval.policy import Policy, find_policy
+from rageval.subjects import ANSWERS, kind_of_measure
 from rageval.text import visible
 
 
@@ -86,7 +87,7 @@ def _signatures(policy: Policy) -> dict[str, str]:
 
     said = policy.gate_settings()
     measures = parse_measures(said.get("measures", said.get("measure", [])))
-    answers = [each for each in measures if isinstance(each, Measure) and each.of_answers]
+    answers = [each for each in measures if isinstance(each, Measure) and kind_of_measure(each) is ANSWERS]
     runs = [each for each in measures if each not in answers]
     names = {name.replace("_", "-"): name for name in NAMES[RUNS]}
     rules: dict[str, Any] = {names[key]: value for key, value in said.items() if key in names}

@@ -177,9 +177,8 @@ def _met(spans: bytes, chunks: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "corpus")
         corpus.write_text(json.dumps({"id": "a", "text": _SOURCE}))
-        found = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop").spans
-        assert found is not None
-        "\n".join([*map(str, found.remarks()), *write_spans(found.spans, {})]).encode()
+        found = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop")
+        "\n".join([*map(str, found.remarks()), *write_spans(found.projected.spans, {})]).encode()
     for line in write_spans(read_spans(_file(spans)).spans, {}):
         line.encode()
 

@@ -18,6 +18,7 @@ from rageval.measures import Measure, builtin
 from rageval.measures.base import Parameter
 from rageval.measures.official import OFFICIAL
 from rageval.measures.parsing import ALIASES, SHORT, parse_measure
+from rageval.subjects import ANSWERS, kind_of_measure
 from snippets import ROOT
 
 SECTIONS = ("Formula", "Range", "Parameters", "Caveats", "Peers", "Example")
@@ -167,19 +168,20 @@ def facts(measure: Measure) -> str:
 
 def scored(measure: Measure) -> str:
     """What it scores."""
-    if measure.of_spans:
+    if measure.argument == "Covering":
         return "runs, by [spans of sources](../spans.md)"
-    return "judged answers" if measure.of_answers else "runs, by judgements of documents"
+    return "judged answers" if kind_of_measure(measure) is ANSWERS else "runs, by judgements of documents"
 
 
 def on_samples(measure: Measure) -> str:
     """The command on the sample data, and what it really prints."""
     module = measure.function.__module__.rpartition("._")[2]
     judged = JUDGED.get(measure.name, JUDGED.get(module, ""))
-    files = judged if measure.of_answers else SPANS if measure.of_spans else RUNS
+    is_of_answers, is_of_spans = kind_of_measure(measure) is ANSWERS, measure.argument == "Covering"
+    files = judged if is_of_answers else SPANS if is_of_spans else RUNS
     if not files or measure.name in WITHOUT_SAMPLES:
         return ""
-    folder = "examples/data/" + ("answers/" if measure.of_answers else "spans/" * measure.of_spans)
+    folder = "examples/data/" + ("answers/" if is_of_answers else "spans/" * is_of_spans)
     words = [folder + word if "." in word else word for word in files.split()]
     words += ["-m", str(measure @ 10 if measure.takes_k else measure)]
     with chdir(ROOT):

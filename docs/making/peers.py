@@ -7,6 +7,7 @@ from peer_tools import PEERS, TOPICS, peer_named, reasons_of
 from rageval.measures import Measure, _nuggets
 from rageval.scoring.rules import COMPAT, COMPAT_OF_ANSWERS, as_in
 from rageval.scoring.runs import Order
+from rageval.subjects import ANSWERS, kind_of_measure
 
 TIES = {
     "trec": "equal scores by document id descending",
@@ -20,7 +21,7 @@ def comparison(measure: Measure, remarks: str) -> str:
     """What its docstring remarks on peers, what it is called in ir_measures, what `--compat` makes of it."""
     name = measure.called_by("ir_measures")
     called = f"In ir_measures it is `{name}`." if name else ""
-    rows = _of_answers(measure) if measure.of_answers else _of_runs(measure)
+    rows = _of_answers(measure) if kind_of_measure(measure) is ANSWERS else _of_runs(measure)
     rules = table(("option", "computes", "by these rules"), rows) if rows else ""
     return "\n\n".join(filter(None, [remarks, called, rules, _differences(measure)]))
 

@@ -1,4 +1,4 @@
-"""Read what the words of a command line name: runs, judgements, measures, and the groups of queries."""
+"""Read what the words of a command line name: files of a kind of subject, and measures."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import re
 import stat
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
-from rageval.files.kinds import is_answer_table, kind_of, start_of_file, tag_of, unlike, wrong_kind
+from rageval.files.kinds import is_answer_table, kind_of, start_of_file, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
     File,
-    can_read_again,
     is_columnar,
     is_remote,
     limits_of,
@@ -24,37 +23,38 @@ from rageval.files.opening import (
     quoted,
     with_limits,
 )
-from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, RUNS
+from rageval.files.start import EITHER, OTHER
 from rageval.files.trec import Reading, kind_of_line
 from rageval.names import looks_like_id
-from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
+from rageval.scoring.run_subject import QrelsOfDataset
+from rageval.subjects import KINDS, SubjectKind, kind_of_files
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._options import Measuring, OfSpans, Scoring
+    from rageval.cli._options import Measuring, Scoring
 
 
 class Inputs:
     """What the positional words were found to be."""
 
-    def __init__(self) -> None:
-        self.runs: list[Any] = []
-        self.qrels: list[Any] = []
-        self.answers: list[Any] = []
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.files: dict[str, list[Any]] = {role: [] for kind in KINDS for role in kind.roles}
         self.measures: list[str] = []
-        self.tables: list[Any] = []  # of answers that nobody judged yet
+        self.unjudged: list[Any] = []  # tables of answers that nobody judged yet
         self.systems: list[Sequence[str]] = []  # those of each table
         self.remarks: list[Remark] = []  # how these were read and judged
 
     @property
-    def datasets(self) -> list[Any]:
-        """Return the datasets whose judgements these are."""
-        return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
+    def kind(self) -> SubjectKind:
+        """The kind of subject that the files are."""
+        return kind_of_files(role for role, files in self.files.items() if files)
 
     @property
-    def telling(self) -> list[Any]:
-        """Return what may tell the fields of questions, where no file of questions is given."""
-        return [*self.answers, *self.datasets]
+    def question_sources(self) -> list[Any]:
+        """What may have the fields of questions, where no file of questions is given."""
+        datasets = [getattr(each, "dataset", None) for files in self.files.values() for each in files]
+        return [*self.files["judgements"], *(each for each in datasets if each is not None)]
 
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
@@ -62,7 +62,7 @@ def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     named = [
         each for value in vars(options).values() for each in (value if isinstance(value, tuple) else [value])
     ]
-    return [each.id for each in [*inputs.datasets, *named] if hasattr(each, "holds")]
+    return [each.id for each in [*inputs.question_sources, *named] if hasattr(each, "holds")]
 
 
 def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
@@ -70,39 +70,34 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
 
     Where a command judges `tables` of answers, they have a place, too.
     """
-    inputs = Inputs()
+    inputs = Inputs(reading)
     unknown: list[Any] = []
     for word in words:
         source = source_named(word)
         if source is None:
             _place_name(word, inputs)
             continue
-        is_table = tables and is_answer_table(source, reading, _PLACES)
-        places = ["tables"] if is_table else _placed(source, reading)
-        if len(places) > 1:
+        if tables and is_answer_table(source, reading, _PLACES):
+            inputs.unjudged.append(source)
+            continue
+        roles = _placed(source, reading)
+        if len(roles) > 1:
             unknown.append(source)
         else:
-            getattr(inputs, places[0]).append(source)
-    if inputs.tables and (inputs.runs or inputs.qrels or inputs.answers):
-        kind = kind_of(inputs.tables[0], reading)
+            inputs.files[roles[0]].append(source)
+    present = [role for role, files in inputs.files.items() if files]
+    if inputs.unjudged and present:
+        kind = kind_of(inputs.unjudged[0], reading)
         noun = "a table of answers" if kind is None else kind.noun
         raise UsageError(
-            f"{visible(name_of(inputs.tables[0]))}: {noun}, which must be judged first; pass"
+            f"{visible(name_of(inputs.unjudged[0]))}: {noun}, which must be judged first; pass"
             " tables alone, or judge it with rageval judge and pass the judged answers"
         )
-    if inputs.answers and (inputs.runs or inputs.qrels):
-        from rageval.files.jsonl import read_records
-
-        for source in inputs.answers:
-            # Of a record that is broken, or cut off, nobody can tell the kind: reading it says where.
-            if kind_of(source, reading) is None and start_of_file(source, reading).piece:
-                next(read_records(source, dict[str, Any], "one JSON object a line"), None)
-        raise InputError(
-            "found both runs with judgements of documents and judged answers (JSON lines); score them in"
-            " two commands (to pass answers with judged answers, use --answers FILE)"
-        )
+    if not {*present} <= {*inputs.kind.roles}:
+        _refuse_two_kinds(inputs)
     # One file that cannot be told is whatever is missing; of two nobody knows which.
-    if len(unknown) > 1 and not inputs.qrels:
+    runs, qrels = inputs.files["run"], inputs.files["qrels"]
+    if len(unknown) > 1 and not qrels:
         raise UsageError(
             f"{' and '.join(map(name_of, unknown))}: cannot tell which of them holds the judgements (a"
             " stream, or JSON with whole numbers, which may be scores or grades); unpack streams first"
@@ -110,98 +105,22 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
         )
     for source in unknown:
         # Runs can be many, judgements are one file: what is not known yet fills the gap.
-        (inputs.runs if inputs.qrels else inputs.qrels).append(source)
+        (runs if qrels else qrels).append(source)
     return inputs
 
 
-def _is_named(source: Any) -> bool:
-    """Return whether this is a file with a name, and no stream."""
-    return isinstance(source, str | os.PathLike)
+def _refuse_two_kinds(inputs: Inputs) -> NoReturn:
+    """Raise an error for files of two kinds of subjects."""
+    from rageval.files.jsonl import read_records
 
-
-_TAG = "tag"  # of --names: what runs call themselves
-
-
-def run_sources(
-    runs: list[Any], reading: Reading, dedup: str | None, said: Sequence[str] = ()
-) -> list[RunSource]:
-    """Return the runs, each with a name of its own: what --names says, else after its file."""
-    names = [run_name(run) for run in runs]
-    if len(set(names)) < len(names):
-        # Two files of one name in two folders are told apart by their paths.
-        names = [str(run) if _is_named(run) else name for run, name in zip(runs, names, strict=True)]
-    if said:
-        names = _named(runs, names, said, reading)
-    return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
-
-
-def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Reading) -> list[str]:
-    """Return the names of runs as --names has them: names of single files, else the tags if asked for."""
-    found = list(names)
-    if _TAG in said:
-        found = [tag_of(run, reading) or name for run, name in zip(runs, found, strict=True)]
-    for text in said:
-        name, _, file = text.partition("=")
-        at = [at for at, run in enumerate(runs) if _is_named(run) and str(run) == file]
-        if text != _TAG and (not name or not at):
-            known = ", ".join(visible(str(run)) for run in runs if _is_named(run))
-            raise UsageError(f"--names {visible(text)}: expected {_TAG}, or NAME=FILE, of the runs {known}")
-        for place in at:
-            found[place] = name
-    twice = {name for name in found if found.count(name) > 1}
-    if twice:
-        raise UsageError(
-            f"--names: two runs would be called {visible(min(twice))!r}; give each a name with NAME=FILE"
-        )
-    return found
-
-
-_OF_SPANS = ("chunks", "sources", "overlap", "stale")
-
-
-def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -> Any:
-    """Read the one set of judgements; `options` are what is said of spans and chunks."""
-    if len(inputs.qrels) != 1 or not inputs.runs:
-        found_runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
-        found_qrels = ", ".join(visible(name_of(qrels)) for qrels in inputs.qrels) or "none"
-        raise InputError(
-            "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
-            f" answers (JSON lines); found runs: {found_runs}; judgements: {found_qrels}"
-        )
-    (qrels,) = inputs.qrels
-    if isinstance(qrels, _QrelsOfDataset):
-        found = qrels.load()
-    elif (kind := kind_of(qrels, reading)) is not None and kind.name == "spans":
-        if options.chunks is None or options.sources is None:
-            raise UsageError(
-                f"{visible(name_of(qrels))}: holds spans of sources; add --chunks FILE and --sources DIR to"
-                " match chunks to them"
-            )
-        given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
-        rules = {name: value for name, value in given.items() if value is not None}
-        return hooks.project_spans(qrels, options.chunks, options.sources, **rules)
-    else:
-        found = read_qrels(qrels, reading=reading, floor=floor)
-    said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
-    if said:
-        raise UsageError(f"--{said[0]} applies to spans; leave it out for judgements of documents")
-    if options.chunks is not None:
-        hooks.require_judged_chunks(options.chunks, found)
-    return found
-
-
-class _QrelsOfDataset:
-    """Judgements of an ir_datasets id."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.name, self.dataset = dataset.name, dataset
-
-    def load(self) -> Any:
-        from rageval.scoring.qrels import Qrels
-
-        found = Qrels.from_records(self.dataset.qrels_iter(), self.name)
-        found.judges = tuple(getattr(self.dataset, "judges", ()))
-        return found
+    for source in inputs.files["judgements"]:
+        # Of a record that is broken, or cut off, nobody can tell the kind: reading it says where.
+        if kind_of(source, inputs.reading) is None and start_of_file(source, inputs.reading).piece:
+            next(read_records(source, dict[str, Any], "one JSON object a line"), None)
+    raise InputError(
+        "found both runs with judgements of documents and judged answers (JSON lines); score them in"
+        " two commands (to pass answers with judged answers, use --answers FILE)"
+    )
 
 
 def source_named(word: str) -> Any:
@@ -232,9 +151,9 @@ def _place_name(word: str, inputs: Inputs) -> None:
             raise InputError(f"{word}: no such file or measure ({error})") from None
         found = hooks.labels_of_dataset(word)
         if hasattr(found, "qrels"):
-            inputs.qrels.append(_QrelsOfDataset(found))
+            inputs.files["qrels"].append(QrelsOfDataset(found))
         else:
-            inputs.answers.append(found)
+            inputs.files["judgements"].append(found)
     else:
         inputs.measures.append(word)
 
@@ -254,7 +173,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
             raise InputError(
                 f"{start.name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)"
             )
-        return ["runs", "qrels"]  # a stream that cannot be looked into
+        return ["run", "qrels"]  # a stream that cannot be looked into
     if kind is not None and not kind.is_json and kind.holds != OTHER:
         raise wrong_kind(source, kind, _RUNS_OR_QRELS)
     if not start.text.lstrip().startswith(b"{"):
@@ -265,18 +184,13 @@ def _placed(source: Any, reading: Reading) -> list[str]:
             " of 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
         )
     if kind is None and start.piece:
-        return ["answers"]  # broken, or cut off: the reader says where
+        return ["judgements"]  # broken, or cut off: the reader says where
     raise unlike(start, kind)
 
 
 _RUNS_OR_QRELS = "a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
-_PLACES = {
-    RUNS: ["runs"],
-    JUDGED_DOCUMENTS: ["qrels"],
-    EITHER: ["runs", "qrels"],
-    JUDGED_ANSWERS: ["answers"],
-    ANSWERS: ["answers"],
-}
+# The roles that a file may have, by what it holds.
+_PLACES = {holds: [role] for kind in KINDS for holds, role in kind.takes.items()} | {EITHER: ["run", "qrels"]}
 
 
 def _odd(line: bytes, name: str, start: bytes) -> str:
@@ -323,7 +237,7 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
     from rageval.measures.parsing import parse_measures
 
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
-    if not measures and inputs.answers and (usual := _usual_measure(inputs.answers)):
+    if not measures and (usual := _usual_measure(inputs.files["judgements"])):
         from rageval.cli._output import say
 
         say(f"no measure named, so {usual}, the rubric's own")
@@ -351,62 +265,12 @@ def _rubric_of(source: Any) -> str:
 
 def _measures_to_say(inputs: Inputs) -> str:
     """Return what -m could say of these files; of judged answers, what their rubric is scored by."""
-    if not inputs.answers:
+    judged = inputs.files["judgements"]
+    if not judged:
         return "-m ndcg@10, with nuggets -m alpha_ndcg@10"
     from rageval.measures.scales import usual_measure
 
-    record = start_of_file(inputs.answers[0]).record
+    record = start_of_file(judged[0]).record
     usual = usual_measure(str(record.get("rubric", "")))
     aspect = visible(str(record.get("aspect", "NAME")))[:80]
     return f"-m {usual}" if usual else f"-m 'grade(aspect={aspect})'"
-
-
-def slices_of(
-    by: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
-) -> dict[str, dict[str, str]]:
-    """Return the groups of queries by each of the fields, or files of groups, that --by names."""
-    fields = [name.strip() for name in (by or "").split(",") if name.strip()]
-    named = [with_limits(name, limits_of(by)) for name in fields]
-    return {str(name): groups_of(name, queries, questions, sources) for name in named}
-
-
-def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
-    """Return the group of every query: from a file of lines `query_id group`, or a field of the questions.
-
-    Without questions, the field is looked up in the judgements themselves, or in their dataset. The id of a
-    dataset in place of the field means the one field that its questions have.
-    """
-    from rageval.files.questions import fields_of, read_facts, read_groups
-    from rageval.scoring.scores import groups_by, require_groups
-
-    if os.path.isfile(field):
-        groups = read_groups(field)
-        require_groups(groups, queries, field)
-        return groups
-    known = [questions]
-    if not questions:
-        # Files that can be read once more, and data sets with questions.
-        known = [
-            each for each in sources if can_read_again(each) or "questions" in getattr(each, "holds", ())
-        ]
-    # A field may hold a slash, too: only where no file has it is the word an id.
-    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
-        known = [hooks.dataset_of(field, "questions")]
-        fields = fields_of(known[0])
-        if len(fields) != 1:
-            raise UsageError(
-                f"{field}: which field of its questions? Name one with --questions {field}; it has:"
-                f" {', '.join(fields) or 'none'}"
-            )
-        (field,) = fields
-    if not known:
-        raise UsageError(
-            f"the {field!r} of the queries is unknown; give --questions FILE (JSON lines with query_id and"
-            f" {field}), or a file of lines 'query_id {field}' in place of the name"
-        )
-    facts: dict[str, dict[str, str]] = {}
-    for source in known:
-        for query, found in read_facts(source, (field,)).items():
-            facts.setdefault(query, {}).update(found)
-    fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
-    return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)

@@ -36,7 +36,7 @@ def judged(
 
     Where there is no table, nothing changes.
     """
-    if not inputs.tables:
+    if not inputs.unjudged:
         return options
     from rageval.files.judgements import judgement_line
     from rageval.files.questions import write_questions
@@ -45,26 +45,26 @@ def judged(
     from rageval.judges.rubric import rubric_named
 
     found = rubric_named(rubric or _RUBRIC)
-    material = gathered(inputs.tables, options.questions)
+    material = gathered(inputs.unjudged, options.questions)
     if options.intersection:
         material = material.leave_out_without_gold(found)
     inputs.systems = list(material.systems)
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
         raise InputError(
-            f"{_names(inputs.tables)}: no right answers to judge by; add a column"
+            f"{_names(inputs.unjudged)}: no right answers to judge by; add a column"
             f" ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your columns: rageval import"
-            f" {visible(name_of(inputs.tables[0]))} -o DIR"
+            f" {visible(name_of(inputs.unjudged[0]))} -o DIR"
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
     by = Remark("judged_by", facts={"judges": list(judges), "rubric": found.name})
     inputs.remarks = [*material.remarks, by, *remarks]
     rows = said_by_all(judges, found, material, settings)
-    inputs.answers = [_kept("judgements", inputs.tables, map(judgement_line, rows))]
-    questions = _kept("questions", inputs.tables, write_questions(material.questions.values()))
+    inputs.files["judgements"] = [_kept("judgements", inputs.unjudged, map(judgement_line, rows))]
+    questions = _kept("questions", inputs.unjudged, write_questions(material.questions.values()))
     # What a file of questions says is in ours, with what the tables say.
-    answers = answers_of(material, inputs.tables)
+    answers = answers_of(material, inputs.unjudged)
     return options.replaced(answers=(*options.answers, answers), questions=questions)
 
 
@@ -79,12 +79,12 @@ def system_of(table: Any, inputs: Inputs) -> str:
     """Return what the one system of a table is called."""
     from rageval.logs.tables import only_system
 
-    return only_system(table, inputs.systems[inputs.tables.index(table)])
+    return only_system(table, inputs.systems[inputs.unjudged.index(table)])
 
 
 def system_named(name: str, inputs: Inputs) -> str:
     """Return what the one system of a table is called by whose name it is meant, else the name itself."""
-    table = next((table for table in inputs.tables if str(table) == name), None)
+    table = next((table for table in inputs.unjudged if str(table) == name), None)
     return name if table is None else system_of(table, inputs)
 
 

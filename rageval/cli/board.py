@@ -71,30 +71,33 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
     rageval board bundle judged.jsonl --answers answers.jsonl -m crag_score -o board.tar.gz --bundle full
     """
-    from rageval.cli._inputs import run_sources, sorted_out
+    from rageval.cli._inputs import sorted_out
     from rageval.errors import UsageError
     from rageval.files.opening import name_of
     from rageval.files.questions import read_questions
     from rageval.files.trec import PLAIN
+    from rageval.scoring.run_subject import run_sources
+    from rageval.subjects import RUNS
     from rageval.track.bundle import Board
     from rageval.track.leaderboard import bundled
     from rageval.track.values import ScoringInputs, System
 
     found = sorted_out(files, PLAIN)
-    if found.tables:
-        raise UsageError(f"{visible(name_of(found.tables[0]))}: is not judged yet; expected judged answers")
-    if not found.answers and not (found.runs and len(found.qrels) == 1):
+    if found.unjudged:
+        raise UsageError(f"{visible(name_of(found.unjudged[0]))}: is not judged yet; expected judged answers")
+    runs, qrels = found.files["run"], found.files["qrels"]
+    if found.kind is RUNS and not (runs and len(qrels) == 1):
         raise UsageError("expected runs and one file of qrels, or judged answers")
-    named = zip(run_sources(found.runs, PLAIN, None), found.runs, strict=True)
+    named = zip(run_sources(runs, PLAIN, None), runs, strict=True)
     topics = None
     if options.topics is not None:
         topics = [question.query_id for question in read_questions(options.topics)]
     inputs = ScoringInputs(
         ",".join(options.measures or found.measures),
-        not found.answers,
+        found.kind is RUNS,
         [System(run.name, Path(_file(file)).name, _file(file)) for run, file in named],
-        judged=list(map(_file, found.answers)),
-        qrels=found.qrels[0] if found.qrels else None,
+        judged=list(map(_file, found.files["judgements"])),
+        qrels=qrels[0] if qrels else None,
         nuggets=options.nuggets,
         topics=topics,
         gold=list(map(_file, options.gold)),

@@ -98,7 +98,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         best_first,
         refuse,
         refuse_bounds_of_labels,
-        refuse_bounds_of_spans,
         said_of_sets,
         scored,
         settings_of_claims,
@@ -123,8 +122,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         )
     plot = checked_plot(options.plot, options.size)
     subject = subject_of(inputs, measures, options)
-    refuse_bounds_of_spans(subject)
-    settings = settings_of_claims(options, list(subject.queries), inputs.telling)
+    subject.require_comparable()
+    settings = settings_of_claims(options, list(subject.queries), inputs.question_sources)
     results, remarks, refused = systems = scored(subject, options.baseline, least=2)
     found = compared(subject, systems, settings)
     if options.sensitivity:

@@ -75,9 +75,9 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     rageval diagnose judged.jsonl --run run.trec --qrels spans.jsonl --chunks new.jsonl --sources docs
     rageval diagnose crag.jsonl --run run.trec --questions questions.jsonl --passages passages.jsonl
     """
-    from rageval.cli._inputs import slices_of
     from rageval.comparison import diagnose as diagnosed
     from rageval.scoring.answers import read_judgements
+    from rageval.scoring.query_groups import slices_of
 
     reading = reading_of(options.comments)
     run, gold = _read(options, reading)
@@ -108,7 +108,8 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
 
 def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
-    from rageval.cli._inputs import judgements, run_sources, sorted_out
+    from rageval.cli._inputs import sorted_out
+    from rageval.scoring.run_subject import judgements_of, run_sources
     from rageval.scoring.runs import EVERYTHING
 
     run, qrels = options.runs, options.qrels
@@ -121,12 +122,12 @@ def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
             raise UsageError(f"--{name} applies only {other} --qrels")
     if qrels is None:
         inputs = sorted_out((run,), reading)
-        if not inputs.runs:
+        if not inputs.files["run"]:
             raise UsageError(f"--run {visible(run)}: expected a run")
-        return run_sources(inputs.runs, reading, None)[0], None
+        return run_sources(inputs.files["run"], reading, None)[0], None
     inputs = sorted_out((run, qrels), reading)
-    gold = judgements(inputs, reading, EVERYTHING, options)
-    (source,) = run_sources(inputs.runs, reading, None)
+    gold = judgements_of(inputs, EVERYTHING, options)
+    (source,) = run_sources(inputs.files["run"], reading, None)
     return source, gold
 
 

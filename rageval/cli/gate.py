@@ -302,7 +302,8 @@ def _without_baseline(baseline: str, options: Options) -> int:
 
 def _judged(inputs: Inputs, options: Options) -> Options:
     """Judge a table of answers, and that of the baseline beside it, by the judge that is named."""
-    if not inputs.tables:
+    tables = inputs.unjudged
+    if not tables:
         return options
     from rageval.cli._tables import judged, system_of
     from rageval.files.kinds import is_table
@@ -311,25 +312,25 @@ def _judged(inputs: Inputs, options: Options) -> Options:
 
     if not options.judge:
         raise UsageError(
-            f"{visible(str(inputs.tables[0]))}: is a table of answers, and no judge is named; use --judge"
+            f"{visible(str(tables[0]))}: is a table of answers, and no judge is named; use --judge"
             ' short, or set judge = "short" in rageval.toml'
         )
-    if len(inputs.tables) > 1:
+    if len(tables) > 1:
         raise UsageError(
-            f"expected one table, the candidate, found {len(inputs.tables)}; pass the other with --baseline"
+            f"expected one table, the candidate, found {len(tables)}; pass the other with --baseline"
         )
     if not options.save_baseline and is_table(str(options.baseline)):
-        if os.path.samefile(str(options.baseline), inputs.tables[0]):
+        if os.path.samefile(str(options.baseline), tables[0]):
             name = visible(str(options.baseline))
             raise UsageError(f"{name}: is the baseline itself; pass another table as the candidate")
-        inputs.tables.append(File(str(options.baseline), limits_of(inputs.tables[0])))
+        tables.append(File(str(options.baseline), limits_of(tables[0])))
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
     )
     options = judged(inputs, options, options.judge, options.rubric, settings)
-    if len(inputs.tables) == 1:
+    if len(tables) == 1:
         return options
-    candidate, baseline = (system_of(table, inputs) for table in inputs.tables)
+    candidate, baseline = (system_of(table, inputs) for table in tables)
     return options.replaced(system=candidate, baseline_run=baseline)
 
 
@@ -348,32 +349,32 @@ class _Gated(NamedTuple):
 
 def _candidate(inputs: Inputs, options: Options) -> _Gated:
     """Score the candidate; refuse several, and judgements by others than the judge who is named."""
-    from rageval.cli._inputs import groups_of, named_measures, slices_of
+    from rageval.cli._inputs import named_measures
     from rageval.cli._scoring import scored, subject_of
     from rageval.comparison.gate import chosen_system, side_of
-    from rageval.scoring.evaluation import Runs
+    from rageval.scoring.query_groups import groups_of, slices_of
+    from rageval.subjects import RUNS
 
     measures = named_measures(options, inputs)
     # What failed is missing, and the verdict then holds at both ends of its bounds.
-    options = options.replaced(on_missing="skip" if inputs.answers else "error")
-    if options.system and not inputs.answers:
-        raise UsageError("--system applies to judged answers; leave it out for runs")
+    options = options.replaced(on_missing="error" if inputs.kind is RUNS else "skip")
     subject = subject_of(inputs, measures, options)
-    if isinstance(subject, Runs) and len(subject.runs) != 1:
-        raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
+    # Of runs each is a file, which is left out; of answers, a file may hold those of several systems.
+    if inputs.kind is RUNS and len(inputs.files["run"]) != 1:
+        raise UsageError(f"expected one run, the candidate, found {len(inputs.files['run'])}")
     results, remarks, _ = scored(subject)
     scores = chosen_system(results, options.system)
     if options.judge or options.aa:
         judges, rubrics = subject.judged_by(scores.run)
-        if judges or inputs.answers:
+        if judges or inputs.kind is not RUNS:
             _refuse_other_judge(judges, rubrics, options)
         elif is_typed("judge"):
             raise UsageError("--judge: judgements of documents do not name their judge; leave it out")
     queries = list(subject.queries)
-    slices = slices_of(options.by, queries, options.questions, inputs.telling)
+    slices = slices_of(options.by, queries, options.questions, inputs.question_sources)
     clusters = None
     if options.cluster:
-        clusters = groups_of(options.cluster, queries, options.questions, inputs.telling)
+        clusters = groups_of(options.cluster, queries, options.questions, inputs.question_sources)
     facts = {query: {name: of[query] for name, of in slices.items()} for query in queries if slices}
     side = side_of(subject, scores, facts, _digest(options.questions))
     other = None
@@ -463,8 +464,9 @@ _FROZEN = "frozen"  # judgements of a file, in place of a model
 
 def _refuse_unasked(options: Options, inputs: Inputs) -> None:
     """Refuse to ask a judge again that nobody named, or about what was not judged."""
-    if not inputs.answers:
-        raise UsageError("--aa applies to judged answers; leave it out for runs")
+    from rageval.subjects import refuse_other_options
+
+    refuse_other_options(inputs.kind, options.changed())
     if _FROZEN in map(_named, options.judge):
         raise UsageError(
             "--aa: a file's judgements never change, so there is nothing to measure; use a --judge that is"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Command, takes_options
+from rageval.cli._options import Command, Scoring, takes_options
 from rageval.cli._output import deliver, say
 from rageval.errors import UsageError
+from rageval.subjects import RUNS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from rageval.files.plans import LabelPlan
     from rageval.judges.material import Material
     from rageval.judges.rubric import Rubric
-    from rageval.scoring.answers import Answers
-    from rageval.scoring.evaluation import Runs
     from rageval.scoring.qrels import Qrels
 
 _DEPTH = 10
@@ -142,8 +141,10 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         )
     if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
         raise UsageError("--width W also needs --pilot LABELS.jsonl, with 30 or more labels, and -m MEASURE")
-    options = options.replaced(depth=None if inputs.answers else _depth(options))
-    population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
+    if inputs.kind.population is None:
+        raise UsageError(f"{inputs.kind.noun}: there is nothing to label; expected runs or judged answers")
+    options = options.replaced(depth=_depth(options) if inputs.kind is RUNS else None)
+    population, rubric, material = inputs.kind.population(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options.pilot else None
     aim = Aim(
         pilot.number if pilot else options.number or 0,
@@ -178,29 +179,14 @@ def _pilot(
 
     (measure,) = parse_measures([options.measures])
     files = list(options.pilot)
-    subject = _subject(inputs, measure, options)
+    scoring = Scoring(answers=options.answers, nuggets=options.nuggets, on_missing="skip")
+    subject = inputs.kind.subject(inputs, [measure], scoring, True)
     gold = subject.read_gold(files, Draw(how=UNIFORM))
     scores = {found.run: found.scores[0] for found in subject.with_gold(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level)
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
     return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(gold.queries))
-
-
-def _subject(inputs: Inputs, measure: Any, options: Options) -> Runs | Answers:
-    """Return the systems whose labels of before are looked at."""
-    if inputs.answers:
-        from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
-        from rageval.scoring.rules import Rules
-
-        known = {"answers": options.answers, "nuggets": options.nuggets}
-        judged = read_judgements(inputs.answers, **known)
-        return Answers(measures_of_answers([measure]), judged, Rules(on_missing="skip"), known)
-    from rageval.scoring.evaluation import Evaluator, Runs
-    from rageval.scoring.sources import RunSource, read_run
-
-    runs = [read_run(run) for run in inputs.runs]
-    return Runs(Evaluator([measure], _qrels(inputs)), [RunSource(run.name, run) for run in runs])
 
 
 def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -240,11 +226,12 @@ def _depth(options: Options) -> int:
 _Planned = tuple["Population", "Rubric", "Material | None"]
 
 
-def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
+def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
+    """Return what people may label of judged answers, the rubric, and the texts if there are any."""
     from rageval.comparison.plans import of_answers, rubric_to_ask
     from rageval.scoring.answers import read_judgements
 
-    judged = read_judgements(inputs.answers)
+    judged = read_judgements(inputs.files["judgements"])
     rubric = rubric_to_ask(judged, options.rubric)
     asked = dict.fromkeys((str(line.query_id), str(line.item_id)) for _, line in judged.each())
     of_documents = rubric.file.unit in ("documents", "passage")
@@ -256,7 +243,8 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Option
     return of_answers(judged, rubric, compare or (), answers), rubric, material
 
 
-def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
+def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
+    """Return which documents of runs people may label, the rubric, and the texts if there are any."""
     from rageval.comparison.plans import of_runs
     from rageval.judges.rubric import rubric_named
     from rageval.scoring.sources import read_run
@@ -264,7 +252,7 @@ def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) 
     qrels = _qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))
-    runs = [read_run(run) for run in inputs.runs]
+    runs = [read_run(run) for run in inputs.files["run"]]
     found = of_runs(qrels, runs, rubric, compare or (), options.depth or _DEPTH)
     if options.passages is None:
         return found, rubric, None
@@ -275,9 +263,10 @@ def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) 
 def _qrels(inputs: Inputs) -> Qrels:
     from rageval.scoring.sources import read_qrels
 
-    if len(inputs.qrels) != 1:
-        raise UsageError(f"expected one file of judgements (4 columns), found {len(inputs.qrels)}")
-    (source,) = inputs.qrels
+    files = inputs.files["qrels"]
+    if len(files) != 1:
+        raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
+    (source,) = files
     found: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
     return found
 

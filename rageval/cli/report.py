@@ -144,8 +144,6 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     roles = list(_roles(inputs, options))
     options = hooks.judge_tables(inputs, options)
     options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
-    if options.passages is not None and not inputs.answers:
-        raise UsageError("--passages applies to judged answers; leave it out for runs")
     found = _of_systems(inputs, options)
     return {**found, "provenance": provenance(["rageval", "report", *typed], roles)}
 
@@ -154,37 +152,34 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     from rageval.cli._inputs import named_measures
     from rageval.cli._scoring import (
         refuse_bounds_of_labels,
-        refuse_bounds_of_spans,
         scored,
         settings_of_claims,
         subject_of,
     )
     from rageval.pages.report import report_of
-    from rageval.scoring.evaluation import Runs
 
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
-    # Of runs, nuggets are texts for the page alone.
-    own = options if inputs.answers else options.replaced(nuggets=None)
+    # Where they are of no measure, nuggets are texts for the page alone.
+    own = options if "nuggets" in inputs.kind.options else options.replaced(nuggets=None)
     subject = subject_of(inputs, measures, own)
-    refuse_bounds_of_spans(subject)
+    subject.require_comparable()
     queries = list(subject.queries)
-    extra = _beside(options, queries, inputs.telling)
+    extra = _beside(options, queries, inputs.question_sources)
     results, said, refused = scored(subject, options.baseline)
-    settings = settings_of_claims(options, queries, inputs.telling)
-    found = report_of(results, settings, extra, subject, inputs.answers)
+    settings = settings_of_claims(options, queries, inputs.question_sources)
+    found = report_of(results, settings, extra, subject)
     whole = {**found, "remarks": unique([*map(note, refused), *said, *found["remarks"]])}
-    if not isinstance(subject, Runs):
-        return whole
     systems = {scores.run for scores in results}
-    return {**whole, "unjudged": [name for name in subject.sources if name not in systems]}
+    unjudged = [name for name in subject.systems if name not in systems]
+    return {**whole, "unjudged": unjudged} if unjudged else whole
 
 
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
-    from rageval.cli._inputs import slices_of
     from rageval.cli._scoring import settings_of_claims
     from rageval.pages.evidence import TEXTS
     from rageval.pages.report import Beside
+    from rageval.scoring.query_groups import slices_of
 
     groups = slices_of(options.by, queries, options.questions, sources)
     texts = TEXTS if options.texts is None else options.texts
@@ -206,9 +201,9 @@ def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
 
 def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
-    yield from (("run", source) for source in inputs.runs)
-    yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
-    yield from (("answers", source) for source in inputs.tables)
+    nouns = {"qrels": "judgements"}
+    yield from ((nouns.get(role, role), source) for role, files in inputs.files.items() for source in files)
+    yield from (("answers", source) for source in inputs.unjudged)
     yield from (("answers", source) for source in options.answers)
     yield from (("passages", source) for source in [options.passages] if source is not None)
     yield from (("evidence", source) for source in options.evidence)

@@ -23,6 +23,7 @@ from rageval.cli._options import (
 )
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
+from rageval.subjects import RUNS, kind_of_measure
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
@@ -123,8 +124,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli._inputs import ids_of_datasets, named_measures, slices_of, sorted_out
+    from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
+    from rageval.scoring.query_groups import slices_of
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
@@ -143,7 +145,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         )
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
-    if inputs.tables:
+    if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
     measures = named_measures(options, inputs, [gate.measure for gate in wanted])
     subject = subject_of(inputs, measures, options, again=bool(options.gold))
@@ -167,7 +169,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     elif options.by:
         from rageval.comparison import Settings
 
-        groups = slices_of(options.by, queries, options.questions, inputs.telling)
+        groups = slices_of(options.by, queries, options.questions, inputs.question_sources)
         if not groups:
             raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = Settings(population=options.population)
@@ -291,7 +293,7 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
 def _counted_as_good(score: Score, queries: int) -> bool:
     """Whether queries that a run lacks count as 0 where 0 is the best value."""
     measure: Any = score.measure
-    if measure.better != LOWER or getattr(measure, "of_answers", False):
+    if measure.better != LOWER or kind_of_measure(measure) is not RUNS:
         return False
     return score.missing > 0 and len(score.numbers) == queries
 

@@ -42,7 +42,6 @@ from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
-from rageval.files.judgements import JudgementTable
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
 from rageval.measures.bounds import Retrieved
@@ -222,11 +221,12 @@ def _certain_ruling(
 
 def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[Remark]:
     """Yield how often two systems would swap places with one nugget less, another judge, or one vote less."""
-    if isinstance(subject, Answers):
-        yield from _among_judges(results, subject.table)
-        return
-    if not isinstance(subject, Runs):
-        return
+    if subject.kind.sensitivity is not None:
+        yield from subject.kind.sensitivity(subject, results)
+
+
+def sensitivity_of_runs(subject: Runs, results: Sequence[Scores]) -> Iterator[Remark]:
+    """Yield how often two runs would swap places with one nugget less."""
     rules, evaluator = subject.rules, subject.evaluator
     if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
         raise UsageError(
@@ -241,8 +241,9 @@ def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[Remark]
         yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
 
 
-def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[Remark]:
+def sensitivity_of_answers(subject: Answers, results: Sequence[Scores]) -> Iterator[Remark]:
     """Yield how often two systems would change places by another judge, and what more votes would help."""
+    grades = subject.table
     for score in results[0].scores:
         measure: Any = score.measure
         runs = [scores.run for scores in results]
@@ -641,7 +642,7 @@ def compared(subject: Subject, scored: Scored, settings: Settings | None = None)
     # What their scores say is among what is said of all, where each remark stands once.
     results = [replace(scores, remarks=()) for scores in scored.results]
     found = compare(results, settings, alike=subject.alike(results))
-    if isinstance(subject, Runs) and subject.rules.bounds:
-        found = under_every_completion(found, subject, results)
+    if subject.rules.bounds and subject.kind.completions is not None:
+        found = subject.kind.completions(found, subject, results)
     remarks = unique([*found.remarks, *scored.remarks])
     return replace(found, remarks=remarks, scores=scored.table)

@@ -37,6 +37,7 @@ from rageval.statistics.looks import bound_at
 from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
+from rageval.subjects import RUNS, kind_of_measure
 from rageval.views.bases import NO_WINNER
 
 # What may be claimed of a pair of runs, and when nothing may be.
@@ -67,7 +68,7 @@ def failures(results: Sequence[Scores]) -> dict[str, Remark]:
             found[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
         # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
         elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
-            score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
+            score.measure.better == HIGH_IS_GOOD and kind_of_measure(score.measure) is RUNS
             for score in scores.scores
         ):
             found[scores.run] = Remark("zero_everywhere", about, {"is_hopeless": hopeless})

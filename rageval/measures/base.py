@@ -171,6 +171,7 @@ class Parameter(NamedTuple):
         return number
 
 
+_RANKING, COVERING = "Ranking", "Covering"
 _OVER_PAGE = """Over:
     over=topics  the mean of the topics' shares
     over=pool    one share of what all topics hold, Σ parts / Σ wholes"""
@@ -291,16 +292,13 @@ class Measure:
         return "k" in _signature(self.function).parameters
 
     @cached_property
-    def of_answers(self) -> bool:
-        """Whether it scores judged answers; otherwise it scores runs."""
-        first = next(iter(_signature(self.function).parameters.values()))
-        return _name_of(first) == "Assessment"
+    def argument(self) -> str:
+        """The class of what it takes of one query, as its first parameter is annotated: `Ranking` by default.
 
-    @cached_property
-    def of_spans(self) -> bool:
-        """Whether it scores runs by characters, which takes gold spans and chunks."""
+        `Assessment` is a judged answer, `Covering` the characters of sources that chunks cover.
+        """
         first = next(iter(_signature(self.function).parameters.values()))
-        return _name_of(first) == "Covering"
+        return _RANKING if first.annotation is first.empty else _name_of(first)
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:

@@ -100,23 +100,20 @@ def report_of(
     settings: Settings,
     extra: Beside,
     subject: Subject | None = None,
-    files: Sequence[Source] = (),
     known: Comparison | None = None,
 ) -> Report:
     """Return the report on scores, and on their inputs where these are given.
 
-    `files` are those of judged answers, which have quotes and the keys of replies. What is `known` already is
-    not compared again.
+    What is `known` already is not compared again.
     """
     report = measured(results, settings, subject, known)
-    if isinstance(subject, Runs):
-        return _with_documents(report, results, extra, subject)
-    if isinstance(subject, Answers):
-        return _with_answers(report, results, extra, subject, files)
-    return finished(report, results, extra)
+    if subject is None or subject.kind.page is None:
+        return finished(report, results, extra)
+    whole: Report = subject.kind.page(report, results, extra, subject)
+    return whole
 
 
-def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, runs: Runs) -> Report:
+def with_documents(report: Report, results: Sequence[Scores], extra: Beside, runs: Runs) -> Report:
     """Return the report with what runs found, and what was judged of it."""
     qrels, orders = runs.evaluator.qrels, runs.evaluator.orders
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
@@ -157,16 +154,14 @@ def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, ru
     return {**whole, "matrices": _kept(matrices, whole, extra)}
 
 
-def _with_answers(
-    report: Report, results: Sequence[Scores], extra: Beside, subject: Answers, files: Sequence[Source]
-) -> Report:
+def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subject: Answers) -> Report:
     """Return the report with what was judged of answers, and with their texts."""
     table = subject.table
     order = _unsure_first(_worst(results), table)
     kept = [source for source in extra.answers if can_read_again(source)]
     gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
-    texts = Texts(extra.texts, extra.answers, extra.passages, files, extra.store)
+    texts = Texts(extra.texts, extra.answers, extra.passages, subject.files, extra.store)
     traced = texts.some(order)
     queries = order[: max(len(traced), _DETAILS if extra.details is None else extra.details)]
     gold = by_judge(read_judgements(extra.gold)) if extra.gold else None
@@ -174,7 +169,7 @@ def _with_answers(
     several = gold is not None or len(table.judges.words) > 1
     pairs = beside(by_judge(table), gold) if several else []
     wanted, places = set(queries), listed(pairs)
-    sources = [*files, *extra.gold, *extra.evidence]
+    sources = [*subject.files, *extra.gold, *extra.evidence]
     notes = read_notes(sources, lambda key: key[0] in wanted or key in places, set(traced))
     # The texts of answers that judges and people disagree on.
     disputed = {place[:2] for place in places}
@@ -232,8 +227,8 @@ def report_of_scores(
         unknown = [scores.run for scores in results if scores.run not in table.runs.words]
         if unknown:
             raise UsageError(f"report: the judgements have no run {', '.join(map(visible, unknown))!s:.200}")
-        subject = Answers([], table, Rules())
-        return report_of(results, settings, extra, subject, files, compared)
+        subject = Answers([], table, Rules(), files=files)
+        return report_of(results, settings, extra, subject, compared)
 
 
 def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from rageval.errors import MeasureError
-from rageval.measures.base import POOL, Measure
+from rageval.measures.base import COVERING, POOL, Measure
 from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import MOST_ORDERS, TiedRanking, TieGroup
 from rageval.scoring.qrels import Qrels
@@ -32,7 +32,7 @@ def check_expected(measures: Sequence[object]) -> None:
                 f"{measure}: its mean over the orders of equal scores is not known; choose another rule for"
                 " ties than 'expected'"
             )
-        if measure.of_spans:
+        if measure.argument == COVERING:
             raise MeasureError(
                 f"{measure}: looks at characters, and its mean over the orders of equal scores is not known;"
                 " choose another rule for ties than 'expected'"

@@ -21,7 +21,6 @@ from rageval.files.kinds import JUDGED_FIRST, kind_of_records
 from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.files.start import ROWS
-from rageval.measures import known
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
@@ -57,6 +56,8 @@ from rageval.scoring.scores import (
     short_digest,
     undefined_remarks,
 )
+from rageval.subjects import ANSWERS as ANSWERS_SUBJECT
+from rageval.subjects import require_kind
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -187,7 +188,11 @@ class Answers:
         What is asked of which judgements, and how.
     known
         The `answers` and `nuggets` that were read beside the judgements; labels of people are, too.
+    files
+        The files of the judgements, which have quotes and the keys of replies.
     """
+
+    kind = ANSWERS_SUBJECT
 
     def __init__(
         self,
@@ -195,9 +200,10 @@ class Answers:
         table: JudgementTable,
         rules: Rules,
         known: Mapping[str, Any] | None = None,
+        files: Sequence[Any] = (),
     ) -> None:
         self.measures, self.table, self.rules = measures, table, rules
-        self.known = known or {}
+        self.known, self.files = known or {}, files
         self.gold: Gold | None = None
 
     @property
@@ -215,6 +221,9 @@ class Answers:
         lines = [line for _, line in self.table.each() if line.run_id == run]
         return {line.judge for line in lines}, {line.rubric for line in lines}
 
+    def require_comparable(self) -> None:
+        """Do nothing: any judged answers can be compared."""
+
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
         gold: Gold = hooks.gold_of_answers(read_judgements(sources, **self.known), sources, draw)
@@ -223,7 +232,7 @@ class Answers:
     def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with human labels, whose queries count, too."""
         table = with_labelled(self.table, gold.answers, gold.draw.plan)
-        found = Answers(self.measures, table, self.rules, self.known)
+        found = Answers(self.measures, table, self.rules, self.known, self.files)
         found.gold = gold
         return found
 
@@ -417,11 +426,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
     found = parse_measures(measures)
     if not found:
         raise MeasureError("no measure named; expected something like v_strict or crag_score")
-    for measure in found:
-        if not isinstance(measure, Measure) or not measure.of_answers:
-            own = not isinstance(measure, Measure) or known(measure.name) is not None
-            way = "" if own else ", or annotate its first argument as rageval.Assessment"
-            raise MeasureError(f"{measure} scores runs; give a run and judgements of documents{way}")
+    require_kind(ANSWERS_SUBJECT, found)
     return [measure for measure in found if isinstance(measure, Measure)]
 
 

@@ -6,17 +6,17 @@ import gc
 import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from operator import and_
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
-from rageval.measures.base import Measure
+from rageval.measures.base import COVERING, Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
@@ -66,12 +66,15 @@ from rageval.scoring.sources import (
     runs_of,
     whole_qrels,
 )
+from rageval.subjects import RUNS as RUNS_SUBJECT
+from rageval.subjects import require_kind
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.scoring.gold import Draw, Gold
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
+_Made = TypeVar("_Made")
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
 
 
@@ -98,9 +101,7 @@ class Evaluator:
         self.asked = parse_measures(measures)
         if not self.asked:
             raise MeasureError("no measure named; expected something like alpha_ndcg@10")
-        for measure in self.asked:
-            if isinstance(measure, Measure) and measure.of_answers:
-                raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
+        require_kind(RUNS_SUBJECT, self.asked)
         # First the grade, then the provider: a provider is asked for the measure as it will be computed.
         self.measures: list[AnyMeasure] = []
         for measure in map(self._with_rel, self.asked):
@@ -132,7 +133,7 @@ class Evaluator:
         if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
         for measure in self.measures:
-            if isinstance(measure, Measure) and measure.of_spans:
+            if isinstance(measure, Measure) and measure.argument == COVERING:
                 self.qrels.require_spans(measure)
         if not self.rules.bounds:
             self.qrels.refuse_undecided("use --bounds to see the possible range,")
@@ -371,11 +372,12 @@ class Evaluator:
                     " (ndcg@10), or give grades that reach it"
                 )
 
-    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
+    def memo(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what `make` makes of the judgements alone, made once."""
         if key not in self._memo:
             self._memo[key] = make()
-        return self._memo[key]
+        made: _Made = self._memo[key]
+        return made
 
     def _scorers(self) -> list[Scorer]:
         return [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans]
@@ -417,6 +419,8 @@ class Runs:
         Whether a run of which nothing is judged has no scores, and is named with the reason.
     """
 
+    kind = RUNS_SUBJECT
+
     def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource], refuses: bool = False) -> None:
         self.evaluator = evaluator
         self.runs = list(sources)
@@ -442,6 +446,13 @@ class Runs:
     def judged_by(self, run: str) -> tuple[set[str], set[str]]:
         """Return who judged a system, and by which rubrics, as far as the judgements say."""
         return set(self.evaluator.qrels.judges), set()
+
+    def require_comparable(self) -> None:
+        """Raise `UsageError` for bounds of spans, which are of one run alone."""
+        if self.rules.bounds and self.evaluator.qrels.is_complete:
+            raise UsageError(
+                "--bounds of spans works for single runs only (rageval score); leave it out here"
+            )
 
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""

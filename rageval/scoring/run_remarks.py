@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from rageval.core.remark import Remark, Scope
 from rageval.measures.base import Measure
@@ -12,6 +12,7 @@ from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
 from rageval.scoring.scores import EXAMPLES, Scores, undefined_remarks
 
+_Made = TypeVar("_Made")
 _FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
 _MANY_HOLES = 0.2  # of the top documents unjudged
 POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
@@ -24,7 +25,7 @@ class Prepared(Protocol):
     qrels: Qrels
     measures: list[AnyMeasure]
 
-    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
+    def memo(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what is made of the judgements alone, made once."""
 
     def gap_to_greedy(self, measure: Measure) -> tuple[int, float]:

@@ -8,13 +8,13 @@ upper end of each value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval.errors import MeasureError
-from rageval.measures.base import Measure
+from rageval.measures.base import COVERING, Measure
 from rageval.measures.bounds import Bounds, Ends, ranked
 from rageval.measures.foreign import ForeignMeasure
 from rageval.measures.parsing import AnyMeasure
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from rageval.measures.ties import TiedRanking
 
 Values = list[float]
-Memo = Callable[[Any, Callable[[], Any]], Any]  # what is made of judgements alone is made once, under a key
+Memo = Callable[
+    [Hashable, Callable[[], Any]], Any
+]  # what is made of judgements alone is made once, under a key
 
 
 @dataclass
@@ -185,7 +187,7 @@ def scorer_for(
         return ForeignScorer(measure, view, memo, has_relevant)
     if rules.ties == EXPECTED:
         return OverTiedOrders(measure, view)
-    scorer: Scorer = SpanScorer(measure, view) if measure.of_spans else OwnScorer(measure, view)
+    scorer: Scorer = SpanScorer(measure, view) if measure.argument == COVERING else OwnScorer(measure, view)
     return WithBounds(scorer, measure, view) if rules.bounds else scorer
 
 

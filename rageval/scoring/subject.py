@@ -8,11 +8,13 @@ compares, gates or reports takes a subject, and asks it what is of its kind alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from rageval import hooks
 from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Held, Scored, Scores
+from rageval.subjects import SubjectKind
 
 if TYPE_CHECKING:
     from rageval.scoring.gold import Draw, Gold
@@ -22,6 +24,10 @@ class Subject(Protocol):
     """Systems, and the judgements that they are scored by."""
 
     gold: Gold | None
+
+    @property
+    def kind(self) -> SubjectKind:
+        """The kind of subject that it is."""
 
     @property
     def rules(self) -> Rules:
@@ -38,6 +44,9 @@ class Subject(Protocol):
     def judged_by(self, run: str) -> tuple[set[str], set[str]]:
         """Return who judged a system, and by which rubrics, as far as the judgements say."""
 
+    def require_comparable(self) -> None:
+        """Raise `UsageError` where its systems cannot be compared under its rules."""
+
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same systems and documents."""
 
@@ -52,3 +61,13 @@ class Subject(Protocol):
 
     def held(self, scores: Scores) -> Held:
         """Return what a system gave to each query."""
+
+
+AnySubject = TypeVar("AnySubject", bound=Subject)
+
+
+def with_labels(subject: AnySubject, options: Any) -> AnySubject:
+    """Return the subject with the human labels that the options of a command name, if they name any."""
+    if not options.gold:
+        return subject
+    return subject.with_gold(subject.read_gold(list(options.gold), hooks.drawn(options.gold_chosen)))

@@ -16,10 +16,10 @@ from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
-from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel
 from rageval.scoring.scores import Scores
+from rageval.subjects import ANSWERS, RUNS, kind_of_measure
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, or_none
 from rageval.text import visible
 
@@ -74,11 +74,10 @@ def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
     """Return the measures, which must fit the submissions; `what` names the option that sets them."""
     found = parse_measures(text)
     for measure in found:
-        of_answers = isinstance(measure, Measure) and measure.of_answers
+        kind = kind_of_measure(measure)
         # Before anything is judged or paid for.
-        if of_answers == of_runs:
-            kind = "judged answers" if of_answers else "runs"
-            raise UsageError(f"{measure} scores {kind}, which does not fit {what}")
+        if kind is not (RUNS if of_runs else ANSWERS):
+            raise UsageError(f"{measure} scores {kind.noun}, which does not fit {what}")
     return found
 
 

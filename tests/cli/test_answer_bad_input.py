@@ -292,8 +292,12 @@ class TestMeasuresAndFiles:
         "measure", ["coverage@20", "alpha_ndcg@10", "recall", "ndcg@10", "official:freshstack"]
     )
     def test_a_measure_of_runs(self, measure: str) -> None:
-        assert_refused(score(lines(GOOD), measure), "scores runs; give a run and judgements of documents")
-        assert_refused(score(lines(GOOD), f"crag_score {measure}"), "scores runs")
+        assert_refused(
+            score(lines(GOOD), measure), "scores a run and judgements of documents, not judged answers"
+        )
+        assert_refused(
+            score(lines(GOOD), f"crag_score {measure}"), "scores a run and judgements of documents"
+        )
 
     @pytest.mark.parametrize(
         "measure", ["crag_score", "v_strict", "length", "win_rate", "rank_score", "citation_recall"]

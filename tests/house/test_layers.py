@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
 BASE = {"core", "hooks", "views", "options", "plugins", "errors", "records", "table", "text", "names"}
-BASE |= {"version"}
+BASE |= {"subjects", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "version": (set(), set()),
     "core": ({"hooks"}, set()),
     "hooks": (set(), set()),
+    "subjects": ({"core", "errors", "hooks"}, set()),
     "views": ({"core", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),

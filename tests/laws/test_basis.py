@@ -19,13 +19,18 @@ from rageval.measures.base import MEAN, NEITHER
 from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import OUTCOME, POSITION, Scale
 from rageval.scoring.answers import evaluate_answers
+from rageval.subjects import ANSWERS, kind_of_measure
 from rageval.testing._answer_cases import asked_for, judgements_on
 
 Row = dict[str, Any]
 SYSTEMS, QUERIES = ("good", "bad"), [f"q{at:02d}" for at in range(24)]
 # Two scales of one aspect would contradict each other in one file.
 SPELLED = {"pass_rate": "pass_rate(aspect=passed)"}
-MEASURES = [parse_measure(SPELLED.get(name, name)) for name, each in builtin().items() if each.of_answers]
+MEASURES = [
+    parse_measure(SPELLED.get(name, name))
+    for name, each in builtin().items()
+    if kind_of_measure(each) is ANSWERS
+]
 BY_NAME = {str(measure): measure for measure in MEASURES}
 MEANS = [name for name, measure in BY_NAME.items() if measure.aggregate == MEAN]
 WORDS = {"length", "citations", "sentence_count", "lexical_recall", "token_f1"}  # written down once more

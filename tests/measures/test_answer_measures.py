@@ -15,6 +15,7 @@ from rageval import InputError, MeasureError, RagevalError, evaluate_answers
 from rageval.errors import MissingJudgements, UsageError
 from rageval.measures import answer_measures, scales
 from rageval.measures.parsing import SHORT
+from rageval.subjects import ANSWERS, kind_of_measure
 
 Row = dict[str, Any]
 SHORT_NAMES = "v_strict a_strict v a w"
@@ -661,7 +662,7 @@ class TestYourOwn:
             said = answer.judged(scale)
             return sum(nugget.grade >= least for nugget in said) / len(said) if said else math.nan
 
-        assert lenient.of_answers
+        assert kind_of_measure(lenient) is ANSWERS
         found = evaluate_answers([lenient, lenient(least=1)], self.JUDGED, on_missing="skip")["r"]
         assert [score.by_query for score in found.values()] == [
             {"q": 2 / 3, "other": 1.0},
@@ -780,7 +781,7 @@ def test_signatures(name: str) -> None:
 
 
 def spellings() -> list[str]:
-    of_answers = [name for name in SHORT if getattr(rageval.parse_measure(name), "of_answers", False)]
+    of_answers = [name for name in SHORT if kind_of_measure(rageval.parse_measure(name)) is ANSWERS]
     found = [*answer_measures(), *of_answers]
     for name, measure in answer_measures().items():
         for parameter in measure.declared.values():
@@ -796,7 +797,7 @@ def test_a_measure_parses_back() -> None:
         measure = rageval.parse_measure(name)
         assert rageval.parse_measure(str(measure)) == measure, name
         assert rageval.parse_measure(str(measure).upper().replace("_", "-")) == measure, name
-        assert measure.of_answers, name
+        assert kind_of_measure(measure) is ANSWERS, name
         if measure.name not in ("pass_any", "pass_all"):
             with pytest.raises(MeasureError, match="takes no cut-off"):
                 measure @ 5

@@ -39,6 +39,7 @@ from rageval.pages._parts import asset
 from rageval.pages.page import _MOST_PAIRS, read_report
 from rageval.pages.report import _most_telling
 from rageval.scoring.scores import Score, Scores
+from rageval.subjects import ANSWERS, kind_of_measure
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst
 # So many that an interval of differences which are all the same excludes 0.
@@ -158,8 +159,10 @@ def variants(measure: Measure) -> list[Measure]:
 
 
 ALL = [each for measure in builtin().values() for each in variants(measure)]
-OF_RUNS = [measure for measure in ALL if not measure.of_answers and not measure.of_spans]
-OF_ANSWERS = [measure for measure in ALL if measure.of_answers]
+OF_RUNS = [
+    measure for measure in ALL if kind_of_measure(measure) is not ANSWERS and measure.argument != "Covering"
+]
+OF_ANSWERS = [measure for measure in ALL if kind_of_measure(measure) is ANSWERS]
 
 
 def test_every_measure_stands_in_one_table() -> None:

@@ -14,6 +14,7 @@ from rageval.errors import MeasureError
 from rageval.measures import Measure, alpha_ndcg, measure, ndcg, recall
 from rageval.measures.foreign import _foreign_measure
 from rageval.measures.parsing import parse_measures
+from rageval.subjects import ANSWERS, kind_of_measure
 
 RUN = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
 GRADED = {"q": {"a": 1, "b": 2, "c": 0}}
@@ -112,8 +113,8 @@ def test_a_name_of_another_is_spelt_as_ir_measures_spells_it() -> None:
 
 def test_measures_of_runs_and_of_answers_know_which_they_are() -> None:
     assert isinstance(recall, Measure)
-    assert not recall.of_answers
-    assert rageval.parse_measure("v_strict").of_answers
+    assert kind_of_measure(recall) is not ANSWERS
+    assert kind_of_measure(rageval.parse_measure("v_strict")) is ANSWERS
     with pytest.raises(rageval.MeasureError, match="scores judged answers"):
         rageval.evaluate("v_strict", RUN, GRADED)
     with pytest.raises(rageval.MeasureError, match="scores runs"):

@@ -22,8 +22,8 @@ from rageval.measures import bounds
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Ends, Retrieved
 from rageval.measures.ranking import Topic, discounted, logarithmic
-from rageval.scoring.scorers import bounds_of as declared
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.scorers import bounds_of as declared
 
 Judged = dict[str, dict[str, int]]
 REACHED = [

@@ -199,10 +199,10 @@ def test_a_measure_of_answers_that_does_not_say_so_is_told_how() -> None:
 
     judged = [{"query_id": "q", "run_id": "r", "aspect": "correctness", "grade": 2}]
     with pytest.raises(
-        MeasureError, match=r"unsaid scores runs; .* its first argument as rageval\.Assessment"
+        MeasureError, match=r"unsaid scores a run .* its first argument as rageval\.Assessment"
     ):
         rageval.evaluate_answers([unsaid], judged)
-    with pytest.raises(MeasureError, match=r"judgements of documents$"):
+    with pytest.raises(MeasureError, match=r"not judged answers$"):
         rageval.evaluate_answers("recall", judged)
     with pytest.raises(MeasureError, match="<lambda>: expected a function with a name"):
         rageval.measure(lambda answer: 0.0)

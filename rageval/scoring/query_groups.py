@@ -1,0 +1,62 @@
+"""Groups of queries: slices, clusters and strata, by fields of questions or from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from rageval import hooks
+from rageval.errors import UsageError
+from rageval.files.opening import can_read_again, limits_of, name_of, with_limits
+from rageval.files.questions import fields_of, read_facts, read_groups
+from rageval.names import looks_like_id
+from rageval.scoring.scores import groups_by, require_groups
+
+
+def slices_of(
+    by: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
+) -> dict[str, dict[str, str]]:
+    """Return the groups of queries by each of the fields, or files of groups, that --by names."""
+    fields = [name.strip() for name in (by or "").split(",") if name.strip()]
+    named = [with_limits(name, limits_of(by)) for name in fields]
+    return {str(name): groups_of(name, queries, questions, sources) for name in named}
+
+
+def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
+    """Return the group of every query: from a file of lines `query_id group`, or a field of the questions.
+
+    Without questions, the field is looked up in the judgements themselves, or in their dataset. The id of a
+    dataset in place of the field means the one field that its questions have.
+    """
+    if os.path.isfile(field):
+        groups = read_groups(field)
+        require_groups(groups, queries, field)
+        return groups
+    known = [questions]
+    if not questions:
+        # Files that can be read once more, and data sets with questions.
+        known = [
+            each for each in sources if can_read_again(each) or "questions" in getattr(each, "holds", ())
+        ]
+    # A field may hold a slash, too: only where no file has it is the word an id.
+    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
+        known = [hooks.dataset_of(field, "questions")]
+        fields = fields_of(known[0])
+        if len(fields) != 1:
+            raise UsageError(
+                f"{field}: which field of its questions? Name one with --questions {field}; it has:"
+                f" {', '.join(fields) or 'none'}"
+            )
+        (field,) = fields
+    if not known:
+        raise UsageError(
+            f"the {field!r} of the queries is unknown; give --questions FILE (JSON lines with query_id and"
+            f" {field}), or a file of lines 'query_id {field}' in place of the name"
+        )
+    facts: dict[str, dict[str, str]] = {}
+    for source in known:
+        for query, found in read_facts(source, (field,)).items():
+            facts.setdefault(query, {}).update(found)
+    fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
+    return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)

@@ -1,0 +1,144 @@
+"""The kinds of subjects: what can be scored, compared, gated and reported, one object each.
+
+This is the one table of them. All that is of one kind alone is declared here, and what takes more than a word
+is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rageval.core.remark import Remark
+from rageval.errors import MeasureError, UsageError
+from rageval.hooks import Hook
+
+
+class CommandFiles(Protocol):
+    """The files of a command line."""
+
+    reading: Any  # how lines of columns are read: a `Reading`
+    remarks: list[Remark]  # how the files were read and judged
+
+    @property
+    def files(self) -> Mapping[str, list[Any]]:
+        """The files by their role."""
+
+    @property
+    def question_sources(self) -> list[Any]:
+        """What may have the fields of questions, where no file of questions is given."""
+
+
+@dataclass(frozen=True)
+class SubjectKind:
+    """A kind of subject.
+
+    Parameters
+    ----------
+    noun
+        What it is called, in the plural.
+    gives
+        What its measures score, with the form of these files, for messages.
+    arguments
+        The classes of what its measures take of one query, as their first parameter is annotated.
+    roles
+        The roles of its files; the first one is what is scored.
+    takes
+        The role of a file by what that holds (`rageval.files.start`).
+    options
+        The options of commands that are of this kind, and not of all.
+    subject
+        Makes the subject of files: (inputs, measures, options, whether streams are looked at again).
+    population
+        What people may label of it: (inputs, systems to compare, options).
+    page
+        Adds what it is made of to a report: (report, results, inputs of the page, subject).
+    completions
+        Adds the verdict under every completion of what is not known: (comparison, subject, results).
+    sensitivity
+        How often two systems would change places: (subject, results).
+    """
+
+    noun: str
+    gives: str
+    arguments: tuple[str, ...]
+    roles: tuple[str, ...]
+    takes: Mapping[str, str]
+    options: frozenset[str]
+    subject: Hook[..., Any]
+    population: Hook[..., Any] | None = None
+    page: Hook[..., Any] | None = None
+    completions: Hook[..., Any] | None = None
+    sensitivity: Hook[..., Any] | None = None
+
+
+RUNS = SubjectKind(
+    noun="runs",
+    gives="a run and judgements of documents",
+    arguments=("Ranking", "Covering"),
+    roles=("run", "qrels"),
+    takes={"runs": "run", "judged documents": "qrels"},
+    options=frozenset(
+        {
+            *("chunks", "sources", "overlap", "stale", "rel", "depth", "judged_only", "dedup", "provider"),
+            *("nuggets_in_qrels", "nothing_judged", "ties", "complete", "intent_weights", "names"),
+            "zero_rel",
+        }
+    ),
+    subject=Hook("rageval.scoring.run_subject:subject_of_runs"),
+    population=Hook("rageval.cli.label_plan:population_of_runs"),
+    page=Hook("rageval.pages.report:with_documents"),
+    completions=Hook("rageval.comparison.comparisons:under_every_completion"),
+    sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_runs"),
+)
+ANSWERS = SubjectKind(
+    noun="judged answers",
+    gives="judged answers (JSON lines)",
+    arguments=("Assessment",),
+    roles=("judgements",),
+    takes={"judged answers": "judgements", "answers": "judgements"},
+    options=frozenset({"nuggets", "on_missing", "answers", "weights", "system", "passages", "aa"}),
+    subject=Hook("rageval.scoring.answer_subject:subject_of_answers"),
+    population=Hook("rageval.cli.label_plan:population_of_answers"),
+    page=Hook("rageval.pages.report:with_answers"),
+    sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_answers"),
+)
+KINDS = (RUNS, ANSWERS)
+
+
+def kind_of_files(roles: Iterable[str]) -> SubjectKind:
+    """Return the kind of subject that files with these roles make; runs, where there are none.
+
+    >>> kind_of_files(["qrels"]).noun, kind_of_files(["judgements"]).noun
+    ('runs', 'judged answers')
+    """
+    present = set(roles)
+    scored = (kind for kind in KINDS if kind.roles[0] in present)
+    return next(scored, None) or next((kind for kind in KINDS if present & {*kind.roles}), RUNS)
+
+
+def kind_of_measure(measure: Any) -> SubjectKind:
+    """Return the kind of subject that a measure scores; a measure of another library's scores runs."""
+    argument = getattr(measure, "argument", RUNS.arguments[0])
+    return next((kind for kind in KINDS if argument in kind.arguments), RUNS)
+
+
+def require_kind(kind: SubjectKind, measures: Iterable[Any]) -> None:
+    """Raise `MeasureError` for a measure that scores another kind of subject."""
+    for measure in measures:
+        other = kind_of_measure(measure)
+        if other is not kind:
+            is_ours = not hasattr(measure, "function") or measure.function.__module__.startswith("rageval.")
+            way = f"; for these, annotate its first argument as rageval.{kind.arguments[0]}"
+            way = "" if is_ours else way
+            raise MeasureError(f"{measure} scores {other.gives}, not {kind.noun}{way}")
+
+
+def refuse_other_options(kind: SubjectKind, typed: Iterable[str]) -> None:
+    """Raise `UsageError` for an option that is of another kind of subject."""
+    for name in typed:
+        others = [other.noun for other in KINDS if name in other.options]
+        if others and name not in kind.options:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} applies to {' and '.join(others)}; leave it out for {kind.noun}")
