@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import click
 
 from rageval import options as opt
-from rageval.core.basis import UNSTATED, written_bases
+from rageval.core.basis import UNSTATED
+from rageval.core.record import plain_fields
 from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
 from rageval.table import (
     COUNT,
@@ -484,9 +485,9 @@ def _record_of(
 
         estimate = estimate_value(score, settings)
         record["value"] = or_none(estimate.value)
-        record |= written_bases({"basis": estimate.basis})
+        record |= plain_fields({"basis": estimate.basis})
         record |= {"judged": or_none(score.value), "labels": estimate.labels}
-        record |= {"why": estimate.why} if estimate.why else {}
+        record |= plain_fields({"reasons": estimate.reasons}) if estimate.reasons else {}
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
@@ -547,7 +548,7 @@ def slice_lines(
                     finite(
                         {
                             name: value
-                            for name, value in written_bases(one._asdict()).items()
+                            for name, value in plain_fields(one._asdict()).items()
                             if value is not None
                         }
                     )
@@ -581,7 +582,7 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
     rows = []
     for scores, score, one in found:
-        known = written_bases(one._asdict()) | {
+        known = plain_fields(one._asdict()) | {
             "run": scores.run,
             "slice": f"{one.field}={one.name}",
             "judge": one.judged,

@@ -25,6 +25,7 @@ from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
+from rageval.views.remarks import describe_reasons
 
 if TYPE_CHECKING:
     from rageval.core.basis import Basis
@@ -271,7 +272,9 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
     if estimate.is_corrected:
         shown += f" {describe_basis(estimate.basis)}"
     if not estimate.is_defined:
-        what = f"corrected value: {estimate.why}" if estimate.is_corrected else f"defined value{rests}"
+        what = f"defined value{rests}"
+        if estimate.is_corrected:
+            what = f"corrected value: {describe_reasons(estimate.reasons)}"
         yield f"{gate.measure} has no {what}, so {gate.text!r} is not met"
     elif _counted_as_good(score, queries):
         yield (
@@ -289,8 +292,8 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
         )
     elif rests or estimate.is_corrected:
         yield f"{shown}, which meets {gate.text!r}{rests}"
-    if estimate.is_defined and estimate.why:
-        yield f"{gate.measure}: {estimate.why}"
+    if estimate.is_defined:
+        yield from (f"{gate.measure}: {reason}" for reason in estimate.reasons)
 
 
 def _counted_as_good(score: Score, queries: int) -> bool:

@@ -12,8 +12,6 @@ import numpy as np
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
-    ALONE,
-    SKEWED,
     KnownOfRuns,
     Tested,
     best_among,
@@ -256,7 +254,7 @@ def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator
             yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
         for run, table in zip(runs, tables, strict=True):
             about = Scope((run,), str(measure))
-            yield Remark("more_votes", about, {"advice": components(table.T).advice()})
+            yield replace(components(table.T).advice(), about=about)
 
 
 _FEW = 10
@@ -473,7 +471,7 @@ def _cell(run: str, score: Score, estimate: Estimate, is_best: bool = False) -> 
         judged=estimate.judged,
         labels=estimate.labels,
         gain=estimate.gain,
-        why=estimate.why,
+        reasons=estimate.reasons,
     )
 
 
@@ -526,10 +524,7 @@ def _limits(
         yield from _out_of_reach(table, name, of_measure, settings)
         yield from _skewed(table, name, of_measure, settings)
         stuck = sum(
-            pair.ruling is Ruling.UNDECIDED
-            and bool(pair.why)
-            and not pair.why.startswith((ALONE, SKEWED))
-            and pair.wins + pair.losses > 0
+            any(reason.code in ("one_differs", "p_at_least") for reason in pair.reasons)
             for pair in of_measure
         )
         if stuck:
@@ -580,7 +575,8 @@ def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings)
     lopsided = [
         pair
         for pair, column in zip(pairs, sums.T, strict=True)
-        if (pair.is_significant or pair.why == SKEWED) and is_skewed(column)
+        if (pair.is_significant or any(reason.code == "skewed" for reason in pair.reasons))
+        and is_skewed(column)
     ]
     if lopsided:
         counts = {"number": len(lopsided), "total": len(pairs)}

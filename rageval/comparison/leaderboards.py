@@ -38,6 +38,7 @@ from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import holm
 from rageval.table import NUMBER, Column, Displayed, Table, finite, or_none
 from rageval.text import visible
+from rageval.views.remarks import describe_reasons
 
 CUTOFFS = (4, 10)
 # What intervals of standings are made with, for whoever wants to make them again.
@@ -306,7 +307,7 @@ class Standing(NamedTuple):
 
     NaN and None stand for unknown values: a measure without a better direction gives no ranks. Human labels
     correct all values, with NaN and None where there are too few (`why`); `judged` is then the judge's value,
-    and `corrected_from` its basis. It is a line of a file, so that both bases are written.
+    and `corrected_from` its basis. It is a line of a file, so that bases and reasons are written as texts.
     """
 
     measure: str
@@ -372,7 +373,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             judged=estimate.judged,
             labels=estimate.labels,
             corrected_from=str(estimate.basis.source),
-            why=estimate.why,
+            why=describe_reasons(estimate.reasons),
             drawn=estimate.basis.texts["drawn"],
         )
         for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)

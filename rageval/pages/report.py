@@ -294,7 +294,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
                 "undefined": found.undefined,
                 "small": found.is_small,
                 **found.basis.texts,
-                "why": found.why,
+                "reasons": [reason.as_record() for reason in found.reasons],
                 **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
             }
             for scores in results
@@ -423,8 +423,8 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
             if cell.judged is not None:
                 gain = plain(cell.gain or 0.0)
                 also = {"judged": plain(cell.judged), "labels": cell.labels, "gain": gain}
-                if cell.why:
-                    also["why"] = cell.why
+                if cell.reasons:
+                    also["reasons"] = [reason.as_record() for reason in cell.reasons]
             if score.bounds:
                 also["bounds"] = [plain(bound) for bound in score.bounds]
             if score.lost:

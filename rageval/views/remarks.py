@@ -7,7 +7,7 @@ stands before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -61,7 +61,14 @@ def names_in(words: Words) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
 
 
+def describe_reasons(reasons: Iterable[Remark]) -> str:
+    """Return reasons in words, the first one first; empty without any."""
+    return "; ".join(map(str, reasons))
+
+
 def _visible(value: Any) -> Any:
+    if isinstance(value, Remark):
+        return remark_text(value)
     if isinstance(value, str):
         return visible(value)
     return tuple(map(_visible, value)) if isinstance(value, tuple) else value
@@ -384,6 +391,25 @@ def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> s
     return f"{change}: {share:.1%} of the pairs swap places{worst}"
 
 
+def _what_helps(
+    *,
+    now: tuple[float, float, float],
+    with_queries: tuple[float, float, float],
+    with_others: tuple[float, float, float],
+    queries: int,
+    others: int,
+    what: str,
+    better: str,
+) -> str:
+    named = {"queries": "more queries", what: f"more {what}", "neither": "neither", "unknown": "not known"}
+    errors = now, with_queries, with_others
+    first, second, third = ("{:.4f} ({:.4f} to {:.4f})".format(*each) for each in errors)
+    return (
+        f"standard error {first} now, {second} with {queries:,} more queries, {third} with {others:,} more"
+        f" {what}: {named[better]}"
+    )
+
+
 # --- gates
 
 
@@ -499,6 +525,90 @@ def _error_of_short(*, percent: float, dataset: str) -> str:
     )
 
 
+# --- reasons: of a verdict on two systems
+
+
+def _judged_differently(*, number: int, are_opponents: bool) -> str:
+    how = "against different systems" if are_opponents else "by different nuggets"
+    return f"the two were judged {how} in {number:,} queries"
+
+
+def _one_differs(*, is_clustered: bool) -> str:
+    unit = _unit(is_clustered)
+    return f"only one of the {unit} differs, so no test can decide; more {unit} can"
+
+
+def _p_at_least(
+    *, p: float, draws: int, differ: int, is_clustered: bool, pairs: int, adjusted: float | None
+) -> str:
+    unit = _unit(is_clustered)
+    if draws:
+        # Below 1 in all draws there is nothing; above it p is a bound.
+        floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
+        text = f"p is at its floor of {floor}: none of {draws:,} draws reached the difference"
+    else:
+        text = f"p cannot be below {p:.2g} where no more than {differ:,} {unit} differ"
+    if adjusted is not None:
+        text += f"; Holm over {pairs:,} pairs makes it {adjusted:.2g}"
+    return f"{text}; {'more --draws' if draws else f'more {unit}'} can help"
+
+
+def _unit(is_clustered: bool) -> str:
+    return "clusters" if is_clustered else "queries"
+
+
+def _look_at_plan(*, labeled: int, total: int, p: float, is_decided: bool, is_last: bool) -> str:
+    advice = "stop, it is clear" if is_decided else "stop, it stays undecided" if is_last else "go on"
+    return f"{labeled:,} of {total:,} queries of the plan are labeled (p < {p:.2g}): {advice}"
+
+
+# --- reasons: of a corrected value
+
+
+def _labels_to_compare(*, names: Sequence[str]) -> str:
+    return f"the labels were drawn to compare {' and '.join(names)}, so they cannot correct a mean"
+
+
+def _labels_of_other_pair(*, names: Sequence[str]) -> str:
+    return f"the labels were drawn to compare only {' and '.join(names)}"
+
+
+def _few_labels(*, number: int, needed: int, is_of_pair: bool) -> str:
+    return f"labels for {number:,} of {'both' if is_of_pair else 'it'} (≥ {needed} needed)"
+
+
+def _different_annotators(*, number: int, total: int, is_refused: bool) -> str:
+    remedy = "; let the same annotators label both" if is_refused else ""
+    return f"different annotators labeled the two systems in {number:,} of {total:,} queries{remedy}"
+
+
+_VALUES_DIFFER = "the judge's values of labeled queries differ from those of the others (p {p:.1e})"
+
+
+# --- reasons: of a gate's decision
+
+
+def _other_judges(
+    *,
+    judges: Sequence[str],
+    rubrics: Sequence[str],
+    baseline_judges: Sequence[str],
+    baseline_rubrics: Sequence[str],
+) -> str:
+    ours, theirs = judged_by(judges, rubrics), judged_by(baseline_judges, baseline_rubrics)
+    return f"judged by {ours}, the baseline by {theirs}"
+
+
+def judged_by(judges: Sequence[str], rubrics: Sequence[str]) -> str:
+    """Say by which judges and rubrics something was judged."""
+    names = ", ".join(judges) or "no named judge"
+    return f"{names} by {', '.join(rubrics)}" if rubrics else names
+
+
+def _reasons_of_decision(*, measure: str, place: str, reasons: Sequence[str]) -> str:
+    return f"{measure}, {place}: {'; '.join(reasons)}"
+
+
 WORDS: dict[str, Words] = {
     "note": "{text}",
     # scores of runs
@@ -553,7 +663,10 @@ WORDS: dict[str, Words] = {
     "answers_without_reference": _answers_without_reference,
     "unused_kinds": _unused_kinds,
     # labels
-    "doubtful_chances": "{reason}",
+    "doubtful_chances": (
+        "the probabilities add up to {expected:.4g} labels, but there are {number:,} (p {p:.1e}): the"
+        " probabilities may be wrong, and so may every interval"
+    ),
     "plan_in_part": (
         "{labeled:,} of {total:,} queries of the plan are labeled: intervals are wider, to hold whenever you"
         " look"
@@ -581,11 +694,80 @@ WORDS: dict[str, Words] = {
     "repeats_help": _repeats_help,
     "not_detectable": _not_detectable,
     "skewed_differences": _skewed_differences,
-    "labels_of_pair": "{reason}",
     "labels_of_mean": _labels_of_mean,
     "labels_cover_all": "labels cover every query of this set, so nothing is uncertain",
     "swapped_pairs": _swapped_pairs,
-    "more_votes": "{advice}",
+    "few_judges": (
+        "{number:,} judges are too few to tell what more votes would help; at least {needed} are needed"
+    ),
+    "what_helps": _what_helps,
+    # reasons: of a verdict on two systems
+    "opposite_directions": "the test and the mean difference point in different directions",
+    "same_rankings": "the runs rank the same documents in the same order",
+    "same_but_for_ties": "the runs differ only in the order of documents that one of them ties",
+    "same_values": "the values are the same on every query",
+    "same_values_of_both": (
+        "the values are the same on the {number:,} queries where both have one; on {one_sided:,} only one has"
+    ),
+    "other_judgements": "they were scored with different judgements; score both with the same",
+    "other_queries": "{number:,} queries are in one of them only; score both on the same queries",
+    "other_rules": ("they were scored by different rules: their signatures differ; score both by the same"),
+    "judged_differently": _judged_differently,
+    "queries_of_one_run": "{number:,} queries are in one run only",
+    "not_on_others": "{reason}, and on the others the difference is not shown",
+    "no_common_query": "there is no query on which both are defined",
+    "difference_may_be_missing": "{number:,} judgements are missing, which could make a difference",
+    "missing_may_reverse": "{number:,} judgements are missing, which could reverse it",
+    "missing_queries_may_reverse": "judgements are missing in {number:,} queries, which could reverse it",
+    "skewed": (
+        "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
+    ),
+    "interval_includes_zero": "the test alone would decide, but the interval includes 0",
+    "interval_of_pair_alone": (
+        "the interval is of this pair alone, where p is {p:.2g}; among {pairs:,} pairs it is {adjusted:.2g}"
+        " ({adjust})"
+    ),
+    "no_winner": NO_WINNER,
+    "one_differs": _one_differs,
+    "p_at_least": _p_at_least,
+    "coarse_difference": "coarse: {number:,} of {total:,} labels differ",
+    "look_at_plan": _look_at_plan,
+    # reasons: of a corrected value
+    "any_value": "they may have any value",
+    "correction_with_missing": "judgements are missing in {number:,} queries: {reason}",
+    "labels_to_compare": _labels_to_compare,
+    "labels_of_other_pair": _labels_of_other_pair,
+    "labels_of_other_measure": "the plan decides only by {decides}",
+    "many_labels_failed": ("{number:,} of {total:,} labels failed, more than {most:.0%}; label them again"),
+    "few_labels": _few_labels,
+    "few_labels_of_queries": "labels for {number:,} of {total:,} ({needed} are needed)",
+    "unequal_labels": "{number:,} labels count as {count:.1f} drawn alike (10 are needed)",
+    "labels_in_few_clusters": "labels in {number:,} clusters ({needed} are needed)",
+    "different_annotators": _different_annotators,
+    "labels_not_random": _VALUES_DIFFER
+    + (
+        ", so the labels are not a random draw; say how they were chosen (--gold-chosen), or draw them with"
+        " rageval label plan"
+    ),
+    "labels_hardly_uniform": _VALUES_DIFFER + ", which is unlikely for a uniform draw",
+    "groups_not_corrected": "labels correct no mean of means over groups",
+    # reasons: of a gate's decision
+    "few_independent_questions": "too few independent questions",
+    "few_questions": "under {needed} questions",
+    "few_clusters": "{number:,} clusters, {needed} are needed",
+    "worse_by_itself": (
+        "worse by itself (p {p:.2g}), but not among all measures and slices ({adjusted:.2g}, Holm)"
+    ),
+    "worse_within_margin": "significantly worse, but by less than the margin",
+    "plan_not_labeled": "{labeled:,} of {total:,} queries of the plan are labeled: a gate needs all",
+    "missing_may_change": "judgements are missing in {number:,} questions, which could change it",
+    "one_sided_may_change": (
+        "{number:,} questions are in one of the two only, and on the others this is not so"
+    ),
+    "unanswered_may_change": "{number:,} questions have no answer in the baseline, which could change it",
+    "other_judges": _other_judges,
+    "questions_without_judged": "no document is judged in {share:.0%} of the questions",
+    "other_share_unjudged": "{share:.0%} of the top is unjudged, and {baseline:.0%} of the baseline's",
     # gates
     "zero_margin": (
         "with --margin 0 only a significantly better system ships, and an equal one only by luck; set the"
@@ -611,7 +793,7 @@ WORDS: dict[str, Words] = {
     "other_depth": (
         "the baseline has other measures too, so its share of unjudged documents does not apply here"
     ),
-    "reason_of_decision": "{measure}, {place}: {reason}",
+    "reasons_of_decision": _reasons_of_decision,
     "judged_again": _judged_again,
     # corrections
     "systems_without_labels": "no human labels for {names}: left out",
@@ -621,7 +803,6 @@ WORDS: dict[str, Words] = {
     "coarse_labels": (
         "coarse: fewer than 6 of the labeled values differ from the most common one, or the judge's"
     ),
-    "doubtful_labels": "{reason}",
     "labels_of_parts": _labels_of_parts,
     # diagnosis
     "gold_as_nuggets": (

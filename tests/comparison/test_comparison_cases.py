@@ -45,7 +45,7 @@ def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
 @pytest.mark.parametrize(("low", "verdict"), [(-0.1, gate.INCONCLUSIVE), (-0.099, gate.SHIP)])
 def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float, verdict: str) -> None:
     pair: Any = SimpleNamespace(
-        queries=40, labels=None, difference=0.02, low=low, high=0.15, why="", basis="judge"
+        queries=40, labels=None, difference=0.02, low=low, high=0.15, reasons=(), basis="judge"
     )
     part: Any = SimpleNamespace(field="", name="")
     tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""))

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import rageval
+from outputs import output_files, printed_anew
 from rageval.core.remark import Remark, Scope, note, unique
-from rageval.views.remarks import SCOPE, WORDS, names_in
+from rageval.views import remarks as views
+from rageval.views.remarks import SCOPE, WORDS, names_in, remark_text
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
 NAMED_LIKE_A_REMARK = "x: ndcg@2"
@@ -133,3 +135,11 @@ def test_a_remark_on_answers_is_filed_under_its_own_system() -> None:
     table = rageval.evaluate_answers("crag_score", rows, on_missing="skip")
     assert "missing_judgements" in {remark.code for remark in table["x"].remarks}
     assert "missing_judgements" not in {remark.code for remark in table["x: crag_score"].remarks}
+
+
+@pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)
+def test_words_decide_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests or cuts a text finds nothing in one whose letters have the other case."""
+    expected = path.read_text(encoding="utf-8")
+    monkeypatch.setattr(views, "remark_text", lambda remark: remark_text(remark).swapcase())
+    assert printed_anew(expected).casefold() == expected.casefold()
