@@ -10,7 +10,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.cli._output import TableFormat
-from rageval.core.remark import note, unique
+from rageval.core.remark import unique
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
 
@@ -173,7 +173,7 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     results, said, refused = scored(subject, options.baseline)
     settings = settings_of_claims(options, queries, inputs.telling)
     found = report_of(results, settings, extra, subject, inputs.answers)
-    whole = {**found, "remarks": unique([*map(note, refused), *said, *found["remarks"]])}
+    whole = {**found, "remarks": unique([*refused, *said, *found["remarks"]])}
     if not isinstance(subject, Runs):
         return whole
     systems = {scores.run for scores in results}

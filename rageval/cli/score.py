@@ -124,7 +124,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli._inputs import ids_of_datasets, named_measures, slices_of, sorted_out
-    from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
+    from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
@@ -154,7 +154,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         refuse(refused)
     queries = list(subject.queries)
     results = best_first(results, options.sort)
-    _output.say(*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks)
+    _output.say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
     if plot:
         from rageval.comparison.plots import figure_of_scores, save
 

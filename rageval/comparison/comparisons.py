@@ -408,17 +408,17 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
             raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 
 
-def why_not(score: Score) -> str:
-    """Return why no test applies to a value; empty for a plain mean over queries."""
+def why_not(score: Score) -> Remark | None:
+    """Return why no test applies to a value; None for a plain mean over queries."""
     aggregate = score.measure.aggregate
     if aggregate == SUM:
-        return "is a sum over queries, not a mean"
+        return Remark("sum_over_queries")
     # A pooled share divides two sums that both vary: differences of single queries are no differences of it.
     if aggregate == POOL:
-        return "is pooled over queries, and has no test"
+        return Remark("pooled_over_queries")
     if aggregate != MEAN:
-        return "is computed by a function over all queries, and has no test"
-    return "is a mean of means over groups" if score.groups is not None else ""
+        return Remark("function_of_all_queries")
+    return Remark("mean_of_groups") if score.groups is not None else None
 
 
 def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:

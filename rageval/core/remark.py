@@ -95,11 +95,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and value - value != 0 else value
 
 
-def note(text: str) -> Remark:
-    """Return a remark of which only its text is known."""
-    return Remark("note", EVERYTHING, {"text": text})
-
-
 def unique(remarks: Iterable[Remark]) -> list[Remark]:
     """Return each remark once, in order."""
     return list(dict.fromkeys(remarks))

@@ -21,7 +21,7 @@ from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
-from rageval.names import near_misses, unlike
+from rageval.names import near_misses, unlike_ids
 from rageval.plugins import above
 from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
 from rageval.scoring.rules import (
@@ -296,8 +296,8 @@ class Evaluator:
         ours |= {"groups": None, "nothing_judged": "zero", **rules}
         return Evaluator(self.asked if measures is None else measures, qrels, **ours)
 
-    def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
-        """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
+    def why_nothing_judged(self, source: RunSource, notes: Notes) -> Remark:
+        """Return how the ids of a run differ from the judged ones, where none is judged."""
         common = {
             query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
         }
@@ -306,8 +306,8 @@ class Evaluator:
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
         # With a cause, if there seems to be one.
-        said = unlike(visible(source.name), notes.retrieved, ours, theirs)
-        return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+        facts = unlike_ids(notes.retrieved, ours, theirs)._asdict()
+        return Remark("nothing_judged_of_run", Scope((source.name,)), facts)
 
     @property
     def orders(self) -> list[Order]:
@@ -746,8 +746,8 @@ def _join_remarks(scores: Scores, evaluator: Evaluator) -> Iterator[Remark]:
     notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
     if notes is None:
         return
-    if notes.read_here:
-        yield Remark("not_read_by_workers", about, {"reason": notes.read_here})
+    if notes.read_here is not None:
+        yield replace(notes.read_here, about=about)
     total = len(evaluator.qrels.query_ids)
     if notes.queries_missing:
         yield Remark(

@@ -466,7 +466,7 @@ class Scored(NamedTuple):
 
     results: list[Scores]
     remarks: list[Remark]
-    refused: Sequence[str] = ()
+    refused: Sequence[Remark] = ()
 
     @property
     def unsaid(self) -> list[Remark]:

@@ -26,7 +26,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
     "core": ({"plugins"}, set()),
-    "views": ({"core", "text"}, set()),
+    "views": ({"core", "names", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),
