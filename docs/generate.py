@@ -114,6 +114,12 @@ SAMPLES: dict[str, object] = {
     "bool": False,
     "str": "…",
     "str | None": None,
+    "tuple[float, float, float]": (0.25, 0.25, 0.25),
+    "_Lead": (0.25, 0.25, 0.25),
+    "better": "neither",
+    "by": "workers",
+    "Sequence[int]": (2,),
+    "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[str]": ("…",),
     "Sequence[tuple[str, int]]": (("…", 2),),
     "Sequence[tuple[int, int]]": ((10, 2),),
@@ -151,6 +157,9 @@ def remarks_page() -> str:
             "`about` has `systems` (one, or two that are compared), `measure` and `file`, as far as a remark"
             " is about them, and `anchor` for the comparison of a gate with its anchor. It is empty for a"
             " remark on everything. The text begins with what it names.\n",
+            "A reason is a remark, too. Pairs, decisions, corrected values and slices have `reasons`: why"
+            " there is no verdict or no value, or what else to know. CSV has their texts in the column"
+            " `why`. A fact may be the reason for a remark.\n",
             "A fact in braces, `…` or a sample number stands for what is found.\n",
             "| code | facts | text |\n| --- | --- | --- |",
             *rows,

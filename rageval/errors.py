@@ -20,6 +20,8 @@ raised is a bug of rageval's and stays a traceback.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BudgetReached",
     "InputError",
@@ -77,7 +79,14 @@ class UsageError(RagevalError, ValueError):
 
 
 class TooFewLabels(UsageError):
-    """Too few queries, or too few independent ones, have human labels to support a claim."""
+    """Too few queries, or too few independent ones, have human labels to support a claim.
+
+    `reason` says what is lacking: a remark, where a comparison takes it for its reason, or a text.
+    """
+
+    def __init__(self, reason: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class OutputError(RagevalError, OSError):

@@ -48,7 +48,7 @@ checked_plot = Hook[[Any, Any], Any]("rageval.comparison.plots:checked_plot")
 save_figure = Hook[[Any, Any], None]("rageval.comparison.plots:save")
 cite = Hook[..., Any]("rageval.comparison.citations:cite")
 ir_measures_class = Hook[[], type[Any]]("rageval.interop:ir_measures_class")
-advice_on_repeats = Hook[[Sequence[Sequence[float]]], str]("rageval.statistics.agreement:advice_on_repeats")
+advice_on_repeats = Hook[[Sequence[Sequence[float]]], Any]("rageval.statistics.agreement:advice_on_repeats")
 
 # Datasets: a word may be the id of one.
 dataset_or_file = Hook[[Any, str], Any]("rageval.datasets.ids:standing_for")

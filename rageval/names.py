@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 _MARKS = "#_/:."
 _SLIGHT = "case, leading zeros, %-escapes or Unicode composition"
+_BUT_SLIGHTLY = f"but for {_SLIGHT}"
 _LETTERS = "but for letters in front,"
 _MANY = 0.25  # of the judged ids, or of those retrieved: a cause explains so many, and chance fewer
 
@@ -48,7 +50,9 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
     return ""
 
 
-def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
+def _agreement_but_for(
+    ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
+) -> tuple[str, int]:
     """Return what the ids of the same queries differ by, if so read many of theirs, or of ours, are met.
 
     A run that is deep meets few of the judged documents with most of what it holds, and a short one few of
@@ -59,12 +63,12 @@ def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str,
     query as with those of another.
 
     >>> _agreement_but_for({"q": ["a#1", "b#7"]}, {"q": ["a", "c"]})
-    'Without "#…" at the end 1 of the 2'
+    ('without "#…" at the end', 1)
     """
     total, judged = (sum(map(len, ids.values())) for ids in (ours, theirs))
     following = pairwise([*ours, *ours][: len(ours) + 1])  # no other where there is one query
     others = {query: theirs[other] for query, other in following if query != other}
-    slightly = (f"But for {_SLIGHT}", partial(_alike, _folded))
+    slightly = (_BUT_SLIGHTLY, partial(_alike, _folded))
     of_one = [(words, partial(_cut_alike, cut)) for words, cut in _cuts()]
     of_both = [(words, partial(_alike, cut)) for words, cut in _cuts()]
     for ways in ((slightly, *of_one), of_both):
@@ -77,10 +81,10 @@ def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str,
             met = sum(alike(theirs[query], names) for query, names in ours.items())
             of_ours = ways is not of_both and agree >= _MANY * total
             if of_ours or met >= _MANY * (min(total, judged) if ways is of_both else judged):
-                best, found = agree, f"{words[0].upper()}{words[1:]} {agree:,} of the {total:,}"
+                best, found = agree, words
         if found:
-            return found
-    return ""
+            return found, best
+    return "", 0
 
 
 def _cut_alike(cut: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
@@ -95,28 +99,53 @@ def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection
     return sum(read(name) in folded for name in ours) if len(folded) > 1 or len(theirs) == 1 else 0
 
 
+class UnlikeIds(NamedTuple):
+    """How the ids of what a run retrieved and those of the judged documents differ, where none is in both.
+
+    Of `retrieved` documents `seen` were looked at. In one `way` of reading ids `agreeing` of these are
+    judged; `elsewhere` are judged for other queries.
+    """
+
+    queries: int
+    retrieved: int
+    judged: int
+    seen: int
+    way: str
+    agreeing: int
+    elsewhere: int
+
+
+def unlike_ids(
+    retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
+) -> UnlikeIds:
+    """Return how ids differ: `ours` of each query, perhaps not all of them, `theirs` of the judged ones."""
+    way, agreeing = _agreement_but_for(ours, theirs)
+    elsewhere = len({name for names in ours.values() for name in names} & set().union(*theirs.values()))
+    judged, seen = (sum(map(len, ids.values())) for ids in (theirs, ours))
+    return UnlikeIds(len(theirs), retrieved, judged, seen, way, agreeing, elsewhere)
+
+
+def describe_unlike_ids(run: str, ids: UnlikeIds) -> str:
+    """Say that no document of a run is judged, with a cause, if there seems to be one."""
+    where = f"any of {ids.queries:,} queries" if ids.queries > 1 else "its one query"
+    counts = f"{ids.retrieved:,} retrieved, {ids.judged:,} judged"
+    first = "" if ids.seen == ids.retrieved else "first "
+    if ids.way:
+        cause = "spelling" if ids.way == _BUT_SLIGHTLY else "chunking"
+        way = f"{ids.way[0].upper()}{ids.way[1:]}"
+        hint = f"{way} {ids.agreeing:,} of the {first}{ids.seen:,} are judged: another {cause}?"
+    elif ids.elsewhere:
+        hint = f"{ids.elsewhere:,} are judged for other queries: are the queries numbered alike?"
+    else:
+        hint = "Are run and judgements of one collection?"
+    return f"no document of {run} is judged in {where} ({counts}). {hint}"
+
+
 def unlike(
     run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> str:
-    """Say that no document of a run is judged, with a cause, if there seems to be one.
-
-    `ours` are the documents retrieved for each query, perhaps not all of them; `theirs` the judged ones.
-    """
-    judged = sum(map(len, theirs.values()))
-    where = f"any of {len(theirs):,} queries" if len(theirs) > 1 else "its one query"
-    said = f"no document of {run} is judged in {where} ({retrieved:,} retrieved, {judged:,} judged)."
-    seen = sum(map(len, ours.values()))
-    first = "" if seen == retrieved else "first "
-    cause = _agreement_but_for(ours, theirs)
-    elsewhere = len({name for names in ours.values() for name in names} & set().union(*theirs.values()))
-    if cause:
-        agreeing = cause.replace("of the ", f"of the {first}")
-        said += f" {agreeing} are judged: another {'spelling' if cause.startswith('But') else 'chunking'}?"
-    elif elsewhere:
-        said += f" {elsewhere:,} are judged for other queries: are the queries numbered alike?"
-    else:
-        said += " Are run and judgements of one collection?"
-    return said
+    """Say how the ids of a run differ from the judged ones."""
+    return describe_unlike_ids(run, unlike_ids(retrieved, ours, theirs))
 
 
 def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import click
 
 from rageval import options as opt
-from rageval.core.basis import UNSTATED, written_bases
+from rageval.core.basis import UNSTATED
+from rageval.core.record import plain_fields
+from rageval.core.remark import Remark
 from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
 from rageval.table import (
     COUNT,
@@ -99,9 +101,9 @@ def write_page(text: str, output: Path, remarks: Iterable[object] = (), more: st
     )
 
 
-def end_if_biased(reasons: Mapping[str, str | None], limit: float) -> None:
+def end_if_biased(biases: Mapping[str, Remark | None], limit: float) -> None:
     """End with exit code 1 where a judge's bias by position is too large, or not known: a reason each."""
-    biased = {judge: reason for judge, reason in reasons.items() if reason is not None}
+    biased = {judge: reason for judge, reason in biases.items() if reason is not None}
     for judge, reason in biased.items():
         say(f"{visible(judge)}: {reason}, so --max-bias {limit:g} is not met")
     if biased:
@@ -477,9 +479,9 @@ def _record_of(
 
         estimate = estimate_value(score, settings)
         record["value"] = or_none(estimate.value)
-        record |= written_bases({"basis": estimate.basis})
+        record |= plain_fields({"basis": estimate.basis})
         record |= {"judged": or_none(score.value), "labels": estimate.labels}
-        record |= {"why": estimate.why} if estimate.why else {}
+        record |= plain_fields({"reasons": estimate.reasons}) if estimate.reasons else {}
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
@@ -540,7 +542,7 @@ def slice_lines(
                     finite(
                         {
                             name: value
-                            for name, value in written_bases(one._asdict()).items()
+                            for name, value in plain_fields(one._asdict()).items()
                             if value is not None
                         }
                     )
@@ -574,7 +576,7 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
     rows = []
     for scores, score, one in found:
-        known = written_bases(one._asdict()) | {
+        known = plain_fields(one._asdict()) | {
             "run": scores.run,
             "slice": f"{one.field}={one.name}",
             "judge": one.judged,

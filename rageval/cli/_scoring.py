@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval import hooks
 from rageval.cli._inputs import Inputs
+from rageval.core.remark import Remark
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
@@ -75,8 +76,9 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     return sorted(results, key=place)
 
 
-def refuse(reasons: Sequence[str]) -> None:
+def refuse(remarks: Sequence[Remark]) -> None:
     """End with an error for the runs of which nothing is judged, if there are any."""
+    reasons = list(map(str, remarks))
     if reasons:
         raise NothingJudged("\n".join(reasons))
 
@@ -109,17 +111,20 @@ def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:
     return partial(hooks.score_on_workers, jobs, cluster)
 
 
-def said_of_sets(typed: Iterable[str], compat: str | None = None) -> Iterator[str]:
+def set_remarks(typed: Iterable[str], compat: str | None = None) -> Iterator[Remark]:
     """Say what sets of trec_eval's lack here, and under which rules others have their program's figures."""
     # Measures may come in one word, parted by commas or blanks.
     for part in (part for text in typed for part in text.replace(",", " ").split()):
         name = part.removeprefix("official:").replace("trec_eval", "official")
         if name.lower() in SETS:
-            from rageval.measures.official import left_out
+            from rageval.measures.official import not_offered
 
-            yield left_out(name)
+            yield Remark("measures_not_offered", facts={"name": name, "missing": not_offered(name)})
         elif part.lower().startswith("official:"):
-            from rageval.measures.official import said_of
+            from rageval.measures.official import COMPAT_OF, SAID_OF
 
-            if said := said_of(name, compat):
-                yield f"{part}: {said}"
+            if name.lower() in SAID_OF:
+                yield Remark("set_of_track", facts={"name": part, "description": SAID_OF[name.lower()]})
+            program = COMPAT_OF.get(name.lower())
+            if program is not None and compat != program:
+                yield Remark("figures_of_program", facts={"name": part, "program": program})

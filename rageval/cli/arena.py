@@ -65,7 +65,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --max-bias 0.5
     rageval arena judged.jsonl --gold human.jsonl
     """
-    from rageval.comparison.arena import games, positions_of, said_of, too_much
+    from rageval.comparison.arena import games, position_remarks, positions_of, too_much
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(judged), nuggets=options.nuggets)
@@ -88,8 +88,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     table = _with_basis(table, basis)
     deliver(lines(options.style, lambda: [table], lambda: table), options.output)
     for each in positions:
-        for text in said_of(each.as_dict()):
-            say(f"{visible(each.judge) + ': ' if each.judge else ''}{text}")
+        say(*position_remarks(each.as_dict(), each.judge))
     if options.max_bias is not None:
         # Where nothing says an order there may be no judge of whom anything is known.
         of_judge: dict[str, dict[str, Any] | None]
@@ -168,8 +167,8 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[s
         )
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
-    found, said = strengths_by_people(grades, gold, population=options.population)
-    say(*label_remarks(gold), *said)
+    found, remarks = strengths_by_people(grades, gold, population=options.population)
+    say(*label_remarks(gold), *remarks)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in found))
     return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how

@@ -98,8 +98,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         best_first,
         refuse,
         refuse_bounds_of_labels,
-        said_of_sets,
         scored,
+        set_remarks,
         settings_of_claims,
         subject_of,
     )
@@ -131,9 +131,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     if options.sort:
         results = best_first(results, options.sort)
         found = _in_order(found, [scores.run for scores in results], options.sort)
-    typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
+    typed = set_remarks([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
-    say(*dict.fromkeys([*typed, *remarks, *found.remarks]))
+    say(*unique([*typed, *remarks, *found.remarks]))
     # What Python shows beneath a comparison stands in JSON, too.
     found = replace(found, remarks=unique([*found.remarks, *remarks]))
     if plot is not None:

@@ -155,7 +155,7 @@ def _check(
         differs = "" if count.agrees else "differs"
         rows.append([visible(count.what.replace("_", " ")), expected, found, differs])
     print_lines(columns(rows))
-    print_lines(remarks)
+    print_lines(map(str, remarks))
     ctx.exit(0 if all(count.agrees for count in counts) else FAULTS)
 
 

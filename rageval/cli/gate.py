@@ -686,7 +686,7 @@ def junit(report: GateReport) -> str:
     for each in report.decisions:
         name = f"{each.measure} [{each.place}]" if each.is_part else each.measure
         numbers = f"{describe_difference(each.estimate)}, margin {each.margin:g}"
-        said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
+        said = "; ".join([f"{each.verdict}: {numbers}", *map(str, each.reasons)])
         cases.append((name, kinds.get(each.verdict, ""), said))
     cases += [("fail-under", "failure", text) for text in report.floors]
     return _suite(cases)

@@ -11,7 +11,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
-from rageval.core.basis import written_bases
+from rageval.core.record import plain_fields
 from rageval.table import NUMBER, Column, Table, finite, lines
 from rageval.views.bases import correction_notes
 
@@ -69,7 +69,7 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     bases = correction_notes({each.measure: each.basis for each in found})
     say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(found, judgements))
     table = _table(found, options.places)
-    records = [finite(written_bases(each._asdict())) for each in found]
+    records = [finite(plain_fields(each._asdict())) for each in found]
     found_as = lines(
         options.style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}
     )
@@ -83,7 +83,7 @@ def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
     columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
     columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
     columns += map(Column, ("basis", "corrected_from", "drawn"))
-    records = [written_bases(each._asdict()) for each in found]
+    records = [plain_fields(each._asdict()) for each in found]
     rows = [
         [record["value" if column.name == "corrected" else column.name] for column in columns]
         for record in records

@@ -11,7 +11,7 @@ from rageval import hooks
 from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.cli._output import TableFormat
-from rageval.core.remark import note, unique
+from rageval.core.remark import unique
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
 
@@ -169,7 +169,7 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     results, said, refused = scored(subject, options.baseline)
     settings = settings_of_claims(options, queries, inputs.question_sources)
     found = report_of(results, settings, extra, subject)
-    whole = {**found, "remarks": unique([*map(note, refused), *said, *found["remarks"]])}
+    whole = {**found, "remarks": unique([*refused, *said, *found["remarks"]])}
     systems = {scores.run for scores in results}
     unjudged = [name for name in subject.systems if name not in systems]
     return {**whole, "unjudged": unjudged} if unjudged else whole

@@ -27,6 +27,7 @@ from rageval.subjects import RUNS, kind_of_measure
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
+from rageval.views.remarks import describe_reasons
 
 if TYPE_CHECKING:
     from rageval.core.basis import Basis
@@ -125,7 +126,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
-    from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
+    from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
     from rageval.scoring.query_groups import slices_of
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
@@ -154,7 +155,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         refuse(refused)
     queries = list(subject.queries)
     results = best_first(results, options.sort)
-    _output.say(*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks)
+    _output.say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
     if plot:
         hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
     if options.values:
@@ -268,7 +269,9 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
     if estimate.is_corrected:
         shown += f" {describe_basis(estimate.basis)}"
     if not estimate.is_defined:
-        what = f"corrected value: {estimate.why}" if estimate.is_corrected else f"defined value{rests}"
+        what = f"defined value{rests}"
+        if estimate.is_corrected:
+            what = f"corrected value: {describe_reasons(estimate.reasons)}"
         yield f"{gate.measure} has no {what}, so {gate.text!r} is not met"
     elif _counted_as_good(score, queries):
         yield (
@@ -286,8 +289,8 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
         )
     elif rests or estimate.is_corrected:
         yield f"{shown}, which meets {gate.text!r}{rests}"
-    if estimate.is_defined and estimate.why:
-        yield f"{gate.measure}: {estimate.why}"
+    if estimate.is_defined:
+        yield from (f"{gate.measure}: {reason}" for reason in estimate.reasons)
 
 
 def _counted_as_good(score: Score, queries: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rageval.comparison.intervals import selection
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
@@ -30,6 +31,7 @@ from rageval.statistics.preferences import (
 from rageval.statistics.samples import SLACK, Float, Int, settled
 from rageval.table import finite
 from rageval.text import visible
+from rageval.views.remarks import describe_reasons
 
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
@@ -357,61 +359,51 @@ class Positions:
         }
 
 
-def said_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a person should know about `Positions.as_dict`."""
+def position_remarks(found: Mapping[str, Any], judge: str = "") -> Iterator[Remark]:
+    """Yield what a person should know about `Positions.as_dict`; the judge is called so, if at all."""
+    by = {"judge": judge}
     if pairs := found["pairs"]:
-        yield (
-            f"of {pairs['pairs']:,} pairs shown in both orders {pairs['consistent']:.1%} keep their verdict;"
-            f" the answer shown first wins {pairs['first_wins']:.1%}{_within(pairs, '.1%')}"
-        )
+        shares = {name: pairs[name] for name in ("consistent", "first_wins", "low", "high")}
+        yield Remark("order_in_pairs", facts={**by, "number": pairs["pairs"], **shares})
     if lists := found["lists"]:
         first, farthest = lists[0], max(lists, key=lambda place: abs(place["lead"]))
-        rankings = f"{found['rankings']:,} rankings"
-        # What was shown twice in the same order tells less than two orders.
-        if found["orders"] < found["rankings"] - found["unknown"]:
-            rankings += f" ({found['orders']:,} different)"
-        yield (
-            f"in {rankings} an answer shown first is ranked {_moved(first)}"
-            + ("" if farthest is first else f", shown at {farthest['place']}, {_moved(farthest)}")
-        )
+        facts = {
+            **by,
+            "number": found["rankings"],
+            # What was shown twice in the same order tells less than two orders.
+            "different": found["orders"],
+            "known": found["rankings"] - found["unknown"],
+            "first": _lead(first),
+            "place": None if farthest is first else farthest["place"],
+            "farthest": _lead(farthest),
+        }
+        yield Remark("order_in_lists", facts=facts)
+    shown = found["rankings"] + found["games"]
     if found["unknown"]:
-        yield (
-            f"{found['unknown']:,} of {found['rankings'] + found['games']:,} rankings and games do not"
-            " record the order in which answers were shown (`shown`)"
-        )
-    if not pairs and not lists and (found["rankings"] or found["games"]) and not found["unknown"]:
-        yield "the effect of position is unknown: each answer was shown at one position only"
+        yield Remark("order_not_recorded", facts={**by, "number": found["unknown"], "total": shown})
+    elif shown and not pairs and not lists:
+        yield Remark("order_unvaried", facts=by)
 
 
-def _moved(place: Mapping[str, Any]) -> str:
-    lead = place["lead"]
-    return f"{abs(lead):.2f} places {'behind' if lead < 0 else 'ahead'}{_within(place, '.2f')}"
+def _lead(place: Mapping[str, Any]) -> tuple[float, float | None, float | None]:
+    return place["lead"], place["low"], place["high"]
 
 
-def _within(found: Mapping[str, Any], places: str) -> str:
-    low, high = found["low"], found["high"]
-    return (
-        " (no interval: too few queries, or all alike)"
-        if low is None
-        else f" [{low:{places}}, {high:{places}}]"
-    )
-
-
-def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
+def too_much(found: Mapping[str, Any] | None, limit: float) -> Remark | None:
     """Return why a judge is not within so many places of fair; None if it is.
 
-    >>> too_much(None, 1.0)
-    'the order in which answers were shown is not recorded'
+    >>> print(too_much(None, 1.0))
+    the order in which answers were shown is not recorded
     """
     places = [place["lead"] for place in (found and found["lists"]) or ()]
     pairs = found and found["pairs"]
     moved = [*places, *([pairs["first_wins"] - 0.5] if pairs else [])]
     if not moved:
-        return "the order in which answers were shown is not recorded"
+        return Remark("no_order_recorded")
     most = max(map(abs, moved))
     if most <= limit:
         return None
-    return f"position moves an answer by {most:.2f} places"
+    return Remark("position_moves_answers", facts={"places": most})
 
 
 class _Showing(NamedTuple):
@@ -579,7 +571,7 @@ def strengths_by_people(
     judged: JudgementTable,
     gold: Gold,
     population: Literal["kind", "set"] = "kind",
-) -> tuple[list[_StrengthByPeople], list[str]]:
+) -> tuple[list[_StrengthByPeople], list[Remark]]:
     """Return every system's strength, strongest first, and which pairs have too few human labels.
 
     A pair of systems has the judge's outcome of every query on which they met (½ for a win, −½ for a loss,
@@ -597,37 +589,35 @@ def strengths_by_people(
             f"{visible(people.name)}: shares no comparison with {visible(judged.name)}; expected the same"
             " query_id and run_id in both"
         )
-    found, said = {}, []
+    found, remarks = {}, list[Remark]()
     failed, not_told = failed_games(judged), failed_games(people)
     used: _Pairs = {}
     for pair, outcomes in ours.items():
-        one, other = map(visible, pair)
+        about = Scope(pair)
         labels = theirs.get(pair, {})
         # The judge was asked of what failed, and of what people compared.
         gone = (failed.get(pair, set()) | labels.keys()) - outcomes.keys()
         lost = not_told.get(pair, set()) - labels.keys()
         if gone:
-            total = len(gone) + len(outcomes)
-            said.append(
-                f"{one} and {other}: the judge's comparison is missing in {len(gone):,} of {total:,} queries"
-            )
+            counts = {"number": len(gone), "total": len(gone) + len(outcomes)}
+            remarks.append(Remark("missing_comparisons", about, counts))
         if lost:
-            said.append(f"{one} and {other}: human comparisons failed in {len(lost):,} queries")
+            remarks.append(Remark("failed_comparisons", about, {"number": len(lost)}))
         try:
             if len(gone) > MOST_MISSING * (len(gone) + len(outcomes)):
-                raise TooFewLabels(f"more than {MOST_MISSING:.0%} is missing; judge these again")
-            if why := why_lost(len(lost), len(labels)):
-                raise TooFewLabels(why)
+                raise TooFewLabels(Remark("many_comparisons_missing", facts={"most": MOST_MISSING}))
+            if refused := why_lost(len(lost), len(labels)):
+                raise TooFewLabels(refused)
             found[pair] = _corrected(outcomes, labels, pair, gold.draw, population, len(ours))
             used[pair] = {query: value for query, value in labels.items() if query in outcomes}
         except TooFewLabels as error:
-            said.append(f"{one} and {other}: left out: {error}")
+            remarks.append(Remark("pair_left_out", about, {"reason": error.reason}))
     if not found:
-        raise TooFewLabels("no strengths: " + "; ".join(said))
+        raise TooFewLabels(f"no strengths: {describe_reasons(remarks)}")
     rows = _ranked(played, found, used, gold.draw.look_level(LEVEL) or LEVEL)
     if any(row.high - row.low <= SLACK for row in rows):
-        said.append("labels cover every comparison of this set, so nothing is uncertain")
-    return rows, said
+        remarks.append(Remark("labels_cover_all_comparisons"))
+    return rows, remarks
 
 
 def _by_pair(played: Games, table: JudgementTable) -> _Pairs:
@@ -654,7 +644,7 @@ def _corrected(
     tests: int,
 ) -> Corrected:
     if draw.compares and draw.compares != set(pair):
-        raise TooFewLabels("the labels were drawn to compare other systems")
+        raise TooFewLabels(Remark("labels_of_other_systems"))
     queries = list(outcomes)
     labelled = {at: labels[query] for at, query in enumerate(queries) if query in labels}
     if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:

@@ -12,8 +12,6 @@ import numpy as np
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
-    ALONE,
-    SKEWED,
     KnownOfRuns,
     Tested,
     best_among,
@@ -258,7 +256,7 @@ def sensitivity_of_answers(subject: Answers, results: Sequence[Scores]) -> Itera
             yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
         for run, table in zip(runs, tables, strict=True):
             about = Scope((run,), str(measure))
-            yield Remark("more_votes", about, {"advice": components(table.T).advice()})
+            yield replace(components(table.T).advice(), about=about)
 
 
 _FEW = 10
@@ -412,17 +410,17 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
             raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 
 
-def why_not(score: Score) -> str:
-    """Return why no test applies to a value; empty for a plain mean over queries."""
+def why_not(score: Score) -> Remark | None:
+    """Return why no test applies to a value; None for a plain mean over queries."""
     aggregate = score.measure.aggregate
     if aggregate == SUM:
-        return "is a sum over queries, not a mean"
+        return Remark("sum_over_queries")
     # A pooled share divides two sums that both vary: differences of single queries are no differences of it.
     if aggregate == POOL:
-        return "is pooled over queries, and has no test"
+        return Remark("pooled_over_queries")
     if aggregate != MEAN:
-        return "is computed by a function over all queries, and has no test"
-    return "is a mean of means over groups" if score.groups is not None else ""
+        return Remark("function_of_all_queries")
+    return Remark("mean_of_groups") if score.groups is not None else None
 
 
 def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
@@ -475,7 +473,7 @@ def _cell(run: str, score: Score, estimate: Estimate, is_best: bool = False) -> 
         judged=estimate.judged,
         labels=estimate.labels,
         gain=estimate.gain,
-        why=estimate.why,
+        reasons=estimate.reasons,
     )
 
 
@@ -528,10 +526,7 @@ def _limits(
         yield from _out_of_reach(table, name, of_measure, settings)
         yield from _skewed(table, name, of_measure, settings)
         stuck = sum(
-            pair.ruling is Ruling.UNDECIDED
-            and bool(pair.why)
-            and not pair.why.startswith((ALONE, SKEWED))
-            and pair.wins + pair.losses > 0
+            any(reason.code in ("one_differs", "p_at_least") for reason in pair.reasons)
             for pair in of_measure
         )
         if stuck:
@@ -582,7 +577,8 @@ def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings)
     lopsided = [
         pair
         for pair, column in zip(pairs, sums.T, strict=True)
-        if (pair.is_significant or pair.why == SKEWED) and is_skewed(column)
+        if (pair.is_significant or any(reason.code == "skewed" for reason in pair.reasons))
+        and is_skewed(column)
     ]
     if lopsided:
         counts = {"number": len(lopsided), "total": len(pairs)}

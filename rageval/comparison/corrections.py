@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -63,12 +64,12 @@ class CorrectedMeasure(NamedTuple):
     slope: float = math.nan
     gain: float = math.nan
     coarse: bool = False
-    refused: str = ""
+    refused: Remark | None = None
     partly: int = 0
     used: bool = False
     missing: int = 0
     basis: Basis = UNSTATED
-    doubt: str = ""
+    doubt: Remark | None = None
     failed: int = 0
     least: float | None = None
     most: float | None = None
@@ -183,14 +184,9 @@ def _corrected(
         used=of_parts,
         failed=sum(parts.failed.values()) if of_parts else len(parts.failed.keys() - said.keys()),
     )
-    # Such a plan left out queries on which both said the same, so its labels are no sample of all queries.
-    if draw.compares:
-        names = " and ".join(sorted(map(visible, draw.compares)))
-        return found._replace(
-            refused=f"the labels were drawn to compare {names}, so they cannot correct a mean"
-        )
-    if why := why_lost(found.failed, parts.labels if of_parts else len(said)):
-        return found._replace(refused=why)
+    lost = why_lost(found.failed, parts.labels if of_parts else len(said))
+    if refused := draw.refuses_means or lost:
+        return found._replace(refused=refused)
     try:
         if of_parts:
             both = {q: Part(parts.judge[q], share) for q, share in parts.share.items() if q in values}
@@ -199,12 +195,12 @@ def _corrected(
         # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
         checked = [at for at, query in enumerate(values) if query in said]
         chosen, doubt = selection(draw, list(values.values()), checked, tests)
-        if chosen:
+        if chosen is not None:
             return found._replace(refused=chosen)
         found = found._replace(doubt=doubt)
         return _by_labels(found, values, said, level, limits, draw, None)
-    except TooFewLabels as refused:
-        return found._replace(refused=str(refused))
+    except TooFewLabels as error:
+        return found._replace(refused=error.reason)
 
 
 def _by_labels(
@@ -266,14 +262,14 @@ def correction_remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable
         if each.missing:
             facts = {"number": each.missing, "low": each.least, "high": each.most}
             yield Remark("missing_of_judge", about, facts)
-        if each.refused:
+        if each.refused is not None:
             yield Remark("not_corrected", about, {"reason": each.refused})
         if each.failed:
             yield Remark("labels_failed", about, {"number": each.failed})
         if each.coarse:
             yield Remark("coarse_labels", about)
-        if each.doubt:
-            yield Remark("doubtful_labels", about, {"reason": each.doubt})
+        if each.doubt is not None:
+            yield replace(each.doubt, about=about)
         if each.partly:
             labels = each.labels if each.used else None
             yield Remark(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
+from rageval.core.remark import Remark
 from rageval.measures.base import POOL
 from rageval.scoring.scores import Score, filled
 from rageval.statistics import LEVEL, SEED
@@ -91,9 +92,9 @@ def _bounds_of(score: Score) -> tuple[float, float] | None:
 
 def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | None) -> Estimate:
     """Return what labels make of a system's mean; no value where that is nothing."""
-    corrected, why = labelled.found, labelled.why or labelled.doubt
+    corrected, reasons = labelled.found, labelled.reasons
     if score.groups is not None:
-        corrected, why = None, "labels correct no mean of means over groups"
+        corrected, reasons = None, (Remark("groups_not_corrected"),)
     estimate = Estimate(
         level=LEVEL if settings is None else settings.level,
         queries=len(labelled.queries),
@@ -103,7 +104,7 @@ def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | N
         judged=score.value,
         labels=len(labelled.people),
         gain=math.nan,
-        why=why,
+        reasons=reasons,
     )
     if corrected is None:
         return estimate
@@ -131,7 +132,7 @@ class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
     The value is over the `queries` where the measure is defined, not over the `undefined` ones. With labels
-    it is the corrected value, NaN where there are too few (`why`), and `judged` is the judge's value.
+    it is the corrected value, NaN where there are too few (`reasons`), and `judged` is the judge's value.
     """
 
     field: str
@@ -144,7 +145,7 @@ class Slice(NamedTuple):
     basis: Basis = UNSTATED
     judged: float | None = None
     labels: int | None = None
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()
 
     @property
     def is_small(self) -> bool:
@@ -174,7 +175,7 @@ def slices(
             labelled = _corrected_slice(score, settings, set(queries), whole)
             estimate = _estimate_by_labels(part, labelled, settings)
         numbers = estimate.value, estimate.low, estimate.high, estimate.queries, estimate.undefined
-        known = estimate.basis, estimate.judged, estimate.labels, estimate.why
+        known = estimate.basis, estimate.judged, estimate.labels, estimate.reasons
         sliced.append(Slice(field, name, *numbers, *known))
     return sliced
 
@@ -185,8 +186,8 @@ def _corrected_slice(
     """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
     from rageval.comparison.intervals import corrected_score, people_of
 
-    if whole.chosen:
-        return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
+    if whole.chosen is not None:
+        return corrected_score(score, settings, queries)._replace(found=None, reason=whole.chosen)
     labels = sum(query in queries for query in people_of(score).values)
     if labels >= _FEWEST_FOR_SLOPE or whole.found is None:
         return corrected_score(score, settings, queries, _FEWEST_FOR_SLOPE)

@@ -30,8 +30,9 @@ from rageval.comparison.pairs import (
     tables,
 )
 from rageval.comparison.results import Pair, Settings
-from rageval.core.basis import UNSTATED, Basis, written_bases
+from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
+from rageval.core.record import plain_fields
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
@@ -57,7 +58,7 @@ from rageval.text import some, visible
 from rageval.version import __version__
 from rageval.views.bases import attribution, describe_basis
 from rageval.views.estimates import name_bounds
-from rageval.views.remarks import ADAPTIVE
+from rageval.views.remarks import ADAPTIVE, describe_reasons, judged_by
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -180,7 +181,7 @@ class Decision:
     NaN. `p` is that of no loss, `adjusted` for all measures and slices. `needed` questions (`needed_of`: or
     clusters, or labels) would decide it with power 0.8, if the difference stayed the same. `basis` is the
     basis of the verdict. `against` is empty for a comparison with the baseline, and `anchor` for one with the
-    anchor.
+    anchor. `reasons` say why, or what else to know.
     """
 
     measure: str
@@ -198,14 +199,14 @@ class Decision:
     verdict: str
     needed: int | None = None
     needed_of: str = "questions"
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()
     basis: Basis = UNSTATED
     against: str = ""
     level: float = 0.95
 
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
-        return written_bases({name: getattr(self, name) for name in self.__slots__} | {"sides": 1})
+        return plain_fields({name: getattr(self, name) for name in self.__slots__} | {"sides": 1})
 
     @property
     def estimate(self) -> Estimate:
@@ -327,7 +328,6 @@ _LEAST_COMPARED = 0.9  # of the baseline's questions
 _MOST_UNSEEN = 0.1  # questions of which nothing retrieved is judged
 _HOLES, _HOLES_APART = 0.2, 0.05  # of the top documents, and between two runs
 _SHOWN = 5  # questions that fell most
-_COULD_CHANGE = "which could change it"
 _ROUNDED = 1e-6  # by which one value may differ between machines
 _ALONE = "candidate", "baseline"
 
@@ -394,9 +394,9 @@ def _held(
         settings = replace(settings, clusters=clusters)
     found = _decided(common, parts, settings, others)
     for at, each in enumerate(found):
-        doubt = next(_doubts(each, common, settings), "") if each.verdict in (SHIP, BLOCK) else ""
-        if doubt:
-            found[at] = replace(each, verdict=INCONCLUSIVE, why=doubt)
+        doubts = tuple(_doubts(each, common, settings)) if each.verdict in (SHIP, BLOCK) else ()
+        if doubts:
+            found[at] = replace(each, verdict=INCONCLUSIVE, reasons=doubts[:1])
     # The means are estimated as those of a comparison of the two.
     how = settings.comparison(baseline.scores.run)
     estimates = {name: estimate_value(pair[0], how) for name, pair in common.scores.items()}
@@ -501,10 +501,13 @@ def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
     return set(ours.judges) != set(theirs.judges) or set(ours.rubrics) != set(theirs.rubrics)
 
 
+def _judging(header: BaselineHeader) -> dict[str, list[str]]:
+    return {"judges": list(filter(None, header.judges)), "rubrics": list(filter(None, header.rubrics))}
+
+
 def _judged_by(header: BaselineHeader) -> str:
-    judges = ", ".join(map(visible, filter(None, header.judges))) or "no named judge"
-    rubrics = ", ".join(map(visible, filter(None, header.rubrics)))
-    return f"{judges} by {rubrics}" if rubrics else judges
+    names = _judging(header)
+    return judged_by([*map(visible, names["judges"])], [*map(visible, names["rubrics"])])
 
 
 def _check_labels(common: _Common) -> None:
@@ -703,32 +706,30 @@ def _decided(
     if common.missing:
         for way in (_at_worst, _at_best, _apart):
             other = _decisions(common, parts, settings, way, others)
-            why = f"judgements are missing in {len(common.missing):,} questions, {_COULD_CHANGE}"
-            found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
+            reason = Remark("missing_may_change", facts={"number": len(common.missing)})
+            found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
     if common.one_only:
         kept = [
             each._replace(queries=[q for q in each.queries if q not in common.one_only]) for each in parts
         ]
         other = _decisions(common, kept, settings, _as_judged, others)
-        why = (
-            f"{len(common.one_only):,} questions are in one of the two only, and on the others this is not so"
-        )
-        found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
+        reason = Remark("one_sided_may_change", facts={"number": len(common.one_only)})
+        found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
     if common.found:
         # Where the baseline has no answer it had nothing to lose.
         other = _decisions(common, parts, settings, _best_there(common.found), others)
-        why = f"{len(common.found):,} questions have no answer in the baseline, {_COULD_CHANGE}"
-        found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
+        reason = Remark("unanswered_may_change", facts={"number": len(common.found)})
+        found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
     return found
 
 
-def _agreed(one: Decision, other: Decision, why: str) -> Decision:
+def _agreed(one: Decision, other: Decision, reason: Remark) -> Decision:
     """Return a decision if the other is the same, else none."""
     if one.verdict == other.verdict or INFORMS in (one.verdict, other.verdict):
         return one
     # What was said of a verdict that does not stand is no reason.
-    own = one.why if one.verdict == INCONCLUSIVE else ""
-    return replace(one, verdict=INCONCLUSIVE, why=own or why)
+    own = one.reasons if one.verdict == INCONCLUSIVE else ()
+    return replace(one, verdict=INCONCLUSIVE, reasons=own or (reason,))
 
 
 _Way = Callable[[Score, Score], tuple[Sequence[float], Sequence[float]]]
@@ -868,18 +869,18 @@ def _error(tested: _Tested, low: float, high: float, settings: GateSettings) -> 
     return units, (high - low) / 2 / float(stdtrit(max(units - 1, 1), settings.level))
 
 
-def _open(tested: _Tested, settings: GateSettings) -> str:
-    """Return why nothing may be decided, wherever the bounds lie; nothing if it may."""
+def _open(tested: _Tested, settings: GateSettings) -> Remark | None:
+    """Return why nothing may be decided, wherever the bounds lie; None if it may."""
     if tested.is_same:
-        return ""
+        return None
     # Bounds from fewer units are too narrow far too often.
     least = fewest(settings.level)
     if tested.clusters is not None and tested.clusters < least:
-        return f"{tested.clusters:,} clusters, {least} are needed"
+        return Remark("few_clusters", facts={"number": tested.clusters, "needed": least})
     look = tested.look
     if look is not None and not look.is_last:
-        return f"{look.labelled:,} of {look.of:,} queries of the plan are labeled: a gate needs all"
-    return ""
+        return Remark("plan_not_labeled", facts={"labeled": look.labelled, "total": look.of})
+    return None
 
 
 def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
@@ -887,23 +888,25 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     margin = _margin(tested, settings)
     edge = -margin if settings.block == BEYOND else 0.0
     blocks = high < edge and difference < -margin and adjusted <= 1 - settings.level + SLACK
-    ships, why = low > -margin or low == high == 0, ""
+    ships = low > -margin or low == high == 0
     verdict = BLOCK if blocks else SHIP if ships else INCONCLUSIVE
+    reasons: tuple[Remark, ...] = ()
     if math.isnan(low):
-        why = tested.pair.why or "too few independent questions"
+        reasons = tested.pair.reasons or (Remark("few_independent_questions"),)
     elif verdict == INCONCLUSIVE and high < edge and difference < -margin:
-        why = f"worse by itself (p {p:.2g}), but not among all measures and slices ({adjusted:.2g}, Holm)"
+        reasons = (Remark("worse_by_itself", facts={"p": p, "adjusted": adjusted}),)
     elif verdict == SHIP and high < 0:
-        why = "significantly worse, but by less than the margin"
+        reasons = (Remark("worse_within_margin"),)
     if not math.isnan(low):
         if still := _open(tested, settings):
-            verdict, why = INCONCLUSIVE, still
-        # What the pair says of its labels, but for the looks, at which another claim is decided.
-        of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
-        of_labels = [each for each in of_labels if " of the plan are labeled" not in each]
-        why = "; ".join(filter(None, (why, "; ".join(of_labels))))
+            verdict, reasons = INCONCLUSIVE, (still,)
+        if tested.pair.labels is not None:
+            # What the pair says of its labels, but for the looks, at which another claim is decided.
+            reasons += tuple(reason for reason in tested.pair.reasons if reason.code != "look_at_plan")
     if not tested.can_block:
-        verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
+        verdict = INFORMS
+        if tested.pair.queries < FEW:
+            reasons = (Remark("few_questions", facts={"needed": FEW}),)
     number, of = _needed(tested, settings) if verdict == INCONCLUSIVE else (None, "questions")
     return Decision(
         tested.measure,
@@ -920,7 +923,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
         verdict,
         number,
         of,
-        why,
+        reasons,
         # Of what is the same on both sides a pair says no basis.
         tested.basis if tested.pair.basis == UNSTATED else tested.pair.basis,
         level=settings.level,
@@ -944,19 +947,21 @@ def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
 # --- what forbids a claim, and what should be said
 
 
-def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterator[str]:
+def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterator[Remark]:
     """Yield what else than the system may have made the difference."""
     ours, theirs = common.candidate.header, common.baseline.header
     if _has_other_judge(ours, theirs):
-        yield f"judged by {_judged_by(ours)}, the baseline by {_judged_by(theirs)}"
+        baseline = _judging(theirs)
+        facts = {"baseline_judges": baseline["judges"], "baseline_rubrics": baseline["rubrics"]}
+        yield Remark("other_judges", facts={**_judging(ours), **facts})
     unseen = common.candidate.unseen
     if unseen is not None and unseen > _MOST_UNSEEN:
-        yield f"no document is judged in {unseen:.0%} of the questions"
+        yield Remark("questions_without_judged", facts={"share": unseen})
     if ours.unjudged is not None and theirs.unjudged is not None and _look_as_deep(ours, theirs):
         shares = ours.unjudged, theirs.unjudged
         far = max(shares) >= _HOLES and abs(shares[0] - shares[1]) > _HOLES_APART
         if far and not found.field and not _holds_whatever(found, ours, theirs, settings):
-            yield f"{shares[0]:.0%} of the top is unjudged, and {shares[1]:.0%} of the baseline's"
+            yield Remark("other_share_unjudged", facts={"share": shares[0], "baseline": shares[1]})
 
 
 def _look_as_deep(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
@@ -985,7 +990,9 @@ def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> I
         missed, value = f"below {limit:g} (--fail-under)", estimate.value
         whose = f" {describe_basis(estimate.basis)}" if estimate.is_corrected else ""
         if not estimate.is_defined:
-            what = f"corrected value: {estimate.why}" if estimate.is_corrected else "defined value"
+            what = "defined value"
+            if estimate.is_corrected:
+                what = f"corrected value: {describe_reasons(estimate.reasons)}"
             yield f"{name} has no {what}; expected {limit:g} or more (--fail-under)"
         elif not value >= limit or estimate.bounds is None:
             yield f"{name} is {value:.4f}{whose}, {missed}"
@@ -1043,9 +1050,9 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
     if header.unjudged and not _look_as_deep(common.candidate.header, header):
         yield Remark("other_depth")
     for each in found:
-        if each.why and each.verdict != INFORMS:
-            about, facts = Scope(measure=each.measure), {"place": each.place, "reason": each.why}
-            yield Remark("reason_of_decision", about, facts)
+        if each.reasons and each.verdict != INFORMS:
+            about, facts = Scope(measure=each.measure), {"place": each.place, "reasons": each.reasons}
+            yield Remark("reasons_of_decision", about, facts)
 
 
 def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Remark]:
@@ -1069,7 +1076,7 @@ def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Re
     if common.left_out:
         yield Remark("one_sided_questions", facts=some(sorted(common.left_out)))
     if common.missing:
-        changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
+        changes = any(reason.code == "missing_may_change" for each in found for reason in each.reasons)
         facts = {"number": len(common.missing), "could_change": changes}
         yield Remark("missing_in_questions", facts=facts)
     for name in common.scores:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.measures.parsing import AnyMeasure
@@ -21,7 +22,6 @@ from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
 from rageval.statistics.samples import Int, Sample, settled
-from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
@@ -33,27 +33,33 @@ _APART = 0.01  # p below which labels were chosen, over the number of tests
 
 
 class Labelled(NamedTuple):
-    """The judge's values, human values of some by place, and the queries; or `why` nothing can be corrected.
+    """The judge's values, human values of some by place, and the queries.
 
-    `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once. `chosen`
-    is why labels are taken for chosen by what the judge said, which refuses everything, `doubt` why they
-    might be. `lacks` counts the queries in which judgements of the judge are missing: `found` then holds
-    whatever they are, and `least_p` is the least p that some of these values give. `bounds` are the ends of
-    the corrected value.
+    `reason` is why nothing can be corrected. `how` is what else `corrected` takes; a claim at a `look` needs
+    more than one that is made once. `chosen` is why labels are taken for chosen by what the judge said, which
+    refuses everything, `doubt` why they might be. `lacks` counts the queries in which judgements of the judge
+    are missing: `found` then holds whatever they are, and `least_p` is the least p that some of these values
+    give. `bounds` are the ends of the corrected value.
     """
 
     queries: tuple[str, ...] = ()
     judged: Sequence[float] = ()
     people: Mapping[int, float] = {}
     found: Corrected | None = None
-    why: str = ""
+    reason: Remark | None = None
     how: Mapping[str, Any] = {}
     look: Look | None = None
-    chosen: str = ""
-    doubt: str = ""
+    chosen: Remark | None = None
+    doubt: Remark | None = None
     lacks: int = 0
     least_p: float = math.nan
     bounds: tuple[float, float] | None = None
+
+    @property
+    def reasons(self) -> tuple[Remark, ...]:
+        """Why nothing can be corrected, or else the doubt of what was."""
+        reason = self.reason or self.doubt
+        return () if reason is None else (reason,)
 
     @property
     def mean(self) -> float:
@@ -73,8 +79,8 @@ def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) 
     known = [each.found for each in (found, *ends)]
     every = [each for each in known if each is not None]
     if len(every) < len(known):
-        why = next(each.why for each in ends if each.found is None)
-        return found._replace(found=None, why=f"judgements are missing in {lacks:,} queries: {why}")
+        facts = {"number": lacks, "reason": next(each.reason for each in ends if each.found is None)}
+        return found._replace(found=None, reason=Remark("correction_with_missing", facts=facts))
     turns = len({(each.value > 0) - (each.value < 0) for each in every}) > 1
     widest = replace(
         found.found,
@@ -121,13 +127,10 @@ def _of_score(
     labels = {at: people.values[query] for at, query in enumerate(queries) if query in people.values}
     found = Labelled(queries, judged, labels)
     if people.draw.compares:
-        names = " and ".join(sorted(map(visible, people.draw.compares)))
-        return found._replace(why=f"the labels were drawn to compare {names}, so they cannot correct a mean")
+        return found._replace(reason=people.draw.refuses_means)
     failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
-    if why := why_lost(failed, len(labels)):
-        return found._replace(why=why)
-    if len(labels) < fewest:
-        return found._replace(why=f"labels for {len(labels):,} of it (≥ {fewest} needed)")
+    if reason := why_lost(failed, len(labels)) or _too_few(len(labels), fewest, is_of_pair=False):
+        return found._replace(reason=reason)
     if only is None:
         found = _drawn(found, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
@@ -185,19 +188,21 @@ def _of_pair(
     labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
     found = Labelled(queries, judged, labels, look=look)
     failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
-    if why := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
-        return found._replace(why=why)
+    if reason := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
+        return found._replace(reason=reason)
     # Who labels one system alone may have chosen what: then their values are no difference of systems.
     apart = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
     if apart:
-        two = f"different annotators labeled the two systems in {len(apart):,} of {len(labels):,} queries"
-        if len(apart) > MOST_MISSING * len(labels):
-            return found._replace(why=f"{two}; let the same annotators label both")
-        found = found._replace(doubt=two)
+        is_refused = len(apart) > MOST_MISSING * len(labels)
+        facts = {"number": len(apart), "total": len(labels), "is_refused": is_refused}
+        doubt = Remark("different_annotators", facts=facts)
+        if is_refused:
+            return found._replace(reason=doubt)
+        found = found._replace(doubt=doubt)
     # Also by the difference itself, which neither system's values need show.
     for values, who in ((judged, mine), (list(map(ours.__getitem__, queries)), mine),
                         (list(map(theirs.__getitem__, queries)), yours)):  # fmt: skip
-        if not found.chosen:
+        if found.chosen is None:
             found = _drawn(found, who, values)
     values = [side[query] for side in (ours, theirs) for query in queries]
     values += [side.values[query] for side in (mine, yours) for query in both]
@@ -208,23 +213,28 @@ def _of_pair(
     return _estimated(found, draw, settings, how)
 
 
-def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> str:
+def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> Remark | None:
     """Return why labels say nothing of a pair by this measure, or nothing yet."""
     if draw.compares and draw.compares != set(names):
-        compared = " and ".join(sorted(map(visible, draw.compares)))
-        return f"the labels were drawn to compare only {compared}"
+        return Remark("labels_of_other_pair", facts={"names": sorted(draw.compares)})
     decides = draw.plan is not None and draw.plan.decide is not None
     if decides and draw.plan is not None and str(score.measure) != draw.plan.measure:
-        return f"the plan decides only by {draw.plan.measure}"
-    return f"labels for {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
+        return Remark("labels_of_other_measure", facts={"decides": draw.plan.measure})
+    return _too_few(labels, FEWEST, is_of_pair=True)
+
+
+def _too_few(labels: int, needed: int, *, is_of_pair: bool) -> Remark | None:
+    if labels >= needed:
+        return None
+    return Remark("few_labels", facts={"number": labels, "needed": needed, "is_of_pair": is_of_pair})
 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
     """Return the values with what labels make of them, or why they make nothing."""
-    if found.chosen:
-        return found._replace(why=found.chosen)
+    if found.chosen is not None:
+        return found._replace(reason=found.chosen)
     if not all(map(math.isfinite, found.judged)):
-        return found._replace(why="they may have any value")
+        return found._replace(reason=Remark("any_value"))
     labelled = [found.queries[at] for at in found.people]
     chosen = chances_of(draw, found.queries, labelled)
     level, population, of_query = LEVEL, "kind", None
@@ -243,7 +253,7 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
             **how,
         )
     except TooFewLabels as error:
-        return found._replace(why=str(error))
+        return found._replace(reason=error.reason)
     return found._replace(found=estimate, how=how)
 
 
@@ -255,23 +265,19 @@ def _drawn(found: Labelled, people: People, values: Sequence[float] | None = Non
 
 def selection(
     draw: Draw, values: Sequence[float], labelled: Collection[int], tests: int = 1
-) -> tuple[str, str]:
-    """Return why labels seem chosen by the judge's values, and why they might be; empty otherwise.
+) -> tuple[Remark | None, Remark | None]:
+    """Return why labels seem chosen by the judge's values, and why they might be; None otherwise.
 
     Labels drawn by a plan, or with stated chances, are not tested: the estimate accounts for these. Others
     are tested for this many means and differences, if any. If the caller says that the draw was uniform, that
     counts.
     """
     if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
-        return "", ""
+        return None, None
     p = drawn_apart(values, labelled)
-    said = f"the judge's values of labeled queries differ from those of the others (p {p:.1e})"
     if draw.how == UNIFORM:
-        return "", f"{said}, which is unlikely for a uniform draw" if p < DOUBT else ""
-    if not p < _APART / tests:
-        return "", ""
-    way = "say how they were chosen (--gold-chosen), or draw them with rageval label plan"
-    return f"{said}, so the labels are not a random draw; {way}", ""
+        return None, Remark("labels_hardly_uniform", facts={"p": p}) if p < DOUBT else None
+    return Remark("labels_not_random", facts={"p": p}) if p < _APART / tests else None, None
 
 
 FEW = 20  # queries; an interval from fewer says little

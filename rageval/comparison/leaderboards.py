@@ -13,11 +13,12 @@ import numpy as np
 from rageval.comparison.estimates import estimate_means
 from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
+from rageval.core.remark import Remark, Scope, unique
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import EXAMPLES, Score, Scores
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of
@@ -38,13 +39,13 @@ from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import holm
 from rageval.table import NUMBER, Column, Displayed, Table, finite, or_none
 from rageval.text import visible
+from rageval.views.remarks import describe_reasons
 
 CUTOFFS = (4, 10)
 # What intervals of standings are made with, for whoever wants to make them again.
 HOW = f"{LEVEL:.0%} from {RESAMPLES:,} resamples of topics, seed {SEED}"
 _FEWEST_RUNS = 3
 _RESAMPLES = 1000
-_NO_ERROR = "all samples of the topics give the same difference, so there is no test"
 _ROUNDED = 1e-3  # what means of rounded values may be off by
 _Values = Mapping[str, Mapping[str, float]]  # run -> topic -> value
 _Figure = Callable[[Float, Float], float]
@@ -55,7 +56,7 @@ _Rank = tuple[int | None, int | None, int | None]  # and between which it lies
 class LeaderboardAgreement(Displayed):
     """How alike a measure of the truth and one of the judge rank the runs that both have.
 
-    `coefficients` have NaN for undefined values and missing interval ends; `notes` say why. `topics` is how
+    `coefficients` have NaN for undefined values and missing interval ends; `remarks` say why. `topics` is how
     many topics the intervals are over, 0 without any.
     """
 
@@ -64,7 +65,7 @@ class LeaderboardAgreement(Displayed):
     runs: int
     topics: int
     coefficients: tuple[Agreement, ...]
-    notes: tuple[str, ...] = field(default=())
+    remarks: tuple[Remark, ...] = field(default=())
 
     def __getitem__(self, name: str) -> Agreement:
         return next(each for each in self.coefficients if each.name == name)
@@ -83,9 +84,9 @@ class LeaderboardAgreement(Displayed):
         return [table._replace(columns=[Column(""), *(each._replace(nan="-") for each in table.columns[1:])])]
 
     def sentences(self) -> list[str]:
-        """Return over how many topics intervals are, and the notes."""
+        """Return over how many topics intervals are, and the remarks."""
         over = f"95 % intervals over {self.topics:,} topics, the same drawn for both"
-        return [over] * bool(self.topics) + list(self.notes)
+        return [over] * bool(self.topics) + list(map(str, self.remarks))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
@@ -99,7 +100,7 @@ class LeaderboardAgreement(Displayed):
             "runs": self.runs,
             "topics": self.topics,
             "coefficients": numbers,
-            "notes": list(self.notes),
+            "remarks": [remark.as_record() for remark in self.remarks],
         }
 
 
@@ -164,7 +165,7 @@ class JudgesBeside(Displayed):
     runs: int
     judges: Mapping[str, LeaderboardAgreement]
     pairs: tuple[JudgePair, ...]
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     def _table(self) -> Table:
         names = [each.name for each in next(iter(self.judges.values())).coefficients]
@@ -191,10 +192,10 @@ class JudgesBeside(Displayed):
         return [self._table(), self.pairs_table()]
 
     def sentences(self) -> list[str]:
-        """Return what was tested, and the notes."""
+        """Return what was tested, and the remarks."""
         topics = sorted({each.topics for each in self.pairs if each.p == each.p})
         if not topics:
-            return list(self.notes)
+            return list(map(str, self.remarks))
         many = f"{topics[0]:,} to " * (len(topics) > 1) + f"{topics[-1]:,} topics"
         number = len(self.pairs)
         tested = (
@@ -202,7 +203,7 @@ class JudgesBeside(Displayed):
             f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); this applies to these"
             " runs only, and the other coefficients are not tested"
         )
-        return [tested, *self.notes]
+        return [tested, *map(str, self.remarks)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
@@ -211,7 +212,7 @@ class JudgesBeside(Displayed):
             "runs": self.runs,
             "judges": {name: found.as_dict() for name, found in self.judges.items()},
             "pairs": [finite(each._asdict()) for each in self.pairs],
-            "notes": list(self.notes),
+            "remarks": [remark.as_record() for remark in self.remarks],
         }
 
 
@@ -264,10 +265,10 @@ def _beside(
 ) -> JudgesBeside:
     """Compare the judges on the runs that all have, so that their coefficients are of the same runs."""
     shared = set.intersection(set(truth), *(set(values) for _, values in judges.values()))
-    notes = []
-    for name, values in (("the truth", truth), *((visible(each), of) for each, (_, of) in judges.items())):
+    remarks = []
+    for name, values in (("the truth", truth), *((each, of) for each, (_, of) in judges.items())):
         if lost := sorted(values.keys() - shared):
-            notes.append(f"in {name}, but not in all others, so left out: {_listed(lost)}")
+            remarks.append(Remark("not_in_all_others", facts={"board": name, **_some(lost)}))
     kept = {run: truth[run] for run in truth if run in shared}
     boards = {name: {run: of[run] for run in kept} for name, (_, of) in judges.items()}
     found = {
@@ -276,29 +277,31 @@ def _beside(
     }
     for name, each in found.items():
         # Without intervals in this table, what is said of them would be of nothing.
-        notes += [f"{visible(name)}: {note}" for note in each.notes if "interval" not in note]
+        own = (remark for remark in each.remarks if remark.code not in _OF_INTERVALS)
+        remarks += [replace(remark, about=replace(remark.about, systems=(name,))) for remark in own]
     signed = {name: -1.0 if is_lower_better(other) else 1.0 for name, (other, _) in judges.items()}
     sign = -1.0 if is_lower_better(one) else 1.0
     pairs = []
     for first, second in combinations(judges, 2):
-        sides = {"truth": kept, visible(first): boards[first], visible(second): boards[second]}
-        why: list[str] = []
+        sides = {"truth": kept, first: boards[first], second: boards[second]}
+        about = Scope((first, second))
+        reasons: list[Remark] = []
         runs = sorted(kept)
         means = [_means(values, runs, name, []) for name, values in sides.items()]
-        topics, tables = _topics(sides, runs, means, why, "so there is no test")
-        notes += [f"{visible(first)} and {visible(second)}: {note}" for note in why]
+        topics, tables = _topics(sides, runs, means, reasons, is_of_test=True)
+        remarks += [replace(reason, about=about) for reason in reasons]
         tested = Nearer(found[first]["tau_b"].value - found[second]["tau_b"].value)
         if topics:
             tested = nearer(sign * tables[0], signed[first] * tables[1], signed[second] * tables[2])
             if tested.p != tested.p:
-                notes.append(f"{visible(first)} and {visible(second)}: {_NO_ERROR}")
+                remarks.append(Remark("one_difference_of_samples", about))
         pairs.append((first, second, tested, topics))
     adjusted = holm(np.array([tested.p for *_, tested, _ in pairs])).tolist()
     rows = []
     for (first, second, tested, topics), p in zip(pairs, adjusted, strict=True):
         better = (first if tested.difference > 0 else second) if p < 1 - LEVEL else ""
         rows.append(JudgePair(first, second, *tested, p, topics, better))
-    return JudgesBeside(one, len(kept), found, tuple(rows), tuple(dict.fromkeys(notes)))
+    return JudgesBeside(one, len(kept), found, tuple(rows), tuple(unique(remarks)))
 
 
 class Standing(NamedTuple):
@@ -306,7 +309,7 @@ class Standing(NamedTuple):
 
     NaN and None stand for unknown values: a measure without a better direction gives no ranks. Human labels
     correct all values, with NaN and None where there are too few (`why`); `judged` is then the judge's value,
-    and `corrected_from` its basis. It is a line of a file, so that both bases are written.
+    and `corrected_from` its basis. It is a line of a file, so that bases and reasons are written as texts.
     """
 
     measure: str
@@ -372,7 +375,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             judged=estimate.judged,
             labels=estimate.labels,
             corrected_from=str(estimate.basis.source),
-            why=estimate.why,
+            why=describe_reasons(estimate.reasons),
             drawn=estimate.basis.texts["drawn"],
         )
         for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)
@@ -442,42 +445,43 @@ def _compared(
             f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more; check that"
             " both use the same run names"
         )
-    notes = []
+    remarks = []
     for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
         lost = sorted(mine.keys() - others.keys())
         if lost:
-            notes.append(f"only in the {which}, and left out: {_listed(lost)}")
+            remarks.append(Remark("only_in_board", facts={"board": which, **_some(lost)}))
     signs = [-1.0 if is_lower_better(measure) else 1.0 for measure in (one, other)]
-    notes += [
-        f"{visible(measure)}: lower is better"
+    remarks += [
+        Remark("lower_is_better", Scope(measure=measure))
         for measure in dict.fromkeys((one, other))
         if is_lower_better(measure)
     ]
     sides = [
-        sign * _means(values, runs, which, notes)
+        sign * _means(values, runs, which, remarks)
         for sign, values, which in zip(signs, (truth, judge), ("truth", "judge"), strict=True)
     ]
     defined = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
     if int(defined.sum()) < _FEWEST_RUNS:
         raise InputError(f"{name}: {int(defined.sum())} runs have a value in both, expected {_FEWEST_RUNS}")
     if not defined.all():
-        notes.append(f"left out, without a value: {_listed(np.array(runs)[~defined].tolist())}")
+        lacking = np.array(runs)[~defined].tolist()
+        remarks.append(Remark("runs_without_value", facts=_some(lacking)))
         runs = np.array(runs)[defined].tolist()
         sides = [side[defined] for side in sides]
-    notes += _ties(runs, sides, at)
+    remarks += _ties(runs, sides, at)
     figures = _figures(runs, at)
     values = {figure: of(*sides) for figure, of in figures.items()}
     topics, tables = _topics(
         {"truth": truth, "judge": judge},
         runs,
         [sign * side for sign, side in zip(signs, sides, strict=True)],
-        notes,
+        remarks,
     )
     tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
-    ends = _intervals(tables, figures, values, notes) if topics else {}
+    ends = _intervals(tables, figures, values, remarks) if topics else {}
     nothing = (math.nan, math.nan)
     found = tuple(Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items())
-    return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(notes))
+    return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(remarks))
 
 
 def is_lower_better(measure: str) -> bool:
@@ -488,17 +492,16 @@ def is_lower_better(measure: str) -> bool:
         return False
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(visible, names[:most])) + more
+def _some(names: Sequence[str]) -> dict[str, Any]:
+    return {"number": len(names), "examples": list(names[:EXAMPLES])}
 
 
-def _means(values: _Values, runs: Sequence[str], which: str, notes: list[str]) -> Float:
+def _means(values: _Values, runs: Sequence[str], which: str, remarks: list[Remark]) -> Float:
     """Return what each run has for all topics; where no row says it, the mean of its topics."""
     made = [run for run in runs if ALL not in values[run]]
     if made:
-        what = "all runs" if len(made) == len(runs) else _listed(made)
-        notes.append(f"the {which} has no row {ALL!r} for {what}; using means of topics")
+        facts = {"board": which, "row": ALL, **_some([] if len(made) == len(runs) else made)}
+        remarks.append(Remark("means_of_topics", facts=facts))
     return np.array([values[run].get(ALL, _mean_of_topics(values[run])) for run in runs], np.float64)
 
 
@@ -507,18 +510,18 @@ def _mean_of_topics(values: Mapping[str, float]) -> float:
     return math.fsum(known) / len(known) if known else math.nan
 
 
-def _ties(runs: Sequence[str], sides: Sequence[Float], at: Sequence[int]) -> Iterator[str]:
+def _ties(runs: Sequence[str], sides: Sequence[Float], at: Sequence[int]) -> Iterator[Remark]:
     for side, which in zip(sides, ("truth", "judge"), strict=True):
         number = len(side) - len(set(side.tolist()))
         if number == len(side) - 1:
-            yield f"the {which} is constant: no correlation is defined"
+            yield Remark("constant_board", facts={"board": which})
         elif number:
             equal = [run for run, value in zip(runs, side, strict=True) if (side == value).sum() > 1]
-            yield f"equal in the {which}, for RBO by name: {_listed(equal)}"
+            yield Remark("equal_runs", facts={"board": which, **_some(equal)})
     ordered = sorted(sides[0].tolist(), reverse=True)
     for k in at:
         if k < len(runs) and ordered[k - 1] == ordered[k]:
-            yield f"equal at place {k} of the truth: tau_b@{k} takes the first by name"
+            yield Remark("equal_at_place", facts={"place": k})
 
 
 def _order(runs: Sequence[str], scores: Float) -> list[int]:
@@ -558,60 +561,76 @@ def _topics(
     boards: Mapping[str, _Values],
     runs: Sequence[str],
     sides: Sequence[Float],
-    notes: list[str],
-    so: str = "so there are no intervals",
+    remarks: list[Remark],
+    *,
+    is_of_test: bool = False,
 ) -> tuple[int, list[Float]]:
-    """Return tables of the topics (rows) that all runs have on all sides; none with a note that says why.
+    """Return tables of the topics (rows) that all runs have on all sides; none with a remark that says why.
 
-    `boards` are by what they are called, and `sides` what each says of all topics.
+    `boards` are by what they are called, and `sides` what each says of all topics. Without topics there is no
+    test (`is_of_test`), or there are no intervals.
     """
     topics = [set.intersection(*(set(board[run]) - {ALL} for run in runs)) for board in boards.values()]
     shared = sorted(set.intersection(*topics))
-    both = "both" if len(boards) == 2 else "all"
+    counts = {"is_of_test": is_of_test, "boards": len(boards)}
     lacking = [name for name, there in zip(boards, topics, strict=True) if not there]
     if len(lacking) == len(boards):
-        notes.append(f"{'neither' if both == 'both' else 'none'} has rows of topics, {so}")
+        remarks.append(Remark("no_topics", facts=counts))
         return 0, []
     if lacking:
-        notes.append(f"the {lacking[0]} has no rows of topics that all runs share, {so}")
+        remarks.append(Remark("board_without_topics", facts={"board": lacking[0], "is_of_test": is_of_test}))
         return 0, []
     if len(shared) < FEW:
-        notes.append(f"topics that all runs have in {both}: {len(shared)}, fewer than {FEW}, {so}")
+        remarks.append(Remark("few_topics", facts={**counts, "number": len(shared), "needed": FEW}))
         return 0, []
     tables = [
         np.array([[board[run][topic] for run in runs] for topic in shared]) for board in boards.values()
     ]
     if any(np.isnan(table).any() for table in tables):
-        notes.append(f"some topics have no value for some runs, {so}")
+        remarks.append(Remark("topics_without_value", facts={"is_of_test": is_of_test}))
         return 0, []
     for (which, board), side in zip(boards.items(), sides, strict=True):
         means = np.array([_mean_of_topics(board[run]) for run in runs])
         if not np.allclose(means, side, rtol=_ROUNDED, atol=_ROUNDED):
-            notes.append(f"in the {which}, {ALL!r} is not the mean of the topics, {so}")
+            facts = {"board": which, "row": ALL, "is_of_test": is_of_test}
+            remarks.append(Remark("not_mean_of_topics", facts=facts))
             return 0, []
     if len(shared) < max(map(len, topics)):
-        every = " and ".join(f"{len(each):,}" for each in topics)
-        what = "intervals are" if so.endswith("intervals") else "the test is"
-        notes.append(f"{what} over the {len(shared):,} topics that {both} have, of {every}")
+        totals = [len(each) for each in topics]
+        remarks.append(Remark("shared_topics", facts={**counts, "number": len(shared), "totals": totals}))
     return len(shared), tables
 
 
+# What is said of intervals.
+_OF_INTERVALS = {
+    "no_topics",
+    "board_without_topics",
+    "few_topics",
+    "topics_without_value",
+    "not_mean_of_topics",
+    "shared_topics",
+    "intervals_of_topics",
+    "equal_boards",
+    "no_interval",
+}
+
+
 def _intervals(
-    tables: Sequence[Float], figures: Mapping[str, _Figure], values: Mapping[str, float], notes: list[str]
+    tables: Sequence[Float],
+    figures: Mapping[str, _Figure],
+    values: Mapping[str, float],
+    remarks: list[Remark],
 ) -> dict[str, tuple[float, float]]:
     """Return bootstrap intervals over topics, the same topics drawn for both leaderboards.
 
     They are of what a coefficient is on average over samples of as many topics. A resample scatters around
     what was seen, so rankings mostly agree less in it: the interval holds its quantiles as they are, and
-    moved by as much as its mean is off. Where every sample gives the same there is none, and `notes` say so.
+    moved by as much as its mean is off. Where every sample gives the same there is none, as `remarks` say.
     """
     number = len(tables[0])
-    notes.append(
-        f"the intervals are about these {number:,} topics, not new ones: they show how much a coefficient"
-        " depends on the choice of topics"
-    )
+    remarks.append(Remark("intervals_of_topics", facts={"number": number}))
     if np.array_equal(tables[0], tables[1]):
-        notes.append("both have the same value for every topic and run, so the intervals have no width")
+        remarks.append(Remark("equal_boards"))
     same = []
     samples = [[table[rows].mean(axis=0) for table in tables] for rows in draws(number, _RESAMPLES, SEED)]
     found = {}
@@ -628,5 +647,5 @@ def _intervals(
                 del found[name]
                 same.append(name)
     if same:
-        notes.append(f"no interval, because all samples of the topics give the same value: {', '.join(same)}")
+        remarks.append(Remark("no_interval", facts={"names": same}))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -38,7 +38,6 @@ from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
 from rageval.subjects import RUNS, kind_of_measure
-from rageval.views.bases import NO_WINNER
 
 # What may be claimed of a pair of runs, and when nothing may be.
 #
@@ -80,25 +79,18 @@ def ruling_of_test(adjusted: float, direction: int, difference: float, level: fl
     if not adjusted <= 1 - level:
         return ReasonedRuling(Ruling.UNDECIDED)
     if direction * difference <= 0:
-        return ReasonedRuling(
-            Ruling.UNDECIDED, "the test and the mean difference point in different directions"
-        )
+        return ReasonedRuling(Ruling.UNDECIDED, (Remark("opposite_directions"),))
     return ReasonedRuling(Ruling.HIGHER if direction > 0 else Ruling.LOWER)
 
 
 SAME_RANKINGS = {
-    verdict.ruling: verdict
-    for verdict in (
-        ReasonedRuling(Ruling.IDENTICAL, "the runs rank the same documents in the same order"),
-        ReasonedRuling(
-            Ruling.TIES_ONLY, "the runs differ only in the order of documents that one of them ties"
-        ),
-    )
+    Ruling.IDENTICAL: ReasonedRuling(Ruling.IDENTICAL, (Remark("same_rankings"),)),
+    Ruling.TIES_ONLY: ReasonedRuling(Ruling.TIES_ONLY, (Remark("same_but_for_ties"),)),
 }
 
 
 def without_difference(
-    wins: int, ties: int, losses: int, alone: int, likeness: Ruling | None, doubt: str = ""
+    wins: int, ties: int, losses: int, alone: int, likeness: Ruling | None, doubt: Remark | None = None
 ) -> ReasonedRuling | None:
     """Return the verdict on runs that are the same, or the same but for the order of equal scores.
 
@@ -110,58 +102,53 @@ def without_difference(
     if not wins and not losses and doubt:
         return refused(doubt)
     if not wins and not losses and alone:
-        return ReasonedRuling(
-            Ruling.UNDECIDED,
-            f"the values are the same on the {ties:,} queries where both have one; on {alone:,} only one has",
-        )
+        counts = {"number": ties, "one_sided": alone}
+        return ReasonedRuling(Ruling.UNDECIDED, (Remark("same_values_of_both", facts=counts),))
     if not wins and not losses:
-        return ReasonedRuling(Ruling.IDENTICAL, "the values are the same on every query")
+        return ReasonedRuling(Ruling.IDENTICAL, (Remark("same_values"),))
     return None
 
 
-def set_apart(one: Scores, other: Scores) -> dict[str, str]:
+def set_apart(one: Scores, other: Scores) -> dict[str, Remark]:
     """Return why two runs cannot be compared at all, by measure."""
     if one.made_by and other.made_by and one.made_by.differs(other.made_by):
-        why = "they were scored with different judgements; score both with the same"
-        return {str(score.measure): why for score in one.scores}
+        return {str(score.measure): Remark("other_judgements") for score in one.scores}
     found = {}
     for mine, theirs in zip(one.scores, other.scores, strict=True):
         asked, others = set(mine.query_ids), set(theirs.query_ids)
         # What the rules left out, as the run lacks it, is known; of any other query nobody said anything.
         alone = (asked - others - other.absent) | (others - asked - one.absent)
         if alone:
-            found[str(mine.measure)] = (
-                f"{len(alone):,} queries are in one of them only; score both on the same queries"
-            )
+            found[str(mine.measure)] = Remark("other_queries", facts={"number": len(alone)})
     return found
 
 
-def refused(why: str) -> ReasonedRuling:
+def refused(reason: Remark) -> ReasonedRuling:
     """Return no verdict."""
-    return ReasonedRuling(Ruling.REFUSED, why)
+    return ReasonedRuling(Ruling.REFUSED, (reason,))
 
 
-def doubt_of_losses(one: Score, other: Score, ruling: Ruling) -> str:
-    """Return why missing judgements forbid the verdict; empty if it holds for all their values.
+def doubt_of_losses(one: Score, other: Score, ruling: Ruling) -> Remark | None:
+    """Return why missing judgements forbid the verdict; None if it holds for all their values.
 
     The verdict `identical` never holds then: equal values may be placeholders.
     """
     missing = sum(one.lost.values()) + sum(other.lost.values())
     if not missing:
-        return ""
+        return None
     (low, high), (other_low, other_high) = (score.bounds or (score.value,) * 2 for score in (one, other))
     if ruling is Ruling.IDENTICAL:
-        return f"{missing:,} judgements are missing, which could make a difference"
+        return Remark("difference_may_be_missing", facts={"number": missing})
     certain = low > other_high if ruling is Ruling.HIGHER else high < other_low
-    return "" if certain else f"{missing:,} judgements are missing, which could reverse it"
+    return None if certain else Remark("missing_may_reverse", facts={"number": missing})
 
 
-def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
+def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> Remark | None:
     """Return why one value may not be called better than another; this is not tested."""
     if best.signature != other.signature:
-        return "they were scored by different rules"
+        return Remark("other_rules")
     ruling = Ruling.LOWER if best.measure.better == LOW_IS_GOOD else Ruling.HIGHER
-    return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, ruling)
+    return doubt_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, ruling)
 
 
 def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
@@ -170,16 +157,12 @@ def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
     return {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
 
 
-def said_of_unlike(score: Score, queries: Collection[str]) -> str:
-    """Say that two were not judged by the same; opponents are known by their names."""
+def doubt_of_unlike(score: Score, queries: Collection[str]) -> Remark | None:
+    """Return that two were not judged by the same; opponents are known by their names."""
+    if not queries:
+        return None
     met = any(isinstance(what, str) for query in queries for what in score.judged_by.get(query, ()))
-    how = "against different systems" if met else "by different nuggets"
-    return f"the two were judged {how} in {len(queries):,} queries" if queries else ""
-
-
-ALONE = "the interval is of this pair alone"
-SKEWED = "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
-HOLDS_ZERO = "the test alone would decide, but the interval includes 0"
+    return Remark("judged_differently", facts={"number": len(queries), "are_opponents": met})
 
 
 class Tested(NamedTuple):
@@ -352,18 +335,18 @@ class KnownOfRuns:
     absent: Absent = field(default_factory=dict)
     alike: Alike = field(default_factory=dict)
     results: Mapping[str, Scores] = field(default_factory=dict)
-    _apart: dict[frozenset[str], Mapping[str, str]] = field(default_factory=dict)
+    _apart: dict[frozenset[str], Mapping[str, Remark]] = field(default_factory=dict)
 
-    def forbids(self, names: tuple[str, str], measure: str) -> str:
-        """Return why no claim is possible about two runs, for any values; empty where one is."""
-        why = next((str(self.failed[name]) for name in names if name in self.failed), "")
-        if why or not all(name in self.results for name in names):
-            return why
+    def forbids(self, names: tuple[str, str], measure: str) -> Remark | None:
+        """Return why no claim is possible about two runs, for any values; None where one is."""
+        failed = next((self.failed[name] for name in names if name in self.failed), None)
+        if failed is not None or not all(name in self.results for name in names):
+            return failed
         # Only for the pairs that are asked about: to look at all would take the square of the runs.
         both = frozenset(names)
         if both not in self._apart:
             self._apart[both] = set_apart(*(self.results[name] for name in names))
-        return self._apart[both].get(measure, "")
+        return self._apart[both].get(measure)
 
 
 def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
@@ -385,17 +368,20 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
         differ = None if settings.test == "t" else int(differing[at])
         is_reachable = differ is None or differ >= fewest(settings.level)
         least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
-        ruling, why = _ruling(table, at, runs, settings, known)
+        ruling, reasons = _ruling(table, at, runs, settings, known)
         ends = float(low[at]), float(high[at])
         if ruling.is_direction and ends[0] <= 0 <= ends[1]:
             # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
-            ruling, why = Ruling.UNDECIDED, SKEWED if is_skewed(columns.sums()[:, at]) else HOLDS_ZERO
-        why = why or _beyond_family(ruling, table, at, ends, settings)
+            is_lopsided = is_skewed(columns.sums()[:, at])
+            reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
+            ruling, reasons = Ruling.UNDECIDED, (reason,)
+        reasons = reasons or _beyond_family(ruling, table, at, ends, settings)
         # A pair has no order there.
         same = known.alike.get(frozenset((runs[first], runs[second])))
         basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
         ruling = claimed(ruling, better, basis)
-        why = why or (NO_WINNER if ruling is Ruling.NO_WINNER else "")
+        if ruling is Ruling.NO_WINNER and not reasons:
+            reasons = (Remark("no_winner"),)
         pair = Pair(
             run=runs[first],
             other=runs[second],
@@ -414,7 +400,7 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
             needed_least=least,
             needed_most=most,
             ruling=ruling,
-            why=why,
+            reasons=reasons,
             better_run=better_of(runs[first], runs[second], ruling, better),
             basis=basis,
         )
@@ -452,18 +438,17 @@ def _ruling(
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
     # Whatever the numbers are, they rest on judgements that are not there.
-    why = known.forbids(names, str(table.scores[first].measure))
-    if why:
-        return refused(why)
+    if reason := known.forbids(names, str(table.scores[first].measure)):
+        return refused(reason)
     gaps = table.sample.values[:, first] - table.sample.values[:, second]
     won, tied, lost = outcomes(gaps, table.better)
     if not won + tied + lost:
-        return refused("there is no query on which both are defined")
+        return refused(Remark("no_common_query"))
     scores = table.scores[first], table.scores[second]
     if scores[0].signature != scores[1].signature:
-        return refused("they were scored by different rules: their signatures differ; score both by the same")
+        return refused(Remark("other_rules"))
     apart = unlike(*scores, names)
-    by_others = said_of_unlike(scores[0], apart)
+    by_others = doubt_of_unlike(scores[0], apart)
     doubt = by_others or doubt_of_losses(*scores, Ruling.IDENTICAL)
     # Queries on which exactly one of the two has a value.
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
@@ -472,55 +457,52 @@ def _ruling(
         return same
     found = ruling_of_test(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
     if found.ruling is Ruling.UNDECIDED:
-        why = found.why or _of_resolution(table, at, won + lost, settings)
-        return found._replace(why=why)
+        return found._replace(reasons=found.reasons or _of_resolution(table, at, won + lost, settings))
     # A query that only one run answers counts as 0 for the other: the claim must hold without such.
     missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
     if missing and not _holds_without(table, at, missing, settings):
-        return refused(
-            f"{len(missing):,} queries are in one run only, and on the others the difference is not shown"
-        )
+        one_sided = Remark("queries_of_one_run", facts={"number": len(missing)})
+        return refused(Remark("not_on_others", facts={"reason": one_sided}))
     # Nor may it rest on queries that different judges judged.
     if apart and not _holds_without(table, at, apart, settings):
-        return refused(f"{by_others}, and on the others the difference is not shown")
+        return refused(Remark("not_on_others", facts={"reason": by_others}))
     doubt = doubt_of_losses(*scores, found.ruling)
     return refused(doubt) if doubt else found
 
 
 def _beyond_family(
     ruling: Ruling, table: Tested, at: int, ends: tuple[float, float], settings: Settings
-) -> str:
+) -> tuple[Remark, ...]:
     """Return why the interval of a pair excludes 0 where p, adjusted for all pairs, decides nothing."""
     if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[at] <= table.p[at]:
-        return ""
-    return (
-        f"{ALONE}, where p is {table.p[at]:.2g};"
-        f" among {table.family:,} pairs it is {table.adjusted[at]:.2g} ({settings.adjust})"
-    )
+        return ()
+    numbers = {"p": float(table.p[at]), "adjusted": float(table.adjusted[at])}
+    facts = {**numbers, "pairs": table.family, "adjust": settings.adjust}
+    return (Remark("interval_of_pair_alone", facts=facts),)
 
 
-def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> str:
-    """Return why no difference, however large, could have been shown; empty where one could."""
+def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> tuple[Remark, ...]:
+    """Return why no difference, however large, could have been shown; nothing where one could."""
     if not table.unresolved(settings.level)[at]:
-        return ""
+        return ()
     # max-T adjusts by drawing, so that the floor is that of the adjusted p.
     p = float((table.adjusted if settings.adjust == "max_t" else table.p)[at])
-    draws = int(table.draws[at])
-    what = "queries"
-    if table.sample.is_clustered:
-        gaps = table.differences().sums()[:, at]
-        differ, what = int((np.abs(gaps) > SLACK).sum()), "clusters"
+    is_clustered = table.sample.is_clustered
+    if is_clustered:
+        differ = int((np.abs(table.differences().sums()[:, at]) > SLACK).sum())
     # One sign to flip gives p = 1, always.
     if differ == 1:
-        return f"only one of the {what} differs, so no test can decide; more {what} can"
-    if draws:
-        floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
-        why = f"p is at its floor of {floor}: none of {draws:,} draws reached the difference"
-    else:
-        why = f"p cannot be below {p:.2g} where no more than {differ:,} {what} differ"
-    if settings.adjust == "holm" and table.family > 1:
-        why += f"; Holm over {table.family:,} pairs makes it {table.adjusted[at]:.2g}"
-    return why + ("; more --draws can help" if draws else f"; more {what} can help")
+        return (Remark("one_differs", facts={"is_clustered": is_clustered}),)
+    is_raised = settings.adjust == "holm" and table.family > 1
+    facts = {
+        "p": p,
+        "draws": int(table.draws[at]),
+        "differ": differ,
+        "is_clustered": is_clustered,
+        "pairs": table.family,
+        "adjusted": float(table.adjusted[at]) if is_raised else None,
+    }
+    return (Remark("p_at_least", facts=facts),)
 
 
 def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings) -> bool:
@@ -593,7 +575,7 @@ def _pair(
     found, better = difference.found, table.better
     names = runs[pair[0]], runs[pair[1]]
     p = adjusted[frozenset(pair)]
-    ruled = _ruled(table, pair, difference, p, names, settings, known)
+    ruled = _corrected_ruling(table, pair, difference, p, names, settings, known)
     labels = np.array(list(difference.people.values()), np.float64)
     won, tied, lost = outcomes(labels, better)
     people = [people_of(table.scores[at]) for at in pair]
@@ -624,7 +606,7 @@ def _pair(
         needed_least=None,
         needed_most=None,
         ruling=ruling,
-        why=ruled.why,
+        reasons=ruled.reasons,
         better_run=better_of(*names, ruling, better),
         basis=basis,
         judged=difference.mean,
@@ -634,7 +616,7 @@ def _pair(
     )
 
 
-def _ruled(
+def _corrected_ruling(
     table: Tested,
     pair: tuple[int, int],
     difference: Labelled,
@@ -644,53 +626,59 @@ def _ruled(
     known: KnownOfRuns,
 ) -> ReasonedRuling:
     """Return what may be claimed of one pair; never what the judge alone says of it."""
-    why = known.forbids(names, str(table.scores[pair[0]].measure))
-    if why:
-        return refused(why)
+    if reason := known.forbids(names, str(table.scores[pair[0]].measure)):
+        return refused(reason)
     likeness = known.alike.get(frozenset(names))
     if likeness is not None:
         return SAME_RANKINGS[likeness]
     scores = table.scores[pair[0]], table.scores[pair[1]]
     if scores[0].signature != scores[1].signature:
-        return refused("they were scored by different rules: their signatures differ; score both by the same")
-    by_others = said_of_unlike(scores[0], unlike(*scores, names))
-    if by_others or difference.found is None:
-        return refused(by_others or difference.why)
+        return refused(Remark("other_rules"))
+    by_others = doubt_of_unlike(scores[0], unlike(*scores, names))
+    if by_others is not None:
+        return refused(by_others)
+    if difference.found is None:
+        return ReasonedRuling(Ruling.REFUSED, difference.reasons)
     level, look = settings.level, difference.look
     people = scores[0].people
     if look is not None and people is not None and people.draw.plan is not None:
         level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
     value = difference.found.value
-    found = ruling_of_test(p, (value > 0) - (value < 0), value, level)
+    verdict = ruling_of_test(p, (value > 0) - (value < 0), value, level)
+    is_decided = verdict.ruling is not Ruling.UNDECIDED
     # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
-    if found.ruling is Ruling.UNDECIDED and difference.least_p <= 1 - level:
-        return refused(f"judgements are missing in {difference.lacks:,} queries, which could reverse it")
-    coarse = difference.found.coarse
-    said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
+    if not is_decided and difference.least_p <= 1 - level:
+        return refused(Remark("missing_queries_may_reverse", facts={"number": difference.lacks}))
+    reasons = []
+    if difference.found.coarse is not None:
+        counts = {"number": difference.found.coarse, "total": len(difference.people)}
+        reasons.append(Remark("coarse_difference", facts=counts))
     if look is not None:
         # Whether to label on: p is held against the bound of a look that may be taken at any time.
-        begun = f"{look.labelled:,} of {look.of:,} queries of the plan are labeled (p < {1 - level:.2g})"
-        if found.ruling is not Ruling.UNDECIDED:
-            said.append(f"{begun}: stop, it is clear")
-        else:
-            said.append(f"{begun}: {'stop, it stays undecided' if look.is_last else 'go on'}")
-    said += [difference.doubt] if difference.doubt else []
-    return found._replace(why="; ".join(said))
+        counts = {"labeled": look.labelled, "total": look.of}
+        advice = {"is_decided": is_decided, "is_last": look.is_last}
+        reasons.append(Remark("look_at_plan", facts={**counts, "p": 1 - level, **advice}))
+    if difference.doubt is not None:
+        reasons.append(difference.doubt)
+    return verdict._replace(reasons=tuple(reasons))
 
 
 def gold_remarks(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[Remark]:
     """Say where labels are few or seem not random, and whether to go on labeling."""
     looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
     for pair in pairs:
-        if pair.measure in looked and pair.why:
+        if pair.measure in looked:
             about = Scope((pair.run, pair.other), pair.measure)
-            yield Remark("labels_of_pair", about, {"reason": pair.why})
+            # A run that failed is named by the reason itself.
+            for reason in pair.reasons:
+                yield reason if reason.about.systems else replace(reason, about=about)
     for table in filter(is_corrected, tables):
         name = str(table.scores[0].measure)
-        for cell in (cell for cell in cells if cell.measure == name and cell.why):
-            facts = {"has_value": not math.isnan(cell.value), "reason": cell.why}
-            yield Remark("labels_of_mean", Scope((cell.run,), name), facts)
+        for cell in (cell for cell in cells if cell.measure == name):
+            for reason in cell.reasons:
+                facts = {"has_value": not math.isnan(cell.value), "reason": reason}
+                yield Remark("labels_of_mean", Scope((cell.run,), name), facts)
         if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
             pair.low == pair.high for pair in pairs if pair.measure == name
         ):

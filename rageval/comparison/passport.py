@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from rageval import hooks
-from rageval.comparison.arena import compares_answers, positions_in, said_of
+from rageval.comparison.arena import compares_answers, position_remarks, positions_in
 from rageval.core.basis import Basis, DrawKind
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError
@@ -281,7 +281,7 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["length_tau"] is not None:
         yield f"correlation of answer length with scores that are too high: tau_b {facts['length_tau']:z.3f}"
     if facts["positions"]:
-        yield from said_of(facts["positions"])
+        yield from map(str, position_remarks(facts["positions"]))
     if facts["kin"]:
         yield f"of the judge's own family, which it may prefer: {', '.join(map(visible, facts['kin']))}"
     if facts["failed"]:

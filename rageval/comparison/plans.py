@@ -224,7 +224,7 @@ def labels_for(
     needed = []
     for each in found:
         if each.found is None:
-            raise UsageError(f"--pilot: {each.why}")
+            raise UsageError(f"--pilot: {each.reason}")
         alike = {at for at, query in enumerate(each.queries) if query in same}
         labels = {at: value for at, value in each.people.items() if at not in alike}
         how = {"paired": compare is not None, "level": level, "span": each.how["span"]}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval import hooks
 from rageval.core.basis import UNSTATED, Basis
+from rageval.core.record import plain_fields
 from rageval.core.remark import Remark
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
@@ -137,8 +138,8 @@ class Settings:
 class Cell:
     """A run's mean by one measure, with its interval and its basis.
 
-    With labels the mean is the corrected one, or NaN (`why`), and `judged` the judge's; `labels` are how many
-    queries were labeled, and `gain` how many would tell as much without a judge.
+    With labels the mean is the corrected one, or NaN for `reasons`, and `judged` the judge's; `labels` are
+    how many queries were labeled, and `gain` how many would tell as much without a judge.
     """
 
     run: str
@@ -154,12 +155,12 @@ class Cell:
     judged: float | None = None
     labels: int | None = None
     gain: float | None = None
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
-        record = {name: getattr(self, name) for name in self.__slots__}
-        return record | self.basis.texts
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return plain_fields(fields | self.basis.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,9 @@ class Pair:
     clusters), which are what the ends of its interval need; None where there is no limit.
 
     `ruling` is what may be claimed: `higher` or `lower`, or for a measure that is good when low `worse` or
-    `better`; `why` adds what else to know. `verdict` is the claim in words, which name the judge where all of
-    it depends on one (`basis`). `every_completion` is the ruling over all ways to judge the unjudged
-    documents. `better_run` is the run that may be called better.
+    `better`; `reasons` say why, or what else to know. `verdict` is the claim in words, which name the judge
+    where all of it depends on one (`basis`). `every_completion` is the ruling over all ways to judge the
+    unjudged documents. `better_run` is the run that may be called better.
 
     With labels, all of it is about the corrected difference. `judged` is then the judge's difference, and
     `people` that of the labels: `labels` queries, worth `gain` labels without a judge, and won, tied or lost.
@@ -201,7 +202,7 @@ class Pair:
     needed_least: int | None
     needed_most: int | None
     ruling: Ruling
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()
     every_completion: Ruling | None = None
     better_run: str | None = None
     basis: Basis = UNSTATED
@@ -238,6 +239,7 @@ class Pair:
             "verdict": self.verdict,
             "every_completion": None if certain is None else claim_text(certain, self.basis),
             **self.basis.texts,
+            "reasons": [reason.as_record() for reason in self.reasons],
             "ruling": str(self.ruling),
             "every_completion_ruling": None if certain is None else str(certain),
         }
@@ -247,7 +249,7 @@ class Pair:
 # What programs read of a pair, in this order.
 _KEYS_OF_PAIRS = (
     *("run", "other", "measure", "queries", "difference", "low", "high", "p", "adjusted", "effect"),
-    *("wins", "ties", "losses", "detectable", "needed_least", "needed_most", "verdict", "why"),
+    *("wins", "ties", "losses", "detectable", "needed_least", "needed_most", "verdict", "reasons"),
     *("every_completion", "better_run", "basis", "judged", "people", "labels", "gain", "corrected_from"),
     *("test", "family", "ruling", "every_completion_ruling", "drawn"),
 )

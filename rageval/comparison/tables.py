@@ -38,6 +38,7 @@ from rageval.views.bases import (
     name_labels,
     uncorrected_notes,
 )
+from rageval.views.remarks import describe_reasons
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
@@ -202,8 +203,12 @@ def sentences(
 
 def said_beneath(found: Comparison) -> list[str]:
     """Return the notes under the tables: why pairs have no verdict, and what the marks mean."""
-    why = [f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}" for pair in found.pairs if pair.why]
-    return [*why, *legend(found)]
+    reasons = [
+        f"{pair.run} and {pair.other}, {pair.measure}: {describe_reasons(pair.reasons)}"
+        for pair in found.pairs
+        if pair.reasons
+    ]
+    return [*reasons, *legend(found)]
 
 
 def legend(found: Comparison) -> Iterator[str]:
@@ -403,7 +408,7 @@ def data_of(found: Comparison, places: int = 4) -> Table:
         one, other = (found.cell(run, pair.measure) for run in (pair.run, pair.other))
         known = {"value": one.value, "other_value": other.value, "adjusted_p": pair.adjusted}
         known |= {"undefined": one.undefined, "other_undefined": other.undefined}
-        record = pair.record() | known
+        record = pair.record() | known | {"why": describe_reasons(pair.reasons)}
         rows.append([record[column.name] for column in columns])
     return Table(columns, rows, 3)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any
 
 from rageval.core.judge import AnyJudge, Judge, parse_judge
 
@@ -134,17 +133,6 @@ class Basis:
         if self.kind is not BasisKind.JUDGE:
             return str(self.kind.value)
         return f"judge:{'+'.join(self.names)}" if self.names else "judge"
-
-
-def written_bases(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record with a basis as its texts: `basis`, `corrected_from` and `drawn`."""
-    record: dict[str, Any] = {}
-    for name, value in fields.items():
-        if isinstance(value, Basis):
-            record |= value.texts
-        else:
-            record[name] = value
-    return record
 
 
 UNSTATED = Basis()

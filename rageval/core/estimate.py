@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rageval.core.basis import UNSTATED, Basis
+from rageval.core.remark import Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,14 @@ class Estimate:
     is of `queries`; `undefined` others have none. Judgements are missing in `missing` of the queries, and
     `bounds` are the ends of the value, whatever they are.
 
-    Where human labels correct a judge, the value is the corrected one, or NaN (`why`). `judged` is then the
-    judge's own value, which is for a column "judge" alone, `labels` counts the labeled queries, and `gain`
-    says how many would tell as much without a judge. `why` may also doubt a value.
+    Where human labels correct a judge, the value is the corrected one, or NaN for `reasons`. `judged` is then
+    the judge's own value, which is for a column "judge" alone, `labels` counts the labeled queries, and
+    `gain` says how many would tell as much without a judge. `reasons` may also doubt a value.
 
     >>> estimate = Estimate(0.8, 0.7, 0.9, bounds=(0.6, 0.85), missing=3)
     >>> estimate.meets(lambda value: value >= 0.6), estimate.meets(lambda value: value >= 0.7)
     (True, False)
-    >>> Estimate(why="labels for 3 of it").meets(lambda value: value >= 0)
+    >>> Estimate(reasons=(Remark("any_value"),)).meets(lambda value: value >= 0)
     False
     """
 
@@ -43,7 +44,7 @@ class Estimate:
     judged: float | None = None
     labels: int | None = None
     gain: float | None = None
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()
 
     @property
     def is_defined(self) -> bool:

@@ -44,8 +44,8 @@ EVERYTHING = Scope()
 class Remark:
     """What should be known beside a result: a code, what it is about, and facts.
 
-    Two remarks are the same if all three are. `facts` holds numbers, texts, and tuples of these. The `str` of
-    a remark is its text.
+    Two remarks are the same if all three are. `facts` holds numbers, texts, remarks (the reason for what a
+    remark says), and tuples of these. The `str` of a remark is its text.
 
     >>> remark = Remark("unjudged_queries_of_run", Scope(("a",)), {"number": 3})
     >>> print(remark)
@@ -88,14 +88,11 @@ def _frozen(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a fact as JSON can hold it, which has no NaN."""
+    if isinstance(value, Remark):
+        return value.as_record()
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and value - value != 0 else value
-
-
-def note(text: str) -> Remark:
-    """Return a remark of which only its text is known."""
-    return Remark("note", EVERYTHING, {"text": text})
 
 
 def unique(remarks: Iterable[Remark]) -> list[Remark]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from rageval.core.remark import Remark
+
 
 class Ruling(StrEnum):
     """What a test, and all that is known beside it, lets be claimed of a first system against a second.
@@ -44,7 +46,7 @@ _DIRECTIONS = (Ruling.HIGHER, Ruling.LOWER, Ruling.BETTER, Ruling.WORSE)
 
 
 class ReasonedRuling(NamedTuple):
-    """A ruling, and what else should be known."""
+    """A ruling with its reasons, and with what should be known beside it."""
 
     ruling: Ruling
-    why: str = ""
+    reasons: tuple[Remark, ...] = ()

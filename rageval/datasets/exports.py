@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from rageval.core.remark import Remark
 from rageval.datasets.catalogue import find
 from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
@@ -16,7 +17,6 @@ from rageval.files.jsonl import as_line
 from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import write_nuggets
 from rageval.records import Question
-from rageval.text import visible
 
 _WHAT = {
     "docs": ("jsonl", "tsv"),
@@ -150,13 +150,13 @@ def checked(dataset: Dataset) -> list[_Count]:
     return [_Count(what, expected.get(what), value) for what, value in counted.items()] + lost
 
 
-def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
+def compared(dataset: Dataset) -> tuple[list[_Count], list[Remark]]:
     """Compare topics and judgements with those of the ids of ir_datasets that are the same set.
 
     Returns the counts of what is the same there, and remarks on what could not be loaded.
     """
     pair = find(dataset.id)
-    counts, remarks = [], []
+    counts, remarks = list[_Count](), list[Remark]()
     for name in known_there(pair[1]) if pair else ():
         try:
             other = of_ir_datasets(name)
@@ -165,7 +165,8 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
             ]
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
             # Most often it is not downloaded, which is no fault of the dataset at hand.
-            remarks.append(f"{name}: not compared ({visible(str(error).splitlines()[0][:200])})")
+            facts = {"name": name, "error": str(error).splitlines()[0][:200]}
+            remarks.append(Remark("dataset_not_compared", facts=facts))
             continue
         counts += [count for count in alike if count is not None]
     return counts, remarks

@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.opening import DEFAULT, Limits, Source, name_of
@@ -726,7 +727,7 @@ def _as_it_is(name: str) -> RecordForm[Report]:
 
 
 def write_reports(
-    reports: Iterable[Report], form: str | None = None, remarks: list[str] | None = None
+    reports: Iterable[Report], form: str | None = None, remarks: list[Remark] | None = None
 ) -> Iterator[str]:
     """Write reports as JSON lines with every key that was read, or in another `form`: report, rag25, rag26.
 
@@ -747,9 +748,9 @@ def write_reports(
             lost[what] = lost.get(what, 0) + 1
         yield msgspec.json.encode(record).decode()
     for what, number in lost.items():
-        remark = f"{number:,} reports written as {form} lose {what}"
+        remark = Remark("lost_in_reports", facts={"number": number, "form": str(form), "lost": what})
         if remarks is None:
-            warnings.warn(remark, stacklevel=2)
+            warnings.warn(str(remark), stacklevel=2)
         else:
             remarks.append(remark)
 

@@ -19,7 +19,7 @@ from rageval.errors import InputError, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
 from rageval.text import visible
-from rageval.views.bases import IF_DRAWN, name_labels
+from rageval.views.bases import conditions_of
 
 if TYPE_CHECKING:
     from rageval.scoring.gold import Draw
@@ -178,12 +178,6 @@ if these labels are a random draw; by labels of contains, not checked against pe
 
 def _conditions(summary: Mapping[str, Any]) -> str:
     return conditions_of(Basis.parse(summary.get("basis", ""), drawn=summary.get("drawn", "")))
-
-
-def conditions_of(basis: Basis) -> str:
-    """Return on what condition labels show an error rate, and that they are not people's."""
-    condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
-    return condition + (f"; by {name_labels(basis)}, not checked against people" if basis.is_judge else "")
 
 
 def _without_verdict(row: _Row, why: str) -> _Row:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.core.remark import Remark, Scope, note
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
@@ -776,10 +776,10 @@ def gathered(
         # What a file of questions says goes before what stands beside the answers.
         found = read_tables(tables, gold=not any(question.gold for question in known.values()))
         given += found.answers
-        remarks += map(note, found.remarks)
+        remarks += found.remarks
         systems = found.systems
         known, said = found.beside(known, questions)
-        remarks += map(note, said)
+        remarks += said
     for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
@@ -817,7 +817,7 @@ def _asked_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
         from rageval.logs.tables import read_table
 
         log, said = read_table(questions, gold_alone=True)
-        remarks += map(note, said)
+        remarks += said
         return {question.query_id: question for question in log.questions}
     return {question.query_id: question for question in read_questions(questions)}
 

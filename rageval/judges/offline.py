@@ -20,6 +20,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import read_records
@@ -27,7 +28,7 @@ from rageval.files.opening import Complaints, quoted
 from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
-from rageval.judges.cascade import PeoplesLabels, conditions_of
+from rageval.judges.cascade import PeoplesLabels
 from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
@@ -348,10 +349,10 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
     return short.fitted_on(rows, right, queries)
 
 
-def labels_said(labels: PeoplesLabels, material: Material) -> str:
-    """Return on what condition labels tell of all answers, and whose they are if not people's."""
+def labels_basis(labels: PeoplesLabels, material: Material) -> Basis:
+    """Return the basis of what labels of some of the answers tell of all."""
     answers = ((answer.query_id, answer.run_id, answer.repeat) for answer in material.answers)
-    return conditions_of(labels.basis(sum(place not in labels.right for place in answers)))
+    return labels.basis(sum(place not in labels.right for place in answers))
 
 
 def short_remarks(material: Material, is_packed: bool) -> Iterator[Remark]:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from rageval.core.remark import Remark, note
+from rageval.core.remark import Remark
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
 from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
@@ -25,7 +25,7 @@ from rageval.judges.offline import (
     NAMES,
     FrozenJudgements,
     judge_offline,
-    labels_said,
+    labels_basis,
     short_fitted,
     short_remarks,
 )
@@ -453,7 +453,8 @@ def prepared(
             )
         found = short_fitted(labels, material)
         settings = replace(settings, fit=found.curve)
-        remarks.append(note(f"{found}{labels_said(labels, material)}"))
+        facts = {**found.as_facts(), **labels_basis(labels, material).texts}
+        remarks.append(Remark("fitted_short", facts=facts))
     return settings, [*remarks, *short_remarks(material, settings.fit is None)]
 
 

@@ -363,13 +363,11 @@ class Fitted(NamedTuple):
     loss_before: float
     loss_after: float
 
-    def __str__(self) -> str:
-        beside = (
-            f"cross-validated on {self.labels:,} labels, the fitted judge errs on {self.after:.1%} of them"
-            f" ({self.before:.1%} before), at {self.loss_after:.3f} bits a label ({self.loss_before:.3f}"
-            " before)"
-        )
-        return f"{NAME}: {beside}{'; not changed' if self.curve == packed() else ''}"
+    def as_facts(self) -> dict[str, Any]:
+        """Return what a remark says of it."""
+        shares = {"before": self.before, "after": self.after}
+        losses = {"loss_before": self.loss_before, "loss_after": self.loss_after}
+        return {"labels": self.labels, **shares, **losses, "is_changed": self.curve != packed()}
 
 
 def fitted_on(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Fitted:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError
 from rageval.logs._content import Content, Record
 from rageval.logs.paths import literal, parsed_json
@@ -331,7 +332,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         )
     status = _said(header.get("status"))
     if status not in ("success", ""):
-        reading.remarks.append(f"inspect marks this log not as a success, but as {status!r}")
+        reading.remarks.append(Remark("log_without_success", facts={"status": status}))
 
 
 def _inspect_tokens(usage: Mapping[str, Any] | None) -> dict[str, float]:
@@ -463,7 +464,7 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             record=cells,
         )
     if lost:
-        reading.remarks.append(f"{lost:,} reference_contexts have no ids and are left out")
+        reading.remarks.append(Remark("references_without_ids", facts={"number": lost}))
 
 
 _RAGAS_ROLES = {"human": "user", "ai": "assistant"}

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError
 from rageval.logs._content import Content, Record
 from rageval.logs.paths import literal, parsed_json
@@ -171,10 +172,7 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
             },
         )
     if turns:
-        reading.remarks.append(
-            f"{turns:,} answers are later turns of a conversation; their questions do not include the"
-            " earlier turns"
-        )
+        reading.remarks.append(Remark("later_turns", facts={"number": turns}))
 
 
 def _spans_of(record: Record) -> Iterator[_OtelSpan]:
@@ -890,6 +888,4 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
         )
         means.update(dict.fromkeys(name for each in kept for name in each.run.feedback_stats or {}))
     if means:
-        reading.remarks.append(
-            f"feedback_stats ({', '.join(means)}) are means over feedback, and no judgements: left out"
-        )
+        reading.remarks.append(Remark("means_of_feedback", facts={"names": list(means)}))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
 
-from rageval.core.remark import Remark, Scope, note
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
@@ -97,15 +97,12 @@ def parted(
     unread = {name: count for name, count in reading.unread.items() if name not in mapped}
     reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
     if unread:
-        reading.remarks.append(
-            f"ignored columns: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
-            " or fact:NAME=COLUMN"
-        )
+        reading.remarks.append(Remark("ignored_columns_of_log", facts={"columns": sorted(unread)}))
     queries = _query_ids(kept, reading)
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
     _Parting(log, reading).take(kept, queries)
-    log.remarks += map(note, reading.remarks)
+    log.remarks += reading.remarks
     log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
 
@@ -180,13 +177,12 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
                 f" {visible(there)}"
             )
         if fits[name] < number:
-            reading.remarks.append(f"{name}={visible(path.text)} fits {fits[name]:,} of {number:,} records")
+            counts = {"number": fits[name], "total": number}
+            facts = {"name": name, "path": path.text, **counts}
+            reading.remarks.append(Remark("path_fits_some", facts=facts))
         if name in lists:
-            reading.remarks.append(
-                f"{name}={visible(path.text)}: a list written as text was read as one passage; to read it"
-                " as a list:"
-                f" --map '{name}={visible(path.text)}{lists[name]}'"
-            )
+            facts = {"name": name, "path": path.text, "way": lists[name]}
+            reading.remarks.append(Remark("list_read_as_passage", facts=facts))
 
 
 def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
@@ -307,9 +303,7 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
                         " none"
                     )
             if not tells_apart:
-                reading.remarks.append(
-                    "--map query_id: an id stands for several questions, or a question has several"
-                )
+                reading.remarks.append(Remark("mapped_ids_not_unique"))
             return given
         if all(given) and tells_apart and max(map(len, given)) <= _LONGEST_ID:
             return given
@@ -379,18 +373,15 @@ class _Parting:
             Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
             for query, question in self._questions.items()
         ]
-        say = self._reading.remarks.append
+        remarks = self._reading.remarks
         if not self.log.passages and not any(self.log.run.values()):
-            say("no passages: if the log has them, set their paths: --map contexts=…,context_ids=…")
+            remarks.append(Remark("no_passages"))
         if self._made_ids:
-            say(f"{self._made_ids:,} passages had no id; using a hash of their text")
+            remarks.append(Remark("passages_without_id", facts={"number": self._made_ids}))
         if self._other_texts:
-            say(
-                f"{self._other_texts:,} passages have a different text than one with the same id; the first"
-                " is kept"
-            )
+            remarks.append(Remark("passages_of_one_id", facts={"number": self._other_texts}))
         if self._other_rankings:
-            say(f"{self._other_rankings:,} repeats retrieved other passages; the run has the first ranking")
+            remarks.append(Remark("other_rankings", facts={"number": self._other_rankings}))
         self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
     def _question(self, row: Row, query: str) -> None:
@@ -447,7 +438,7 @@ class _Parting:
         # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
             if given:
-                self._reading.remarks.append("some passages have no score: 1/rank is used for all")
+                self._reading.remarks.append(Remark("passages_without_score"))
             return True
         rising = any(
             one < other  # type: ignore[operator]
@@ -455,9 +446,7 @@ class _Parting:
             for one, other in pairwise(ranking)
         )
         if rising:
-            self._reading.remarks.append(
-                "scores do not fall with the rank (are they distances?): 1/rank is used"
-            )
+            self._reading.remarks.append(Remark("scores_do_not_fall"))
         return rising
 
     def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError
 from rageval.files.jsonl import without_nulls
 from rageval.files.opening import DEFAULT, Limits
@@ -87,7 +88,7 @@ class LogReading:
     hop: str = ""
     split: Mapping[str, str] = field(default_factory=dict)
     form: str = ""  # how the log is written: lines, value, csv, parquet, zip
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)  # columns that nobody reads, and their cells
     version: str = ""  # of the tool

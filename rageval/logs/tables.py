@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError
 from rageval.files.jsonl import named
 from rageval.files.opening import Source, chunks, limits_of, name_of, with_limits
@@ -39,10 +40,10 @@ class Tables:
 
     answers: list[Answer] = field(default_factory=list)
     questions: dict[str, Question] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     systems: list[list[str]] = field(default_factory=list)
 
-    def beside(self, known: dict[str, Question], source: Source) -> tuple[dict[str, Question], list[str]]:
+    def beside(self, known: dict[str, Question], source: Source) -> tuple[dict[str, Question], list[Remark]]:
         """Return the questions with those of a file of questions before them, by ids, else by their texts."""
         clash = _clash([self.questions.values(), known.values()])
         if not known or (not clash and known.keys() & self.questions):
@@ -57,8 +58,8 @@ class Tables:
             )
         found = ((ids.get(key) or _id_of(key), question) for key, question in called.items())
         joined = {query: question._replace(query_id=query) for query, question in found}
-        why = clash or "shares no ids with the answers"
-        return self._with(joined), [f"{name}: {why}, so it is joined by the questions"]
+        about = Scope(file=name_of(source))
+        return self._with(joined), [Remark("file_joined_by_questions", about, {"clash": clash})]
 
     def _with(self, known: Mapping[str, Question]) -> dict[str, Question]:
         """Return the questions, as they are known elsewhere; what is said of them nowhere else stays."""
@@ -69,7 +70,7 @@ class Tables:
         }
 
 
-def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[str]]:
+def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[Remark]]:
     """Return what a table holds, and how it was read; `gold_alone`: its answers are the right ones.
 
     InputError where there is no question and no id, or neither an answer nor a right one.
@@ -83,21 +84,24 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[s
         # A tool that names no run: two files of it are two systems.
         if {answer.run_id for answer in log.answers} == {tool}:
             log = read(opened_again(), tool=tool, run=stem_of(source) or tool)
-        return log, [f"{name}: a log of {tool}"]
+        return log, [Remark("log_of_tool", Scope(file=name_of(source)), {"tool": tool})]
     content = opened(opened_again())
     columns = _columns(content, gold_alone)
     values = [record.value() for record in content.records()]
     columns = columns.with_systems(values)
     rows = list(_rows(content, columns))
-    said = [_tell_apart(rows, columns)]
+    ids = _tell_apart(rows, columns)
     _refuse_other_gold(rows)
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
-    if again := sum(answer.repeat not in ("", "1") for answer in log.answers):
-        said.append(f"{again:,} rows answer the same question again and count as repeats")
-    facts = [each for each in columns.others if any(each in row.facts for row in rows)]
-    return log, ["; ".join([f"{name}: {columns._replace(others=tuple(facts))}", *filter(None, said)])]
+    facts = {
+        "columns": list(columns.fields.items()),
+        "others": [each for each in columns.others if any(each in row.facts for row in rows)],
+        "ids": ids,
+        "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
+    }
+    return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
 
 
 def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
@@ -151,10 +155,10 @@ def _texts(cell: Any, name: str, where: str) -> list[str]:
     return [text for item in items if (text := one_text(item, name, where)).strip()]
 
 
-def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> str:
-    """Keep ids only where each row has one, and none has two questions; return what is to be said."""
+def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None:
+    """Keep ids only where each row has one, and none has two questions; return why none is kept."""
     if "query_id" not in columns.fields:
-        return "ids are made from the questions"
+        return Remark("ids_of_questions")
     asked: dict[str, set[str]] = {}
     for row in rows:
         for identifier in row.ids.values():
@@ -163,12 +167,11 @@ def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> str:
     if several is None and all(row.ids for row in rows):
         for row in rows:
             row.key = row.ids["query_id"]
-        return ""
-    lacking = next((row for row in rows if not row.ids), None)
-    why = f"{lacking.where} has none" if lacking else f"{visible(several or '')} stands for several questions"
+        return None
+    lacking = next((row.where for row in rows if not row.ids), None)
     for row in rows:
         row.ids = {}
-    return f"the ids do not identify questions ({why}), so they are made from the questions"
+    return Remark("ids_not_unique", facts={"row": lacking, "id": several or ""})
 
 
 def _refuse_other_gold(rows: Sequence[Row]) -> None:
@@ -247,7 +250,7 @@ def only_system(source: Source, names: Sequence[str]) -> str:
     return names[0]
 
 
-def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[str]]:
+def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
     """Return the tables with ids that mean the same question in all of them, and how that came about."""
     clash = _clash([log.questions for log in logs])
     if not clash and not _are_apart(logs):
@@ -263,19 +266,18 @@ def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[str]
             f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
         )
         raise InputError(f"the tables have no question in common, by id or by text: {shown}")
-    how = clash or "the tables share no ids"
-    return joined, [f"{how}, so they are joined by their questions"]
+    return joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
 
 
-def _clash(tables: Iterable[Iterable[Question]]) -> str:
-    """Say which id means one question in one table and another one in another; nothing if none does."""
+def _clash(tables: Iterable[Iterable[Question]]) -> Remark | None:
+    """Return which id means one question in one table and another one in another; None if none does."""
     known: dict[str, str] = {}
     for question in chain.from_iterable(tables):
         first = known.setdefault(question.query_id, question.text)
         if question.text and first and _key(first) != _key(question.text):
-            shown = f"{visible(first)[:60]!r} in one file and {visible(question.text)[:60]!r} in another"
-            return f"id {visible(question.query_id)} is {shown}"
-    return ""
+            facts = {"id": question.query_id, "first": first, "second": question.text}
+            return Remark("id_of_two_questions", facts=facts)
+    return None
 
 
 def _key(question: str) -> str:
@@ -313,7 +315,7 @@ def _systems(log: Log) -> list[str]:
     return list(dict.fromkeys(answer.run_id for answer in log.answers))
 
 
-def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], list[str]]:
+def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
     """Return the tables, of which two that call their systems the same are called after their files."""
     counts = Counter(name for log in logs for name in _systems(log))
     twice = [name for name, count in counts.items() if count > 1]
@@ -335,8 +337,7 @@ def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], 
         answers = [answer._replace(run_id=names[answer.run_id]) for answer in log.answers]
         renamed.append(replace(log, answers=answers))
         said += [name for old, name in names.items() if name != old]
-    shown = f"several tables call their system {visible(twice[0])}"
-    return renamed, [f"{shown}: they are {', '.join(map(visible, said))} here"]
+    return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": said})]
 
 
 def _file_names(sources: Sequence[Source]) -> list[str]:

@@ -128,10 +128,9 @@ def _all_trec() -> tuple[str, ...]:
     return (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family)))
 
 
-def left_out(text: str) -> str:
-    """Say what a set of trec_eval's, `official` or `all_trec`, is without here."""
-    held = "runid and gm_map" if text.lower() == "official" else ", ".join(NOT_OFFERED)
-    return f"{text}: without {held}, which are not offered"
+def not_offered(text: str) -> list[str]:
+    """Return what a set of trec_eval's, `official` or `all_trec`, is without here."""
+    return ["runid", "gm_map"] if text.lower() == "official" else list(NOT_OFFERED)
 
 
 def why_not(text: str) -> str | None:
@@ -140,15 +139,6 @@ def why_not(text: str) -> str | None:
         return "gains are a parameter of ir_measures' nDCG, whole numbers by grade: nDCG(gains={1:3,2:9})@10"
     name = "11pt_avg" if text.startswith("11pt_avg") else re.sub(_PARAMETER, "", text)
     return NOT_OFFERED.get(name)
-
-
-def said_of(name: str, compat: str | None) -> str:
-    """Say what should be known of a set of measures beside them, under these rules; empty if nothing."""
-    theirs = COMPAT_OF.get(name.lower())
-    said = [SAID_OF[name.lower()]] if name.lower() in SAID_OF else []
-    if theirs is not None and compat != theirs:
-        said.append(f"its program's figures are those under --compat {theirs} (compat={theirs!r} in Python)")
-    return "; ".join(said)
 
 
 def _family(name: str) -> str | None:

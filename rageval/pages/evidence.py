@@ -14,6 +14,7 @@ import msgspec
 
 from rageval.comparison.passport import Judged, parting, passport, sentences_on_draw
 from rageval.core.judge import parse_judge
+from rageval.core.remark import Remark
 from rageval.errors import InputError, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_batches
@@ -428,14 +429,11 @@ def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
         }
 
 
-def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[str]:
+def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Remark]:
     """Say of each judge that was asked by a prompt without a fence how many attacks on it succeeded."""
     for judge in (name for name in grades.judges.words if parse_judge(name).is_unfenced):
         best, shown = notes.attacks.get(judge, [0, 0])
-        said = (
-            f"{best:,} of {shown:,} verdicts on attacks were the best possible" if shown else "none was tried"
-        )
-        yield f"{judge} was asked without a fence, like its source; of attacks on it, {said}"
+        yield Remark("judge_without_fence", facts={"judge": judge, "number": best, "total": shown})
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:

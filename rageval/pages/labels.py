@@ -23,6 +23,7 @@ from typing import IO, Any, Literal
 
 import msgspec
 
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import JudgementTable, form_of_judgements, judgement_line
@@ -273,7 +274,7 @@ class LabelFile:
     def __init__(self, path: Path, plan: LabelPlan, annotator: str) -> None:
         """Go on with what the file holds; `InputError` if these are labels of something else."""
         self.path, self.plan, self.annotator = path, plan, annotator
-        self.remarks: list[str] = []  # what should be said of the file
+        self.remarks: list[Remark] = []  # what should be said of the file
         self._asks = places_of(plan)
         self._labels: dict[_Place, Label] = {}
         self._lock = Lock()
@@ -376,9 +377,7 @@ class LabelFile:
             held.close()
             raise
         except OSError:  # no locks on this disk, or in this system
-            self.remarks.append(
-                f"{visible(str(self.path))}: cannot be locked on this disk; do not serve it twice"
-            )
+            self.remarks.append(Remark("labels_not_locked", Scope(file=str(self.path))))
         # Whoever had the lock may have removed the file before we got it.
         if not os.path.exists(place) or not os.path.samestat(os.fstat(held.fileno()), os.stat(place)):
             held.close()
@@ -435,10 +434,8 @@ class LabelFile:
             raise InputError(f"{name}: {problem}")
         if is_cut:
             self._write(self._labels)
-            self.remarks.append(
-                f"{name}: the last line was cut off and is removed; the {len(self._labels):,} labels before"
-                " it are complete"
-            )
+            facts = {"number": len(self._labels)}
+            self.remarks.append(Remark("last_label_cut", Scope(file=str(self.path)), facts))
 
     def _checked(self, record: Any, where: str = "") -> Label:
         """Return a label of this plan, by this annotator, on its scale."""

@@ -90,7 +90,7 @@ def _verdict(report: _Record, places: int) -> str:
         return f"{_leading(report, first, measure, places)}; {unknown}."
     cell = _cells_by(report, measure)[first]
     if cell["value"] is None:
-        return f"{first} has no value by {measure}{': ' + cell['why'] if cell.get('why') else ''}."
+        return f"{first} has no value by {measure}{_because(cell)}."
     return f"{first} reaches {_value_with_interval(report, first, measure, places).replace('at ', '', 1)}."
 
 
@@ -135,7 +135,13 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
             f"{run} is {certain} than {other} by {measure}{rests}, however the unjudged documents are judged."
         )
     said = "are identical" if ruling is Ruling.IDENTICAL else "cannot be compared"
-    return f"{first} and {second} {said} by {measure}{': ' + pair['why'] if pair.get('why') else ''}."
+    return f"{first} and {second} {said} by {measure}{_because(pair)}."
+
+
+def _because(record: _Record) -> str:
+    """Return the reasons of a value or a pair, behind a colon; nothing without any."""
+    texts = [reason["text"] for reason in record.get("reasons") or ()]
+    return f": {'; '.join(texts)}" if texts else ""
 
 
 def _rests(pair: _Record) -> str:

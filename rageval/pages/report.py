@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, cite, compare
-from rageval.comparison.arena import positions_of, said_of
+from rageval.comparison.arena import position_remarks, positions_of
 from rageval.comparison.comparisons import cell_of, compared, why_not
 from rageval.comparison.estimates import slices
-from rageval.core.remark import Remark, Scope, note, unique
+from rageval.core.remark import Remark, Scope, unique
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -183,16 +183,17 @@ def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subje
     report["judging"] = judging(pairs, notes, shown, draw)
     report["spending"] = list(spending(table, notes))
     found = [judge.as_dict() for judge in positions_of(table)]
-    said = []
+    remarks: list[Remark] = []
     if found:  # nobody else is asked where an answer was shown
         report["positions"] = found
-        said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
+        for judge in found:
+            remarks += position_remarks(judge, judge["judge"] or "the judge")
     if len(pairs) == MOST_PAIRS:
-        said.append(f"only {MOST_PAIRS} pairs of judges are compared")
+        remarks.append(Remark("some_pairs_of_judges", facts={"number": MOST_PAIRS}))
     # Scoring has read it to its end.
-    said += [f"{visible(name)}: texts of streams are not shown" for name in gone]
-    notices = [*said, *without_fence(table, notes)]
-    report["remarks"] = [*report.get("remarks", ()), *map(note, notices)]
+    remarks += [Remark("stream_not_shown", Scope(file=name)) for name in gone]
+    remarks += without_fence(table, notes)
+    report["remarks"] = [*report.get("remarks", ()), *remarks]
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(known["queries"].values()):
@@ -289,7 +290,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
                 "undefined": found.undefined,
                 "small": found.is_small,
                 **found.basis.texts,
-                "why": found.why,
+                "reasons": [reason.as_record() for reason in found.reasons],
                 **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
             }
             for scores in results
@@ -418,8 +419,8 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
             if cell.judged is not None:
                 gain = plain(cell.gain or 0.0)
                 also = {"judged": plain(cell.judged), "labels": cell.labels, "gain": gain}
-                if cell.why:
-                    also["why"] = cell.why
+                if cell.reasons:
+                    also["reasons"] = [reason.as_record() for reason in cell.reasons]
             if score.bounds:
                 also["bounds"] = [plain(bound) for bound in score.bounds]
             if score.lost:

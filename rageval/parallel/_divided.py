@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, RagevalError
 from rageval.files.opening import FileChanged, can_read_again, is_remote, limits_of, with_limits
 from rageval.files.parts import FilePart, Grain, cut
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from rageval.typing import RunLike
 
 
-_BY_WORKERS = "by the workers"
+_WORKERS, _PARTS = "workers", "parts"  # what could not read it
 _LARGEST = 2**25  # bytes of a part; small enough that a lost one is soon done again
 SMALLEST = 2**22  # below this a process of its own costs more than it saves
 
@@ -61,12 +62,12 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
         return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
 
-def _why_not(by: str, error: InputError) -> str:
+def _why_not(by: str, error: InputError) -> Remark:
     """Return why what this process perhaps can read could not be read; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
     first, *_ = str(error).split("\n")
-    return f"{by} ({first})"
+    return Remark("not_read_by_workers", facts={"by": by, "error": first})
 
 
 def _findable(path: Any) -> Any:
@@ -94,11 +95,11 @@ class Divided(RunSource):
         """
         if self.engine is None:
             return super().join(joining)
-        by, reason = "in parts", ""
+        by, reason = _PARTS, None
         try:
             parts = self.parts(self.engine)
             if len(parts) > 1:
-                by = _BY_WORKERS
+                by = _WORKERS
                 # Judgements travel, unless the workers see the memory of this process.
                 inherits = self.engine.inherits
                 sent = joining if inherits else joining._replace(qrels=portable(joining.qrels))
@@ -182,7 +183,7 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
         if isinstance(outcome, Scores):
             yield outcome
             continue
-        reason = _why_not(_BY_WORKERS, outcome)
+        reason = _why_not(_WORKERS, outcome)
         scores = evaluator.score(source)
         if scores.notes is not None:
             scores.notes.read_here = reason

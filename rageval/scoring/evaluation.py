@@ -14,14 +14,14 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rageval import hooks
-from rageval.core.remark import Remark
+from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Topic
-from rageval.names import near_misses, unlike
+from rageval.names import near_misses, unlike_ids
 from rageval.scoring._ties import check_expected
 from rageval.scoring.arguments import in_order
 from rageval.scoring.likeness import Alike, alike
@@ -252,8 +252,8 @@ class Evaluator:
         ours |= {"groups": None, "nothing_judged": "zero", **rules}
         return Evaluator(self.asked if measures is None else measures, qrels, **ours)
 
-    def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
-        """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
+    def why_nothing_judged(self, source: RunSource, notes: Notes) -> Remark:
+        """Return how the ids of a run differ from the judged ones, where none is judged."""
         common = {
             query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
         }
@@ -262,8 +262,8 @@ class Evaluator:
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
         # With a cause, if there seems to be one.
-        said = unlike(visible(source.name), notes.retrieved, ours, theirs)
-        return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+        facts = unlike_ids(notes.retrieved, ours, theirs)._asdict()
+        return Remark("nothing_judged_of_run", Scope((source.name,)), facts)
 
     @property
     def orders(self) -> list[Order]:

@@ -58,7 +58,7 @@ class Draw:
     chances: Mapping[str, float] | None = field(default=None, hash=False)
     plan: LabelPlan | None = field(default=None, hash=False)
     labelled: int = 0
-    doubt: str = ""
+    doubt: Remark | None = None
 
     def kind(self, unlabeled: int) -> DrawKind:
         """Return how labels were drawn that leave so many queries without one."""
@@ -96,6 +96,12 @@ class Draw:
             f"{visible(self.name)}: {how}, which {what} cannot account for; use labels of a uniform sample"
             " (rageval label plan without --by doubt and --compare)"
         )
+
+    @property
+    def refuses_means(self) -> Remark | None:
+        """Why labels that were drawn to compare systems correct no mean; None of others."""
+        # Such a plan left out queries on which both said the same, so its labels are no sample of all.
+        return Remark("labels_to_compare", facts={"names": sorted(self.compares)}) if self.compares else None
 
     @property
     def look(self) -> Look | None:
@@ -250,8 +256,8 @@ def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
     p = math.erfc(abs(number - expected) / spread / math.sqrt(2))
     if p >= DOUBT:
         return draw
-    said = f"the probabilities add up to {expected:.4g} labels, but there are {number:,} (p {p:.1e})"
-    return replace(draw, doubt=f"{said}: the probabilities may be wrong, and so may every interval")
+    facts = {"expected": expected, "number": number, "p": p}
+    return replace(draw, doubt=Remark("doubtful_chances", Scope(file=draw.name), facts))
 
 
 def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
@@ -425,15 +431,15 @@ def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str
     return found
 
 
-def why_lost(failed: int, labelled: int) -> str:
-    """Return why labels that failed forbid a claim; empty if they are few.
+def why_lost(failed: int, labelled: int) -> Remark | None:
+    """Return why labels that failed forbid a claim; None if they are few.
 
     What "cannot be told" is seldom a random draw: it may be all that is right, or wrong, of one system.
     """
     total = failed + labelled
     if failed <= MOST_MISSING * total:
-        return ""
-    return f"{failed:,} of {total:,} labels failed, more than {MOST_MISSING:.0%}; label them again"
+        return None
+    return Remark("many_labels_failed", facts={"number": failed, "total": total, "most": MOST_MISSING})
 
 
 def _seen(
@@ -472,8 +478,8 @@ def label_remarks(gold: Gold) -> list[Remark]:
     remarks = []
     if Basis.of_labels(gold.by).kind is not BasisKind.PEOPLE:
         remarks.append(Remark("labels_of_judges", labels, {"labelers": gold.by}))
-    if draw.doubt:
-        remarks.append(Remark("doubtful_chances", labels, {"reason": draw.doubt}))
+    if draw.doubt is not None:
+        remarks.append(replace(draw.doubt, about=labels))
     if draw.look is not None and not draw.look.is_last:
         counts = {"labeled": draw.look.labelled, "total": draw.look.of}
         remarks.append(Remark("plan_in_part", labels, counts))

@@ -77,19 +77,17 @@ def _people(gold: Gold, labels: Labels) -> People:
     )
 
 
-def why_uncorrected(score: Score) -> str:
-    """Return why no labels can correct the values of a measure of answers; empty if some can."""
+def why_uncorrected(score: Score) -> Remark | None:
+    """Return why no labels can correct the values of a measure of answers; None if some can."""
     if score.basis.is_of_texts:
-        return "it is computed from the texts alone, not from judgements"
-    if score.measure.aggregate != MEAN:
-        return "it is not a mean over queries"
-    return ""
+        return Remark("computed_from_texts")
+    return None if score.measure.aggregate == MEAN else Remark("no_mean_over_queries")
 
 
 def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[Remark]]:
     """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
     kinds = [score for score in results[0].scores if score.people is not None] if results else []
-    lost: dict[str, dict[str, None]] = {}
+    lost: dict[Remark | None, dict[str, None]] = {}
     for score in (score for scores in results for score in scores.scores if score.people is None):
         lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
     about = Scope(file=gold.draw.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from rageval.core.remark import Remark, Scope
@@ -103,8 +104,8 @@ def _join_remarks(scores: Scores, evaluator: Prepared) -> Iterator[Remark]:
     notes, rules, about = scores.notes, evaluator.rules, Scope((scores.run,))
     if notes is None:
         return
-    if notes.read_here:
-        yield Remark("not_read_by_workers", about, {"reason": notes.read_here})
+    if notes.read_here is not None:
+        yield replace(notes.read_here, about=about)
     total = len(evaluator.qrels.query_ids)
     if notes.queries_missing:
         yield Remark(

@@ -123,7 +123,7 @@ class SpreadOfAnswers(NamedTuple):
     questions: int
     answers: int
     judges: int
-    advice: str
+    advice: Remark
 
     @property
     def of_mean(self) -> float:
@@ -131,7 +131,7 @@ class SpreadOfAnswers(NamedTuple):
         judge = 0.0 if self.judge != self.judge else self.judge / self.judges
         return (self.answer + judge) / self.answers
 
-    def as_facts(self) -> dict[str, float | str | None]:
+    def as_facts(self) -> dict[str, float | Remark | None]:
         """Return the standard deviations, and the advice."""
         return {
             "answers": math.sqrt(self.answer),
@@ -466,7 +466,7 @@ class Scored(NamedTuple):
 
     results: list[Scores]
     remarks: list[Remark]
-    refused: Sequence[str] = ()
+    refused: Sequence[Remark] = ()
 
     @property
     def unsaid(self) -> list[Remark]:

@@ -21,6 +21,7 @@ from itertools import compress, repeat
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval import hooks
+from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.objects import ITERATIONS, mappings
@@ -135,7 +136,7 @@ class Notes:
     shown_judged: int = 0
     judged: list[int] = field(default_factory=list, compare=False)
     tied_at: Counter[int] = field(default_factory=Counter)
-    read_here: str = ""  # how it could not be read, and why, where this process had to
+    read_here: Remark | None = None  # why workers, or parts, could not be read
 
     @property
     def nothing_relevant(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.judgements import GRADED
@@ -22,6 +23,7 @@ from rageval.spans.projection import spanning
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, require_ids
 from rageval.text import visible
+from rageval.views.remarks import SHOWN, lost_quotes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 UNANCHORED = ("error", "drop")
 _LEFT_OUT = re.compile(r"\s*(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])\s*")
-_SHOWN = 3
 _BEYOND = 50  # code points behind a chunk, in which a quote that it cuts may end
 _Pair = tuple[str, str, str]  # query, nugget, chunk
 
@@ -60,23 +61,20 @@ class Anchored:
     wide: int = 0
     lost: list[tuple[_Pair, str]] = field(default_factory=list)
 
-    def remarks(self) -> Iterator[str]:
-        """Say how spans were found, and what could not be."""
-        ways = {
-            "by their offsets": self.by_offsets,
-            "by their quotes": self.by_quote,
-            "by the texts of their nuggets": self.by_nugget,
-        }
-        found = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
-        if found:
-            yield f"{sum(ways.values()):,} judgements anchored: {found}"
+    def remarks(self) -> Iterator[Remark]:
+        """Yield how spans were found, and what could not be."""
+        ways = {"by_offsets": self.by_offsets, "by_quote": self.by_quote, "by_nugget": self.by_nugget}
+        if any(ways.values()):
+            yield Remark("anchored_judgements", facts=ways)
         if self.wide:
-            yield (
-                f"{self.wide:,} judgements have no quote, so their whole chunk is a wide span: in chunks"
-                " with only a part of it, it is undecided whether the nugget is there"
-            )
+            yield Remark("wide_spans", facts={"number": self.wide})
         if self.lost:
-            yield f"{lost_words(self.lost)}; left out"
+            yield Remark("lost_quotes", facts={"number": len(self.lost), "examples": self.lost_examples})
+
+    @property
+    def lost_examples(self) -> tuple[tuple[str, str, str, str], ...]:
+        """The query, nugget, chunk and quote of the first that were not found."""
+        return tuple((*pair, quote) for pair, quote in self.lost[:SHOWN])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the spans as JSON lines, below a header that names the sources; return where they are."""
@@ -88,16 +86,6 @@ class Anchored:
             for line in write_spans(self.spans, self.sources):
                 stream.write(f"{line}\n".encode())
         return Path(path)
-
-
-def lost_words(lost: Sequence[tuple[_Pair, str]]) -> str:
-    """Say which quotes were not found."""
-    first = "; ".join(
-        f"{visible(query)}/{visible(nugget)} in {visible(chunk)} ({visible(quote[:60])!r})"
-        for (query, nugget, chunk), quote in lost[:_SHOWN]
-    )
-    more = f"; and {len(lost) - _SHOWN:,} more" if len(lost) > _SHOWN else ""
-    return f"{len(lost):,} quotes were not found in their chunks: {first}{more}"
 
 
 def read_quotes(source: Source) -> dict[_Pair, Quote]:
@@ -144,8 +132,8 @@ def anchored(
             found.spans.append(span)
     if found.lost and unanchored == "error":
         raise MissingJudgements(
-            f"{lost_words(found.lost)}; expected words of the chunk: judge these again, or use --unanchored"
-            " drop (unanchored='drop' in Python) to leave them out"
+            f"{lost_quotes(len(found.lost), found.lost_examples)}; expected words of the chunk: judge these"
+            " again, or use --unanchored drop (unanchored='drop' in Python) to leave them out"
         )
     found.spans = _merged(found.spans)
     # A nugget that no chunk held is listed all the same, or recall would not know of it.

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import draws, ends_of, least_half
@@ -257,47 +258,35 @@ class _Components(NamedTuple):
         queries, judges = self.queries + more_queries, self.judges + more_judges
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
-    def advice(self) -> str:
-        """Return what helps more, in a sentence, with what is known of each standard error at 95 %.
+    def advice(self) -> Remark:
+        """Return what helps more, with what is known of each standard error at 95 %.
 
         The variance between judges is estimated from the judges present; with fewer than four nothing is
         reported.
 
-        >>> _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
-        '3 judges are too few to tell what more votes would help; at least 4 are needed'
+        >>> print(_Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice())
+        3 judges are too few to tell what more votes would help; at least 4 are needed
         >>> advice = _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=6).advice()
-        >>> print(*advice.split(', '), sep='\\n')
+        >>> print(*str(advice).split(', '), sep='\\n')
         standard error 0.0428 (0.0358 to 0.0535) now
         0.0319 (0.0266 to 0.0401) with 40 more queries
         0.0427 (0.0356 to 0.0534) with 2 more votes: more queries
         """
         if self.judges < _FEWEST_JUDGES and not self.repeated:
-            return (
-                f"{self.judges:,} judges are too few to tell what more votes would help; at least"
-                f" {_FEWEST_JUDGES} are needed"
-            )
+            return Remark("few_judges", facts={"number": self.judges, "needed": _FEWEST_JUDGES})
         ways = [(0, 0), (_MORE_QUERIES, 0), (0, _MORE_JUDGES)]
         now, queries, votes = (
-            "{:.4f} ({:.4f} to {:.4f})".format(
+            (
                 self.standard_error(*way),
                 *(math.sqrt(max(end, 0.0)) for end in self._ends(self._parts(*way))),
             )
             for way in ways
         )
         low, high = self._ends(self._parts(*ways[1]) - self._parts(*ways[2]))
-        better = (
-            "more queries"
-            if high < 0
-            else f"more {self.what}"
-            if low > 0
-            else "neither"
-            if low == high
-            else "not known"
-        )
-        return (
-            f"standard error {now} now, {queries} with {_MORE_QUERIES:,} more queries,"
-            f" {votes} with {_MORE_JUDGES:,} more {self.what}: {better}"
-        )
+        better = "queries" if high < 0 else self.what if low > 0 else "neither" if low == high else "unknown"
+        errors = {"now": now, "with_queries": queries, "with_others": votes}
+        more = {"queries": _MORE_QUERIES, "others": _MORE_JUDGES, "what": self.what}
+        return Remark("what_helps", facts={**errors, **more, "better": better})
 
     def _parts(self, more_queries: int, more_judges: int) -> Float:
         """Return what each mean square has in the variance of the mean: of queries, judges and the rest."""
@@ -356,10 +345,11 @@ def components(values: Float, repeated: bool = False) -> _Components:
     )
 
 
-def advice_on_repeats(values: Sequence[Sequence[float]]) -> str:
+def advice_on_repeats(values: Sequence[Sequence[float]]) -> Remark:
     """Return whether more questions or more answers help more; rows are questions, columns answers.
 
-    >>> print(*advice_on_repeats([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]).split(", "), sep="\\n")
+    >>> advice = advice_on_repeats([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    >>> print(*str(advice).split(", "), sep="\\n")
     standard error 0.2394 (0.1356 to 0.8925) now
     0.0722 (0.0409 to 0.2691) with 40 more queries
     0.2224 (0.0000 to 0.8881) with 2 more answers each: not known

@@ -35,6 +35,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, _least_error, _mended, few_differ, ranges_of
@@ -226,7 +227,8 @@ def _world(
     if not (np.isfinite(values).all() and np.isfinite(people).all()):
         raise UsageError("a value is not a number; pass only queries that are defined")
     if len(places) < max(fewest, 3):
-        raise TooFewLabels(f"labels for {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
+        counts = {"number": len(places), "total": int(rest.sum()), "needed": max(fewest, 3)}
+        raise TooFewLabels(Remark("few_labels_of_queries", facts=counts))
     chance = np.full(len(places), len(places) / rest.sum())
     if chosen is not None:
         if len(chosen) != len(values):
@@ -248,14 +250,15 @@ def _world(
     # Kish: unequal weights tell as much as this many equal ones.
     count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
-        raise TooFewLabels(f"{len(places):,} labels count as {count:.1f} drawn alike (10 are needed)")
+        raise TooFewLabels(Remark("unequal_labels", facts={"number": len(places), "count": count}))
     unit: Int | None = None
     names: tuple[Hashable, ...] = tuple(range(len(values)))
     if clusters is not None:
         unit, names = _numbered(clusters, len(values))
         held = len(np.unique(unit[places]))
         if held < FEWEST_CLUSTERS:
-            raise TooFewLabels(f"labels in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
+            counts = {"number": held, "needed": FEWEST_CLUSTERS}
+            raise TooFewLabels(Remark("labels_in_few_clusters", facts=counts))
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
     is_set = population == "set"

@@ -121,3 +121,9 @@ def correction_notes(bases: Mapping[str, Basis]) -> list[str]:
         condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
         notes.append(f"corrected by {name_labels(basis)}{condition}: {names}")
     return notes
+
+
+def conditions_of(basis: Basis) -> str:
+    """Return on what condition labels show an error rate, and that they are not people's."""
+    condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
+    return condition + (f"; by {name_labels(basis)}, not checked against people" if basis.is_judge else "")

@@ -7,14 +7,15 @@ stands before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.remark import Remark
+from rageval.names import UnlikeIds, describe_unlike_ids
 from rageval.text import visible
-from rageval.views.bases import NO_WINNER, attribution, name_judges
+from rageval.views.bases import NO_WINNER, attribution, conditions_of, name_judges
 
 Words: TypeAlias = str | Callable[..., str]
 
@@ -61,7 +62,14 @@ def names_in(words: Words) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
 
 
+def describe_reasons(reasons: Iterable[Remark]) -> str:
+    """Return reasons in words, the first one first; empty without any."""
+    return "; ".join(map(str, reasons))
+
+
 def _visible(value: Any) -> Any:
+    if isinstance(value, Remark):
+        return remark_text(value)
     if isinstance(value, str):
         return visible(value)
     return tuple(map(_visible, value)) if isinstance(value, tuple) else value
@@ -384,6 +392,25 @@ def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> s
     return f"{change}: {share:.1%} of the pairs swap places{worst}"
 
 
+def _what_helps(
+    *,
+    now: tuple[float, float, float],
+    with_queries: tuple[float, float, float],
+    with_others: tuple[float, float, float],
+    queries: int,
+    others: int,
+    what: str,
+    better: str,
+) -> str:
+    named = {"queries": "more queries", what: f"more {what}", "neither": "neither", "unknown": "not known"}
+    errors = now, with_queries, with_others
+    first, second, third = ("{:.4f} ({:.4f} to {:.4f})".format(*each) for each in errors)
+    return (
+        f"standard error {first} now, {second} with {queries:,} more queries, {third} with {others:,} more"
+        f" {what}: {named[better]}"
+    )
+
+
 # --- gates
 
 
@@ -499,8 +526,343 @@ def _error_of_short(*, percent: float, dataset: str) -> str:
     )
 
 
+# --- reasons: of a verdict on two systems
+
+
+def _judged_differently(*, number: int, are_opponents: bool) -> str:
+    how = "against different systems" if are_opponents else "by different nuggets"
+    return f"the two were judged {how} in {number:,} queries"
+
+
+def _one_differs(*, is_clustered: bool) -> str:
+    unit = _unit(is_clustered)
+    return f"only one of the {unit} differs, so no test can decide; more {unit} can"
+
+
+def _p_at_least(
+    *, p: float, draws: int, differ: int, is_clustered: bool, pairs: int, adjusted: float | None
+) -> str:
+    unit = _unit(is_clustered)
+    if draws:
+        # Below 1 in all draws there is nothing; above it p is a bound.
+        floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
+        text = f"p is at its floor of {floor}: none of {draws:,} draws reached the difference"
+    else:
+        text = f"p cannot be below {p:.2g} where no more than {differ:,} {unit} differ"
+    if adjusted is not None:
+        text += f"; Holm over {pairs:,} pairs makes it {adjusted:.2g}"
+    return f"{text}; {'more --draws' if draws else f'more {unit}'} can help"
+
+
+def _unit(is_clustered: bool) -> str:
+    return "clusters" if is_clustered else "queries"
+
+
+def _look_at_plan(*, labeled: int, total: int, p: float, is_decided: bool, is_last: bool) -> str:
+    advice = "stop, it is clear" if is_decided else "stop, it stays undecided" if is_last else "go on"
+    return f"{labeled:,} of {total:,} queries of the plan are labeled (p < {p:.2g}): {advice}"
+
+
+# --- reasons: of a corrected value
+
+
+def _labels_to_compare(*, names: Sequence[str]) -> str:
+    return f"the labels were drawn to compare {' and '.join(names)}, so they cannot correct a mean"
+
+
+def _labels_of_other_pair(*, names: Sequence[str]) -> str:
+    return f"the labels were drawn to compare only {' and '.join(names)}"
+
+
+def _few_labels(*, number: int, needed: int, is_of_pair: bool) -> str:
+    return f"labels for {number:,} of {'both' if is_of_pair else 'it'} (≥ {needed} needed)"
+
+
+def _different_annotators(*, number: int, total: int, is_refused: bool) -> str:
+    remedy = "; let the same annotators label both" if is_refused else ""
+    return f"different annotators labeled the two systems in {number:,} of {total:,} queries{remedy}"
+
+
+_VALUES_DIFFER = "the judge's values of labeled queries differ from those of the others (p {p:.1e})"
+
+
+# --- reasons: of a gate's decision
+
+
+def _other_judges(
+    *,
+    judges: Sequence[str],
+    rubrics: Sequence[str],
+    baseline_judges: Sequence[str],
+    baseline_rubrics: Sequence[str],
+) -> str:
+    ours, theirs = judged_by(judges, rubrics), judged_by(baseline_judges, baseline_rubrics)
+    return f"judged by {ours}, the baseline by {theirs}"
+
+
+def judged_by(judges: Sequence[str], rubrics: Sequence[str]) -> str:
+    """Say by which judges and rubrics something was judged."""
+    names = ", ".join(judges) or "no named judge"
+    return f"{names} by {', '.join(rubrics)}" if rubrics else names
+
+
+def _reasons_of_decision(*, measure: str, place: str, reasons: Sequence[str]) -> str:
+    return f"{measure}, {place}: {'; '.join(reasons)}"
+
+
+# --- runs of which nothing is judged
+
+
+def _nothing_judged_of_run(
+    *,
+    systems: Sequence[str],
+    queries: int,
+    retrieved: int,
+    judged: int,
+    seen: int,
+    way: str,
+    agreeing: int,
+    elsewhere: int,
+) -> str:
+    ids = UnlikeIds(queries, retrieved, judged, seen, way, agreeing, elsewhere)
+    remedy = "--nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+    return f"{describe_unlike_ids(systems[0], ids)} {remedy}"
+
+
+_READERS = {"workers": "by the workers", "parts": "in parts"}
+
+
+def _not_read_by_workers(*, by: str, error: str) -> str:
+    return f"could not be read {_READERS[by]} ({error}); read in one piece by this process instead"
+
+
+# --- sets of measures
+
+
+def _measures_not_offered(*, name: str, missing: Sequence[str]) -> str:
+    listed = (" and " if len(missing) == 2 else ", ").join(missing)
+    return f"{name}: without {listed}, which are not offered"
+
+
+# --- the order in which answers were shown
+
+
+_Lead: TypeAlias = tuple[float, float | None, float | None]
+
+
+def _order_in_pairs(
+    *, judge: str, number: int, consistent: float, first_wins: float, low: float | None, high: float | None
+) -> str:
+    return (
+        f"{_by(judge)}of {number:,} pairs shown in both orders {consistent:.1%} keep their verdict; the"
+        f" answer shown first wins {first_wins:.1%}{_within(low, high, '.1%')}"
+    )
+
+
+def _order_in_lists(
+    *, judge: str, number: int, different: int, known: int, first: _Lead, place: int | None, farthest: _Lead
+) -> str:
+    rankings = f"{number:,} rankings" + (f" ({different:,} different)" if different < known else "")
+    rest = "" if place is None else f", shown at {place}, {_moved(farthest)}"
+    return f"{_by(judge)}in {rankings} an answer shown first is ranked {_moved(first)}{rest}"
+
+
+def _order_not_recorded(*, judge: str, number: int, total: int) -> str:
+    return (
+        f"{_by(judge)}{number:,} of {total:,} rankings and games do not record the order in which answers"
+        " were shown (`shown`)"
+    )
+
+
+def _order_unvaried(*, judge: str) -> str:
+    return f"{_by(judge)}the effect of position is unknown: each answer was shown at one position only"
+
+
+def _by(judge: str) -> str:
+    return f"{judge}: " if judge else ""
+
+
+def _moved(place: _Lead) -> str:
+    lead, low, high = place
+    return f"{abs(lead):.2f} places {'behind' if lead < 0 else 'ahead'}{_within(low, high, '.2f')}"
+
+
+def _within(low: float | None, high: float | None, places: str) -> str:
+    if low is None:
+        return " (no interval: too few queries, or all alike)"
+    return f" [{low:{places}}, {high:{places}}]"
+
+
+# --- strengths
+
+
+def _missing_comparisons(*, systems: Sequence[str], number: int, total: int) -> str:
+    return f"{' and '.join(systems)}: the judge's comparison is missing in {number:,} of {total:,} queries"
+
+
+def _failed_comparisons(*, systems: Sequence[str], number: int) -> str:
+    return f"{' and '.join(systems)}: human comparisons failed in {number:,} queries"
+
+
+def _pair_left_out(*, systems: Sequence[str], reason: str) -> str:
+    return f"{' and '.join(systems)}: left out: {reason}"
+
+
+# --- leaderboards
+
+
+def _listed(names: Sequence[str], number: int) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {number - SHOWN:,} more" if number > SHOWN else "")
+
+
+def _only_in_board(*, board: str, number: int, examples: Sequence[str]) -> str:
+    return f"only in the {board}, and left out: {_listed(examples, number)}"
+
+
+def _not_in_all_others(*, board: str, number: int, examples: Sequence[str]) -> str:
+    return f"in {board}, but not in all others, so left out: {_listed(examples, number)}"
+
+
+def _runs_without_value(*, number: int, examples: Sequence[str]) -> str:
+    return f"left out, without a value: {_listed(examples, number)}"
+
+
+def _means_of_topics(*, board: str, row: str, number: int, examples: Sequence[str]) -> str:
+    runs = _listed(examples, number) if number else "all runs"
+    return f"the {board} has no row {row!r} for {runs}; using means of topics"
+
+
+def _equal_runs(*, board: str, number: int, examples: Sequence[str]) -> str:
+    return f"equal in the {board}, for RBO by name: {_listed(examples, number)}"
+
+
+def _without(is_of_test: bool) -> str:
+    return "so there is no test" if is_of_test else "so there are no intervals"
+
+
+def _no_topics(*, boards: int, is_of_test: bool) -> str:
+    return f"{'neither' if boards == 2 else 'none'} has rows of topics, {_without(is_of_test)}"
+
+
+def _board_without_topics(*, board: str, is_of_test: bool) -> str:
+    return f"the {board} has no rows of topics that all runs share, {_without(is_of_test)}"
+
+
+def _few_topics(*, boards: int, number: int, needed: int, is_of_test: bool) -> str:
+    both = "both" if boards == 2 else "all"
+    return f"topics that all runs have in {both}: {number}, fewer than {needed}, {_without(is_of_test)}"
+
+
+def _topics_without_value(*, is_of_test: bool) -> str:
+    return f"some topics have no value for some runs, {_without(is_of_test)}"
+
+
+def _not_mean_of_topics(*, board: str, row: str, is_of_test: bool) -> str:
+    return f"in the {board}, {row!r} is not the mean of the topics, {_without(is_of_test)}"
+
+
+def _shared_topics(*, boards: int, number: int, totals: Sequence[int], is_of_test: bool) -> str:
+    what = "the test is" if is_of_test else "intervals are"
+    both = "both" if boards == 2 else "all"
+    every = " and ".join(f"{total:,}" for total in totals)
+    return f"{what} over the {number:,} topics that {both} have, of {every}"
+
+
+# --- logs and tables of answers
+
+
+def _list_read_as_passage(*, name: str, path: str, way: str) -> str:
+    return (
+        f"{name}={path}: a list written as text was read as one passage; to read it as a list: --map"
+        f" '{name}={path}{way}'"
+    )
+
+
+def _columns_of_table(
+    *, columns: Sequence[tuple[str, str]], others: Sequence[str], ids: str | None, repeats: int
+) -> str:
+    parts = [", ".join(f"{field} = {column}" for field, column in columns)]
+    parts += [f"kept as fields: {', '.join(others)}"] * bool(others)
+    parts += [ids] if ids else []
+    parts += [f"{repeats:,} rows answer the same question again and count as repeats"] * bool(repeats)
+    return "; ".join(parts)
+
+
+def _ids_not_unique(*, row: str | None, id: str) -> str:
+    why = f"{row} has none" if row else f"{id} stands for several questions"
+    return f"the ids do not identify questions ({why}), so they are made from the questions"
+
+
+def _id_of_two_questions(*, id: str, first: str, second: str) -> str:
+    return f"id {id} is {first[:60]!r} in one file and {second[:60]!r} in another"
+
+
+def _tables_joined_by_questions(*, clash: str | None) -> str:
+    return f"{clash or 'the tables share no ids'}, so they are joined by their questions"
+
+
+def _file_joined_by_questions(*, clash: str | None) -> str:
+    return f"{clash or 'shares no ids with the answers'}, so it is joined by the questions"
+
+
+# --- judges
+
+
+def _fitted_short(
+    *,
+    labels: int,
+    before: float,
+    after: float,
+    loss_before: float,
+    loss_after: float,
+    is_changed: bool,
+    basis: str,
+    corrected_from: str,
+    drawn: str,
+) -> str:
+    return (
+        f"short: cross-validated on {labels:,} labels, the fitted judge errs on {after:.1%} of them"
+        f" ({before:.1%} before), at {loss_after:.3f} bits a label ({loss_before:.3f} before)"
+        f"{'' if is_changed else '; not changed'}{conditions_of(Basis.parse(basis, corrected_from, drawn))}"
+    )
+
+
+def _judge_without_fence(*, judge: str, number: int, total: int) -> str:
+    came_out = f"{number:,} of {total:,} verdicts on attacks were the best possible"
+    return (
+        f"{judge} was asked without a fence, like its source; of attacks on it,"
+        f" {came_out if total else 'none was tried'}"
+    )
+
+
+# --- spans from quotes
+
+
+def _anchored_judgements(*, by_offsets: int, by_quote: int, by_nugget: int) -> str:
+    ways = {
+        "by their offsets": by_offsets,
+        "by their quotes": by_quote,
+        "by the texts of their nuggets": by_nugget,
+    }
+    counts = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
+    return f"{sum(ways.values()):,} judgements anchored: {counts}"
+
+
+def _lost_quotes(*, number: int, examples: Sequence[tuple[str, str, str, str]]) -> str:
+    return f"{lost_quotes(number, examples)}; left out"
+
+
+def lost_quotes(number: int, examples: Sequence[tuple[str, str, str, str]]) -> str:
+    """Say which quotes were not found: the query, nugget, chunk and quote of a few."""
+    first = "; ".join(
+        f"{visible(query)}/{visible(nugget)} in {visible(chunk)} ({visible(quote[:60])!r})"
+        for query, nugget, chunk, quote in examples[:SHOWN]
+    )
+    more = f"; and {number - SHOWN:,} more" if number > SHOWN else ""
+    return f"{number:,} quotes were not found in their chunks: {first}{more}"
+
+
 WORDS: dict[str, Words] = {
-    "note": "{text}",
     # scores of runs
     "adaptive_judgements": ADAPTIVE,
     "ignored_columns": "ignored columns: {columns}",
@@ -512,7 +874,13 @@ WORDS: dict[str, Words] = {
         " (True)"
     ),
     "one_nugget_per_query": ("the judgements have one nugget per query everywhere; are these plain qrels?"),
-    "not_read_by_workers": "could not be read {reason}; read in one piece by this process instead",
+    "not_read_by_workers": _not_read_by_workers,
+    "nothing_judged_of_run": _nothing_judged_of_run,
+    "measures_not_offered": _measures_not_offered,
+    "set_of_track": "{name}: {description}",
+    "figures_of_program": (
+        "{name}: its program's figures are those under --compat {program} (compat={program!r} in Python)"
+    ),
     "missing_queries": _missing_queries,
     "queries_without_relevant": (
         "{number:,} of {total:,} judged queries have no relevant documents (they are left out)"
@@ -553,7 +921,10 @@ WORDS: dict[str, Words] = {
     "answers_without_reference": _answers_without_reference,
     "unused_kinds": _unused_kinds,
     # labels
-    "doubtful_chances": "{reason}",
+    "doubtful_chances": (
+        "the probabilities add up to {expected:.4g} labels, but there are {number:,} (p {p:.1e}): the"
+        " probabilities may be wrong, and so may every interval"
+    ),
     "plan_in_part": (
         "{labeled:,} of {total:,} queries of the plan are labeled: intervals are wider, to hold whenever you"
         " look"
@@ -563,6 +934,8 @@ WORDS: dict[str, Words] = {
     "partly_labeled": _partly_labeled,
     "failed_labels": _failed_labels,
     "not_correctable": "cannot correct {measures}: {reason}",
+    "computed_from_texts": "it is computed from the texts alone, not from judgements",
+    "no_mean_over_queries": "it is not a mean over queries",
     # comparisons
     "no_value": _no_value,
     "nothing_judged": "none of its {number:,} documents is judged",
@@ -581,11 +954,80 @@ WORDS: dict[str, Words] = {
     "repeats_help": _repeats_help,
     "not_detectable": _not_detectable,
     "skewed_differences": _skewed_differences,
-    "labels_of_pair": "{reason}",
     "labels_of_mean": _labels_of_mean,
     "labels_cover_all": "labels cover every query of this set, so nothing is uncertain",
     "swapped_pairs": _swapped_pairs,
-    "more_votes": "{advice}",
+    "few_judges": (
+        "{number:,} judges are too few to tell what more votes would help; at least {needed} are needed"
+    ),
+    "what_helps": _what_helps,
+    # reasons: of a verdict on two systems
+    "opposite_directions": "the test and the mean difference point in different directions",
+    "same_rankings": "the runs rank the same documents in the same order",
+    "same_but_for_ties": "the runs differ only in the order of documents that one of them ties",
+    "same_values": "the values are the same on every query",
+    "same_values_of_both": (
+        "the values are the same on the {number:,} queries where both have one; on {one_sided:,} only one has"
+    ),
+    "other_judgements": "they were scored with different judgements; score both with the same",
+    "other_queries": "{number:,} queries are in one of them only; score both on the same queries",
+    "other_rules": ("they were scored by different rules: their signatures differ; score both by the same"),
+    "judged_differently": _judged_differently,
+    "queries_of_one_run": "{number:,} queries are in one run only",
+    "not_on_others": "{reason}, and on the others the difference is not shown",
+    "no_common_query": "there is no query on which both are defined",
+    "difference_may_be_missing": "{number:,} judgements are missing, which could make a difference",
+    "missing_may_reverse": "{number:,} judgements are missing, which could reverse it",
+    "missing_queries_may_reverse": "judgements are missing in {number:,} queries, which could reverse it",
+    "skewed": (
+        "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
+    ),
+    "interval_includes_zero": "the test alone would decide, but the interval includes 0",
+    "interval_of_pair_alone": (
+        "the interval is of this pair alone, where p is {p:.2g}; among {pairs:,} pairs it is {adjusted:.2g}"
+        " ({adjust})"
+    ),
+    "no_winner": NO_WINNER,
+    "one_differs": _one_differs,
+    "p_at_least": _p_at_least,
+    "coarse_difference": "coarse: {number:,} of {total:,} labels differ",
+    "look_at_plan": _look_at_plan,
+    # reasons: of a corrected value
+    "any_value": "they may have any value",
+    "correction_with_missing": "judgements are missing in {number:,} queries: {reason}",
+    "labels_to_compare": _labels_to_compare,
+    "labels_of_other_pair": _labels_of_other_pair,
+    "labels_of_other_measure": "the plan decides only by {decides}",
+    "many_labels_failed": ("{number:,} of {total:,} labels failed, more than {most:.0%}; label them again"),
+    "few_labels": _few_labels,
+    "few_labels_of_queries": "labels for {number:,} of {total:,} ({needed} are needed)",
+    "unequal_labels": "{number:,} labels count as {count:.1f} drawn alike (10 are needed)",
+    "labels_in_few_clusters": "labels in {number:,} clusters ({needed} are needed)",
+    "different_annotators": _different_annotators,
+    "labels_not_random": _VALUES_DIFFER
+    + (
+        ", so the labels are not a random draw; say how they were chosen (--gold-chosen), or draw them with"
+        " rageval label plan"
+    ),
+    "labels_hardly_uniform": _VALUES_DIFFER + ", which is unlikely for a uniform draw",
+    "groups_not_corrected": "labels correct no mean of means over groups",
+    # reasons: of a gate's decision
+    "few_independent_questions": "too few independent questions",
+    "few_questions": "under {needed} questions",
+    "few_clusters": "{number:,} clusters, {needed} are needed",
+    "worse_by_itself": (
+        "worse by itself (p {p:.2g}), but not among all measures and slices ({adjusted:.2g}, Holm)"
+    ),
+    "worse_within_margin": "significantly worse, but by less than the margin",
+    "plan_not_labeled": "{labeled:,} of {total:,} queries of the plan are labeled: a gate needs all",
+    "missing_may_change": "judgements are missing in {number:,} questions, which could change it",
+    "one_sided_may_change": (
+        "{number:,} questions are in one of the two only, and on the others this is not so"
+    ),
+    "unanswered_may_change": "{number:,} questions have no answer in the baseline, which could change it",
+    "other_judges": _other_judges,
+    "questions_without_judged": "no document is judged in {share:.0%} of the questions",
+    "other_share_unjudged": "{share:.0%} of the top is unjudged, and {baseline:.0%} of the baseline's",
     # gates
     "zero_margin": (
         "with --margin 0 only a significantly better system ships, and an equal one only by luck; set the"
@@ -611,7 +1053,7 @@ WORDS: dict[str, Words] = {
     "other_depth": (
         "the baseline has other measures too, so its share of unjudged documents does not apply here"
     ),
-    "reason_of_decision": "{measure}, {place}: {reason}",
+    "reasons_of_decision": _reasons_of_decision,
     "judged_again": _judged_again,
     # corrections
     "systems_without_labels": "no human labels for {names}: left out",
@@ -621,7 +1063,6 @@ WORDS: dict[str, Words] = {
     "coarse_labels": (
         "coarse: fewer than 6 of the labeled values differ from the most common one, or the judge's"
     ),
-    "doubtful_labels": "{reason}",
     "labels_of_parts": _labels_of_parts,
     # diagnosis
     "gold_as_nuggets": (
@@ -657,13 +1098,101 @@ WORDS: dict[str, Words] = {
     "long_answers": (
         "short: {number:,} of {total:,} answers are longer than any it was measured on ({words:,} words)"
     ),
+    "fitted_short": _fitted_short,
+    "judge_without_fence": _judge_without_fence,
+    "some_pairs_of_judges": "only {number} pairs of judges are compared",
+    "stream_not_shown": "texts of streams are not shown",
+    "labels_not_locked": "cannot be locked on this disk; do not serve it twice",
+    "last_label_cut": (
+        "the last line was cut off and is removed; the {number:,} labels before it are complete"
+    ),
     "not_compared": "not compared: it {reason}",
+    "sum_over_queries": "is a sum over queries, not a mean",
+    "pooled_over_queries": "is pooled over queries, and has no test",
+    "function_of_all_queries": "is computed by a function over all queries, and has no test",
+    "mean_of_groups": "is a mean of means over groups",
+    # the order in which answers were shown
+    "order_in_pairs": _order_in_pairs,
+    "order_in_lists": _order_in_lists,
+    "order_not_recorded": _order_not_recorded,
+    "order_unvaried": _order_unvaried,
+    "no_order_recorded": "the order in which answers were shown is not recorded",
+    "position_moves_answers": "position moves an answer by {places:.2f} places",
+    # strengths
+    "missing_comparisons": _missing_comparisons,
+    "failed_comparisons": _failed_comparisons,
+    "pair_left_out": _pair_left_out,
+    "many_comparisons_missing": "more than {most:.0%} is missing; judge these again",
+    "labels_of_other_systems": "the labels were drawn to compare other systems",
+    "labels_cover_all_comparisons": ("labels cover every comparison of this set, so nothing is uncertain"),
+    # leaderboards
+    "only_in_board": _only_in_board,
+    "not_in_all_others": _not_in_all_others,
+    "lower_is_better": "{measure}: lower is better",
+    "runs_without_value": _runs_without_value,
+    "means_of_topics": _means_of_topics,
+    "constant_board": "the {board} is constant: no correlation is defined",
+    "equal_runs": _equal_runs,
+    "equal_at_place": "equal at place {place} of the truth: tau_b@{place} takes the first by name",
+    "no_topics": _no_topics,
+    "board_without_topics": _board_without_topics,
+    "few_topics": _few_topics,
+    "topics_without_value": _topics_without_value,
+    "not_mean_of_topics": _not_mean_of_topics,
+    "shared_topics": _shared_topics,
+    "intervals_of_topics": (
+        "the intervals are about these {number:,} topics, not new ones: they show how much a coefficient"
+        " depends on the choice of topics"
+    ),
+    "equal_boards": "both have the same value for every topic and run, so the intervals have no width",
+    "no_interval": "no interval, because all samples of the topics give the same value: {names}",
+    "one_difference_of_samples": ("all samples of the topics give the same difference, so there is no test"),
+    # logs and tables of answers
+    "ignored_columns_of_log": (
+        "ignored columns: {columns}; to read one: --map grade:NAME=COLUMN or fact:NAME=COLUMN"
+    ),
+    "path_fits_some": "{name}={path} fits {number:,} of {total:,} records",
+    "list_read_as_passage": _list_read_as_passage,
+    "mapped_ids_not_unique": (
+        "--map query_id: an id stands for several questions, or a question has several"
+    ),
+    "no_passages": "no passages: if the log has them, set their paths: --map contexts=…,context_ids=…",
+    "passages_without_id": "{number:,} passages had no id; using a hash of their text",
+    "passages_of_one_id": (
+        "{number:,} passages have a different text than one with the same id; the first is kept"
+    ),
+    "other_rankings": "{number:,} repeats retrieved other passages; the run has the first ranking",
+    "passages_without_score": "some passages have no score: 1/rank is used for all",
+    "scores_do_not_fall": "scores do not fall with the rank (are they distances?): 1/rank is used",
+    "later_turns": (
+        "{number:,} answers are later turns of a conversation; their questions do not include the earlier"
+        " turns"
+    ),
+    "means_of_feedback": "feedback_stats ({names}) are means over feedback, and no judgements: left out",
+    "log_without_success": "inspect marks this log not as a success, but as {status!r}",
+    "references_without_ids": "{number:,} reference_contexts have no ids and are left out",
+    "log_of_tool": "a log of {tool}",
+    "columns_of_table": _columns_of_table,
+    "ids_of_questions": "ids are made from the questions",
+    "ids_not_unique": _ids_not_unique,
+    "id_of_two_questions": _id_of_two_questions,
+    "tables_joined_by_questions": _tables_joined_by_questions,
+    "file_joined_by_questions": _file_joined_by_questions,
+    "systems_named_alike": "several tables call their system {name}: they are {names} here",
+    "lost_in_reports": "{number:,} reports written as {form} lose {lost}",
+    "dataset_not_compared": "{name}: not compared ({error})",
     # bundles
     "other_version": (
         "the bundle was made by rageval {bundle}, this is {here}: signatures and values may differ for this"
         " reason"
     ),
     # spans
+    "anchored_judgements": _anchored_judgements,
+    "wide_spans": (
+        "{number:,} judgements have no quote, so their whole chunk is a wide span: in chunks with only a part"
+        " of it, it is undecided whether the nugget is there"
+    ),
+    "lost_quotes": _lost_quotes,
     "stale_spans": _stale_spans,
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
     "unheld_nuggets": _unheld_nuggets,

@@ -16,7 +16,7 @@ from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.citations import software
 from rageval.core.basis import Basis
-from rageval.core.remark import note
+from rageval.core.remark import Remark
 from rageval.measures.papers import key_of
 from test_paper import is_balanced
 
@@ -90,9 +90,11 @@ def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
     assert "Values by ndcg@5 are by m, an automatic judge" in cite(replace(found, cells=cells)).text
     nan = float("nan")
     untested = replace(
-        found, pairs=[replace(pair, p=nan) for pair in found.pairs], remarks=[note("stopped & done")]
+        found,
+        pairs=[replace(pair, p=nan) for pair in found.pairs],
+        remarks=[Remark("ignored_columns", facts={"columns": ["a & b"]})],
     )
-    assert cite(untested).text.endswith(r"Nothing was tested. stopped \& done.")
+    assert cite(untested).text.endswith(r"Nothing was tested. ignored columns: a \& b.")
     assert "intervals" not in cite(untested).text
 
 

@@ -21,6 +21,7 @@ from rageval.comparison import Comparison, Settings, compare, compare_runs
 from rageval.errors import UsageError
 from rageval.scoring.scores import Scores
 from rageval.statistics.significance import holm
+from reasons import why
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -105,7 +106,7 @@ def test_a_run_that_found_nothing_is_not_called_worse() -> None:
     failed = {query: ranked("bad", "worse") for query in QUERIES}
     found = compare(scored({"failed": failed, "strong": mixed(0.9, 1)}))
     assert verdict(found) == "refused"
-    assert found.pairs[0].why == str(found.remarks[0]) == "failed: none of its 60 documents is judged"
+    assert why(found.pairs[0]) == str(found.remarks[0]) == "failed: none of its 60 documents is judged"
 
 
 def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -> None:
@@ -117,11 +118,11 @@ def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -
     (pair,) = json.loads(done.stdout)["pairs"]
     assert pair["adjusted"] < 0.001
     assert pair["verdict"] == "refused"
-    assert "15 queries are in one run only" in pair["why"]
+    assert "15 queries are in one run only" in why(pair)
     worse = {query: ranked("bad", "good") for query in QUERIES[:29]}
     words[1] = write(tmp_path, "worse.run", worse)
     (pair,) = json.loads(command(*words, "-m", "rr", "--format", "json").stdout)["pairs"]
-    assert (pair["verdict"], pair["why"]) == ("lower", "")
+    assert (pair["verdict"], why(pair)) == ("lower", "")
 
 
 def test_an_empty_run_is_an_error(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_missing_judgements_leave_a_verdict_only_if_they_cannot_turn_it(tmp_path
     assert verdict_with(3)["verdict"] == "lower by an unnamed judge"
     rows_failed = verdict_with(30)
     assert rows_failed["verdict"] == "refused"
-    assert "it failed" in rows_failed["why"]
+    assert "it failed" in why(rows_failed)
 
 
 def test_a_verdict_that_missing_judgements_could_turn_is_refused() -> None:
@@ -158,7 +159,7 @@ def test_a_verdict_that_missing_judgements_could_turn_is_refused() -> None:
     results = list(rageval.evaluate_answers("crag_score", rows, on_missing="skip").values())
     (pair,) = compare(results).pairs
     assert (pair.verdict, pair.adjusted < 0.01) == ("refused", True)
-    assert "18 judgements are missing" in pair.why
+    assert "18 judgements are missing" in why(pair)
 
 
 def test_identical_runs_and_runs_that_differ_in_ties_are_named(tmp_path: Path) -> None:

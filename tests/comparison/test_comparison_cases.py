@@ -15,8 +15,9 @@ from scipy.stats import t
 
 from rageval.cli.label_agree import passport_lines
 from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots
-from rageval.comparison.arena import said_of
+from rageval.comparison.arena import position_remarks
 from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
+from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.scoring.answers import read_judgements
 from rageval.statistics.agreement import Agreement
@@ -26,8 +27,9 @@ from rageval.statistics.rankings import tau_b
 def test_rankings_of_unknown_order_are_no_different_ones() -> None:
     place = {"place": 1, "lead": 0.1, "low": 0.0, "high": 0.2, "answers": 9}
     found = {"pairs": None, "lists": [place], "rankings": 6, "unknown": 2, "games": 0, "orders": 4}
-    assert not any("different" in text for text in said_of(found))
-    assert any("6 rankings (3 different)" in text for text in said_of(found | {"orders": 3}))
+    assert not any("different" in text for text in map(str, position_remarks(found)))
+    of_three = position_remarks(found | {"orders": 3})
+    assert any("6 rankings (3 different)" in text for text in map(str, of_three))
 
 
 def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
@@ -45,7 +47,7 @@ def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
 @pytest.mark.parametrize(("low", "verdict"), [(-0.1, gate.INCONCLUSIVE), (-0.099, gate.SHIP)])
 def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float, verdict: str) -> None:
     pair: Any = SimpleNamespace(
-        queries=40, labels=None, difference=0.02, low=low, high=0.15, why="", basis="judge"
+        queries=40, labels=None, difference=0.02, low=low, high=0.15, reasons=(), basis="judge"
     )
     part: Any = SimpleNamespace(field="", name="")
     tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""))
@@ -106,9 +108,9 @@ def test_topics_are_drawn_and_not_runs() -> None:
     """Every topic ranks the four runs alike, so that all samples of topics give the same coefficient."""
     level = np.linspace(0, 3, 20)[:, None]
     tables = [level + np.arange(4.0), 3 - level + 2 * np.arange(4.0)]
-    notes: list[str] = []
-    assert leaderboards._intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, notes) == {}
-    assert notes[-1] == "no interval, because all samples of the topics give the same value: tau_b"
+    remarks: list[Remark] = []
+    assert leaderboards._intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, remarks) == {}
+    assert str(remarks[-1]) == "no interval, because all samples of the topics give the same value: tau_b"
 
 
 def test_labels_that_failed_are_told_where_some_did() -> None:
@@ -212,7 +214,8 @@ def test_several_judges_of_runs_are_a_table_each_and_one_of_pairs() -> None:
     judges = {name: [*truth, gap._replace(value=0.4)] for name in ("one", "other")}
     (found,) = leaderboards.compare_judges([*truth, gap], judges)
     assert found.judges["one"].runs == 5
-    assert any(note.startswith("left out, without a value: r5") for note in found.judges["one"].notes)
+    (lacking,) = (each for each in found.judges["one"].remarks if each.code == "runs_without_value")
+    assert lacking.facts["examples"] == ("r5",)
     columns = [column.name for column in found.pairs_table().columns]
     assert columns == ["judge", "other", "difference", "low", "high", "p", "p (Holm)", "nearer"]
     assert [row[:3] for row in found.pairs_table().rows] == [["one", "other", 0.0]]
@@ -220,10 +223,10 @@ def test_several_judges_of_runs_are_a_table_each_and_one_of_pairs() -> None:
 
 def test_where_orders_are_unknown_nothing_more_is_said_of_them() -> None:
     found = {"pairs": None, "lists": [], "rankings": 3, "games": 0, "unknown": 0, "orders": 1}
-    assert list(said_of(found)) == [
+    assert list(map(str, position_remarks(found))) == [
         "the effect of position is unknown: each answer was shown at one position only"
     ]
-    assert list(said_of(found | {"unknown": 2})) == [
+    assert list(map(str, position_remarks(found | {"unknown": 2}))) == [
         "2 of 3 rankings and games do not record the order in which answers were shown (`shown`)"
     ]
 

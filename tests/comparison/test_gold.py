@@ -17,6 +17,7 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import tables
 from rageval.errors import InputError
+from reasons import why
 
 Row = dict[str, Any]
 N = 120
@@ -149,7 +150,7 @@ def test_python_and_the_command_say_the_same(files: list[str]) -> None:
     scores = rageval.evaluate_answers("crag_score", said, gold=files[2])
     pair = rageval.compare(scores, baseline="theirs").pairs[0]
     (printed,) = compared(*files, "--baseline", "theirs")["pairs"]
-    assert pair.record() | {"why": ""} == printed | {"why": ""}
+    assert pair.record() | {"reasons": []} == printed | {"reasons": []}
     in_memory = rageval.evaluate_answers(
         "crag_score", said, gold=first(people, drawn(60)), gold_chosen="uniform"
     )
@@ -246,7 +247,7 @@ def test_clusters_widen_the_interval_of_corrected_differences() -> None:
     assert found.pairs[0].p != rageval.compare(scores).pairs[0].p
     few = rageval.compare(scores, clusters={query: (query[-1] < "5" and "x") or "y" for query in QUERIES})
     assert few.pairs[0].verdict == "refused"
-    assert "clusters" in few.pairs[0].why
+    assert "clusters" in why(few.pairs[0])
 
 
 def test_stated_chances_are_weights(tmp_path: Path) -> None:
@@ -310,13 +311,13 @@ def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path
         scores = rageval.evaluate_answers("crag_score", said, gold=labelled)
         pair = rageval.compare(scores).pairs[0]
         assert pair.verdict == "refused"
-        assert pair.why == f"labels for {number:,} of both (≥ 20 needed)"
+        assert why(pair) == f"labels for {number:,} of both (≥ 20 needed)"
         assert math.isnan(pair.difference)
         assert math.isnan(pair.p)
         assert pair.better_run is None
     one_only = [each for each in first(people, drawn(60)) if each["run_id"] == "ours"]
     found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
-    assert found.pairs[0].why == "labels for 0 of both (≥ 20 needed)"
+    assert why(found.pairs[0]) == "labels for 0 of both (≥ 20 needed)"
     assert math.isnan(found.cell("theirs", "crag_score").value)
     assert "no corrected mean: labels for 0 of it" in " ".join(map(str, found.remarks))
 
@@ -484,7 +485,7 @@ def test_another_list_of_nuggets_is_no_label() -> None:
     said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
     with pytest.warns(UserWarning, match="40 queries were labeled only in part, or by another list"):
         scores = rageval.evaluate_answers("nugget_recall", said, gold=people)
-    assert rageval.compare(scores).pairs[0].why == "labels for 0 of both (≥ 20 needed)"
+    assert why(rageval.compare(scores).pairs[0]) == "labels for 0 of both (≥ 20 needed)"
 
 
 # --- several people

@@ -52,7 +52,7 @@ def test_the_numbers_of_the_field() -> None:
     assert value["tau_b@4"] == pytest.approx(expected["kendall@4"], abs=1e-9)
     assert value["rbo(p=0.9)"] == pytest.approx(expected["rbo_ext(p=0.9)"], abs=1e-9)
     assert all(of["low"] is of["high"] is None for of in found["coefficients"].values())
-    assert found["notes"] == [
+    assert [each["text"] for each in found["remarks"]] == [
         "equal in the judge, for RBO by name: run3, run4",
         "neither has rows of topics, so there are no intervals",
     ]
@@ -120,14 +120,16 @@ def test_where_there_can_be_no_interval_none_is_printed(change, said: str) -> No
     rows = board(np.random.default_rng(2).random((12, 4)))
     (found,) = compare_leaderboards(rows, change(rows))
     assert all(math.isnan(each.low) and math.isnan(each.high) for each in found.coefficients)
-    assert any(said in note and note.endswith("so there are no intervals") for note in found.notes)
+    assert any(
+        said in note and note.endswith("so there are no intervals") for note in map(str, found.remarks)
+    )
 
 
 def test_a_constant_side_is_undefined_and_never_0() -> None:
     values = np.random.default_rng(2).random((8, 4))
     (found,) = compare_leaderboards(board(values), board(np.full((8, 4), 0.5)))
     assert all(math.isnan(each.value) for each in found.coefficients)
-    assert "the judge is constant: no correlation is defined" in found.notes
+    assert "the judge is constant: no correlation is defined" in map(str, found.remarks)
 
 
 @pytest.mark.slow
@@ -136,8 +138,8 @@ def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
     extra = [LeaderboardRow("lonely", "all", "m", 1.0), *board(values, "n")]
     found = compare_leaderboards([*board(values), *extra], [*board(values, means=False), *board(values, "n")])
     assert [(each.truth, each.judge) for each in found] == [("m", "m"), ("n", "n")]
-    assert "only in the truth, and left out: lonely" in found[0].notes
-    assert "the judge has no row 'all' for all runs; using means of topics" in found[0].notes
+    assert "only in the truth, and left out: lonely" in map(str, found[0].remarks)
+    assert "the judge has no row 'all' for all runs; using means of topics" in map(str, found[0].remarks)
     with pytest.raises(InputError, match="2 runs are in both leaderboards, expected 3 or more"):
         compare_leaderboards(board(values[:, :2]), board(values))
 
@@ -147,7 +149,7 @@ def test_of_measures_of_ours_less_may_be_better() -> None:
     values = np.random.default_rng(2).random((8, 5))
     (found,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))
     assert found["tau_b"].value == found["tau_ap"].value == 1.0
-    assert "hole@10: lower is better" in found.notes
+    assert "hole@10: lower is better" in map(str, found.remarks)
 
 
 def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
@@ -258,7 +260,7 @@ class TestSeveralJudges:
         short = [row for row in other if row.run_id != "r7"]
         (found,) = compare_judges(truth, {"one": one, "short": short})
         assert found.runs == found.judges["one"].runs == 7
-        assert "in one, but not in all others, so left out: r7" in found.notes
+        assert "in one, but not in all others, so left out: r7" in map(str, found.remarks)
 
     def test_without_topics_there_is_no_test_and_a_note(self, files: list[str]) -> None:
         truth, one, other, _ = (read_leaderboard(path) for path in files)
@@ -266,10 +268,12 @@ class TestSeveralJudges:
         (found,) = compare_judges(truth, {"one": one, "means": means})
         assert math.isnan(found.pairs[0].p)
         assert found.pairs[0].nearer == ""
-        assert any(note.endswith("so there is no test") for note in found.notes)
+        assert any(note.endswith("so there is no test") for note in map(str, found.remarks))
         (same,) = compare_judges(truth, {"one": one, "copy": one})
         assert math.isnan(same.pairs[0].p)
-        assert any("all samples of the topics give the same difference" in note for note in same.notes)
+        assert any(
+            "all samples of the topics give the same difference" in note for note in map(str, same.remarks)
+        )
 
     def test_the_option_twice_and_a_file_twice_are_refused(self, files: list[str]) -> None:
         pair = ["--leaderboards", *files[:2]]

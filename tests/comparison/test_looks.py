@@ -17,6 +17,7 @@ from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.gold import Draw
 from rageval.statistics.correction import corrected
 from rageval.statistics.looks import bound_at
+from reasons import why
 
 QUERIES, LABELS = 120, 80
 Said = dict[tuple[str, str], str]
@@ -85,7 +86,7 @@ def test_each_look_holds_p_against_its_own_bound(
     p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0, look=look).p
     assert (found["labels"], found["p"]) == (number, pytest.approx(p))
     assert found["verdict"] == ("higher" if p < bound else "undecided")
-    assert f"{number} of 80 queries of the plan are labeled (p < {bound:.2g})" in found["why"]
+    assert f"{number} of 80 queries of the plan are labeled (p < {bound:.2g})" in why(found)
 
 
 def test_the_bound_is_that_of_a_sum_that_is_always_looked_at() -> None:
@@ -114,7 +115,7 @@ def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Pa
     found = compared(judged, labelled(tmp_path, plan, 40))
     assert bound_at(40, LABELS) < found["p"] < 0.05
     assert found["verdict"] == "undecided"
-    assert found["why"].endswith("go on")
+    assert why(found).endswith("go on")
     assert "ours against theirs: crag_score: 40 of 80 queries of the plan are labeled" in found["said"]
     labels = tmp_path / "labels.jsonl"
     labels.write_text(labels.read_text().replace(plan.sha, ""))
@@ -126,10 +127,10 @@ def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Pa
 def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
     found = compared(judged, labelled(tmp_path, plan, 30, lost=1))
     assert (found["verdict"], found["p"] < bound_at(30, LABELS)) == ("higher", True)
-    assert found["why"].endswith("stop, it is clear")
+    assert why(found).endswith("stop, it is clear")
     found = compared(judged, labelled(tmp_path, plan, 80, lost=19))
     assert found["verdict"] == "undecided"
-    assert found["why"].endswith("stop, it stays undecided")
+    assert why(found).endswith("stop, it stays undecided")
 
 
 @pytest.mark.parametrize(("number", "less", "counted"), [(7, 0, 7), (19, 0, 19), (20, 1, 19)])
@@ -138,7 +139,7 @@ def test_before_there_are_enough_nothing_is_said(
 ) -> None:
     found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
     assert found["verdict"] == "refused"
-    assert f"labels for {counted} of both (≥ 20 needed)" in found["why"]
+    assert f"labels for {counted} of both (≥ 20 needed)" in why(found)
 
 
 def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:
@@ -146,7 +147,7 @@ def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) ->
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     found = compared(judged, labelled(tmp_path, plan, 40))
     assert (found["verdict"], found["p"] < 0.05) == ("undecided", True)
-    assert "40 of 80 queries of the plan are labeled" in found["why"]
+    assert "40 of 80 queries of the plan are labeled" in why(found)
 
 
 def test_a_plan_decides_by_the_measure_it_names_and_no_other(
@@ -155,7 +156,7 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
     labels = labelled(tmp_path, plan, 80)
     words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
     done = run("compare", judged, "-m", "crag_score,hallucination", *words)
-    verdicts = {pair["measure"]: (pair["verdict"], pair["why"]) for pair in json.loads(done.stdout)["pairs"]}
+    verdicts = {pair["measure"]: (pair["verdict"], why(pair)) for pair in json.loads(done.stdout)["pairs"]}
     assert verdicts["crag_score"][0] == "higher" or verdicts["crag_score"][0] == "lower"
     (other,) = (found for name, found in verdicts.items() if name != "crag_score")
     assert other == ("refused", "the plan decides only by crag_score")
@@ -168,7 +169,7 @@ def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Pa
     lines(labels, found)
     pair = compared(judged, labels)
     assert pair["labels"] == 59
-    assert "60 of 80 queries of the plan are labeled" in pair["why"]
+    assert "60 of 80 queries of the plan are labeled" in why(pair)
 
 
 @pytest.mark.parametrize("number", [40, 61, 80])

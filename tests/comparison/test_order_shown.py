@@ -179,7 +179,7 @@ class TestBias:
     def test_several_judges_are_told_apart(self) -> None:
         rows = [*ranked(5), *({**row, "judge": "fair"} for row in ranked(0))]
         biased, fair = (each.as_dict() for each in positions_of(read_judgements(rows)))
-        assert too_much(biased, 1.0) == "position moves an answer by 3.28 places"
+        assert str(too_much(biased, 1.0)) == "position moves an answer by 3.28 places"
         assert too_much(fair, 1.0) is None
 
     def test_a_pair_is_a_list_of_two(self) -> None:
@@ -192,7 +192,7 @@ class TestBias:
         assert found is not None
         assert found.pairs is not None
         assert (found.pairs.first_wins, found.pairs.consistent) == (1.0, 0.0)
-        assert too_much(found.as_dict(), 0.49) == "position moves an answer by 0.50 places"
+        assert str(too_much(found.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
         assert too_much(found.as_dict(), 0.5) is None
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.core.remark import note
+from rageval.core.remark import Remark
 from rageval.errors import MeasureError
 from rageval.measures import builtin
 from rageval.measures.papers import entries
@@ -105,8 +105,9 @@ def test_no_test_is_named_where_nothing_was_tested() -> None:
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     found = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
     pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in found.pairs]
-    text = replace(found, pairs=pairs, remarks=[note("stopped at $x & y")]).to_latex(show="p")
-    assert r"Nothing was tested. stopped at \$x \& y." in text
+    remarks = [Remark("ignored_columns", facts={"columns": ["$x & y"]})]
+    text = replace(found, pairs=pairs, remarks=remarks).to_latex(show="p")
+    assert r"Nothing was tested. ignored columns: \$x \& y." in text
     assert "randomization" not in text.partition("\\begin{table}")[2]
 
 

@@ -203,7 +203,7 @@ class TestCommand:
             "basis": "judge",
             "corrected_from": "",
             "drawn": "",
-            "why": "",
+            "reasons": [],
         }
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))
         assert record["slices"][2]["small"] is False

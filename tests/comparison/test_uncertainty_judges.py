@@ -127,7 +127,7 @@ def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -
     wanted = _Components(*true, 40, judges).standard_error()
     spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
     for _ in range(400):
-        advice = components(drawn(rng, 40, judges, spreads), repeated).advice()
+        advice = str(components(drawn(rng, 40, judges, spreads), repeated).advice())
         low, high = map(float, re.findall(r"[(]([.0-9]+) to ([.0-9]+)[)] now", advice)[0])
         held += low <= wanted <= high
     assert 0.9 < held / 400 < 0.99
@@ -135,16 +135,17 @@ def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -
 
 @pytest.mark.parametrize("judges", [2, 3])
 def test_fewer_than_four_judges_advise_nothing(judges: int) -> None:
-    advice = components(drawn(np.random.default_rng(1), 40, judges, (0.09, 0.01, 0.02))).advice()
+    advice = str(components(drawn(np.random.default_rng(1), 40, judges, (0.09, 0.01, 0.02))).advice())
     assert advice.startswith(f"{judges} judges are too few")
     assert "standard error" not in advice
 
 
 def test_the_advice_follows_the_components() -> None:
-    assert _Components(0.09, 0.0, 0.01, 50, 6).advice().endswith(": more queries")
-    assert _Components(0.001, 0.05, 0.01, 50, 6).advice().endswith(": more votes")
-    assert _Components(0.0, 0.0, 0.0, 50, 4).advice().endswith(": neither")
-    assert _Components(0.09, 0.003, 0.01, 50, 4).advice().endswith(": not known")  # .001 or .04 may well be
+    assert _Components(0.09, 0.0, 0.01, 50, 6).advice().facts["better"] == "queries"
+    assert _Components(0.001, 0.05, 0.01, 50, 6).advice().facts["better"] == "votes"
+    assert _Components(0.0, 0.0, 0.0, 50, 4).advice().facts["better"] == "neither"
+    # .001 or .04 may well be.
+    assert _Components(0.09, 0.003, 0.01, 50, 4).advice().facts["better"] == "unknown"
     with pytest.raises(InputError, match="found 1 with 3"):
         components(np.array([[1.0, 1.0, 0.5], [np.nan, 1.0, 1.0]]))
 

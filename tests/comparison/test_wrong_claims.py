@@ -17,6 +17,7 @@ import rageval
 from rageval import plugins
 from rageval.comparison import Comparison, Settings, compare, compare_runs
 from rageval.pages.page import read_report
+from reasons import why
 from test_bad_input import Outcome, command
 
 Docs = dict[str, dict[str, float]]
@@ -411,7 +412,7 @@ def verdicts(found: Comparison) -> set[str]:
 def test_runs_that_were_not_scored_alike_are_not_compared(rules: dict[str, Any]) -> None:
     found = compare([scored("good", GOOD), scored("poor", POOR, **rules)])
     assert verdicts(found) == {"refused"}
-    assert "signatures differ" in found.pairs[0].why
+    assert "signatures differ" in why(found.pairs[0])
     assert found.pairs[0].better_run is None
 
 
@@ -455,7 +456,7 @@ def test_near_copies_are_neither_better_nor_the_same() -> None:
     assert verdicts(found) <= {"undecided", "identical"}
     for pair in found.pairs:
         assert (pair.verdict == "identical") == (pair.wins + pair.losses == 0)
-        assert pair.why or pair.wins + pair.losses > 1
+        assert why(pair) or pair.wins + pair.losses > 1
 
 
 @pytest.mark.nightly
@@ -474,8 +475,11 @@ def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) ->
 def test_where_the_test_decides_and_the_interval_includes_0_nothing_is_claimed() -> None:
     first = {query: {f"{query}d0": 1.0} for query in QUERIES}
     second = {query: {f"{query}d0": 2.0, f"{query}d1": 1.0} for query in QUERIES}
-    pair = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES)).pairs[0]
+    found = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES))
+    pair = found.pairs[0]
     assert pair.verdict == "undecided"
     assert pair.adjusted <= 0.05
     assert pair.low <= 0 <= pair.high
-    assert "the interval includes 0" in pair.why
+    assert "the interval includes 0" in why(pair)
+    # Here p is small enough.
+    assert "no_small_p" not in {remark.code for remark in found.remarks}

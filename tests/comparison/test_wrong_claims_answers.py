@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from reasons import why
 from test_wrong_claims import in_format
 
 Line = dict[str, Any]
@@ -882,7 +883,7 @@ def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
 
     found = compare(list(rageval.evaluate_answers("a_strict", OTHER_NUGGETS, on_missing="skip").values()))
     assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("refused", None)]
-    assert re.search("different nuggets in 12 queries", found.pairs[0].why)
+    assert re.search("different nuggets in 12 queries", why(found.pairs[0]))
 
 
 @pytest.mark.some(3)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.checking import diagnose, validate
+from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import Report, read_answers, read_reports, write_reports
 from rageval.judges.material import gathered, tasks
@@ -128,12 +129,12 @@ def test_other_forms_and_back_lose_nothing_of_ids() -> None:
 
 
 def test_what_another_form_cannot_say_is_said() -> None:
-    said: list[str] = []
+    said: list[Remark] = []
     with_numbers = Report(report({"a": 1, "b": 2}), "report")
     (line,) = write_reports([with_numbers], "rag26", said)
     assert json.loads(line)["answer"][0]["citations"] == ["b", "a"]
     assert json.loads(line)["references"] == ["b", "a"]
-    assert said == ["1 reports written as rag26 lose the confidences of citations"]
+    assert [*map(str, said)] == ["1 reports written as rag26 lose the confidences of citations"]
     rag26 = {
         "metadata": {"run_id": "r", "narrative_id": 7, "run_desc": "BM25"},
         "references": ["a"],

@@ -16,6 +16,7 @@ from rageval.cli import main
 from rageval.comparison.gate import GateReport, GateSettings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
+from reasons import why
 from sides import side, told
 
 HALF = [0.0, 1.0] * 30  # 60 questions
@@ -45,7 +46,7 @@ def test_the_three_verdicts_by_their_bounds() -> None:
 def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
     found = told([v - 0.01 + 0.001 * (at % 3) for at, v in enumerate(HALF)], HALF)
     assert found.verdict == "ship"
-    assert found.overall[0].why == "significantly worse, but by less than the margin"
+    assert why(found.overall[0]) == "significantly worse, but by less than the margin"
     assert any("but by less than the margin" in remark for remark in map(str, found.remarks))
 
 
@@ -145,7 +146,7 @@ def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
     assert picked[0].p == picked[1].p
     assert 0.05 / 13 < picked[0].p < 0.05 / 3
     assert [each.verdict for each in picked] == ["block", "inconclusive"]
-    assert "not among all measures and slices" in picked[1].why
+    assert "not among all measures and slices" in why(picked[1])
 
 
 def test_the_questions_needed_decide_it() -> None:
@@ -256,7 +257,7 @@ def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
     assert told(now, base).verdict == "block"
     found = told(side(now, absent=absent), base)
     assert found.verdict == "inconclusive"
-    assert "in one of the two only" in found.overall[0].why
+    assert "in one of the two only" in why(found.overall[0])
 
 
 def test_a_slice_of_which_nothing_is_left_only_informs() -> None:
@@ -307,7 +308,7 @@ def test_another_judge_that_is_allowed_is_never_a_claim() -> None:
     now, base = side(HALF, judges=["openai:b"]), side(HALF, judges=["openai:a"])
     same = {f"q{at:03}": "x" for at in range(60)}
     found = told(now._replace(same=same), base._replace(same=same), judge_changed="allow")
-    assert (found.verdict, found.overall[0].why) == (
+    assert (found.verdict, why(found.overall[0])) == (
         "inconclusive",
         "judged by openai:b, the baseline by openai:a",
     )
@@ -316,7 +317,7 @@ def test_another_judge_that_is_allowed_is_never_a_claim() -> None:
 def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
     base, now = HALF * 4, [*HALF * 4]
     assert told(side(now, unseen=0.1), base).verdict == "ship"
-    assert "no document is judged in 11%" in told(side(now, unseen=0.11), base).overall[0].why
+    assert "no document is judged in 11%" in why(told(side(now, unseen=0.11), base).overall[0])
     for share, verdict in ((0.24, "ship"), (0.26, "inconclusive")):
         assert told(side(now, unjudged=share), side(base, unjudged=0.2)).verdict == verdict
     other = side({"coverage": base, "recall": base}, unjudged=0.2)  # perhaps of a deeper top

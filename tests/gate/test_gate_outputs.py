@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from rageval.cli.gate import junit, junit_of_error, markdown, markdown_of_error
 from rageval.comparison.gate import BLOCK, Decision, Fallen, GateReport
+from rageval.core.remark import Remark
 from snippets import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "gate"
@@ -36,7 +37,11 @@ HOSTILE = (
 def report(names: list[str], blocking: int = 1) -> GateReport:
     numbers = {"baseline": 0.5, "candidate": 0.4, "difference": -0.1, "low": -0.2, "high": -0.05}
     plain = {"p": 0.001, "adjusted": 0.01, "margin": 0.03, "verdict": BLOCK}
-    found = [Decision(name, name, name, 20, **numbers, **plain, why=name) for name in names * blocking]  # type: ignore[arg-type]
+    reasons = {name: (Remark("labels_of_other_measure", facts={"decides": name}),) for name in names}
+    found = [
+        Decision(name, name, name, 20, **numbers, **plain, reasons=reasons[name])  # type: ignore[arg-type]
+        for name in names * blocking
+    ]
     fell = [Fallen(name, name, 0.5, 0.4) for name in names]
     measure = Decision("recall@5", "", "", 20, **numbers, **plain)  # type: ignore[arg-type]
     return GateReport(

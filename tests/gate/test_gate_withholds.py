@@ -15,6 +15,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.plans import read_plan
+from reasons import why
 from sides import told
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
@@ -36,7 +37,7 @@ def test_few_clusters_decide_nothing(number: int, shift: float) -> None:
     (decision,) = report.decisions
     if number < 6:
         assert report.verdict == "inconclusive"
-        assert decision.why == f"{number} clusters, 6 are needed"
+        assert why(decision) == f"{number} clusters, 6 are needed"
         assert any("6 are needed" in remark for remark in map(str, report.remarks))
     else:
         assert report.verdict == ("ship" if shift > 0 else "block")
@@ -97,15 +98,15 @@ def test_a_pending_look_decides_nothing(tmp_path: Path) -> None:
             tmp_path / "now", *how, "--baseline", saved, "--margin", "0.05", "--json", tmp_path / "j"
         )
         (found,) = (report := json.loads((tmp_path / "j").read_text()))["decisions"]
-        return report["verdict"], found["why"], done.stderr
+        return report["verdict"], why(found), done.stderr
 
-    first, why, said = verdict(20)
+    first, reasons, said = verdict(20)
     assert first == "inconclusive"
-    assert "20 of 80 queries of the plan are labeled: a gate needs all" in why
-    assert why in said
-    last, why, said = verdict(80)
+    assert "20 of 80 queries of the plan are labeled: a gate needs all" in reasons
+    assert reasons in said
+    last, reasons, said = verdict(80)
     assert last == "ship"
-    assert "of the plan" not in why
+    assert "of the plan" not in reasons
     assert "corrected by human labels" in said
 
 

@@ -31,7 +31,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "core": ({"hooks"}, set()),
     "hooks": (set(), set()),
     "subjects": ({"core", "errors", "hooks"}, set()),
-    "views": ({"core", "text"}, set()),
+    "views": ({"core", "names", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),

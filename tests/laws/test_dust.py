@@ -14,6 +14,7 @@ from rageval.comparison.results import Comparison, Settings
 from rageval.errors import UsageError
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores
+from reasons import why
 
 _OPTIONS: dict[str, Any] = {option.name or "": option.type for option in command.params}
 TESTS, ADJUSTMENTS = (_OPTIONS[name].choices for name in ("test", "adjust"))
@@ -53,7 +54,7 @@ def worlds(rng: np.random.Generator) -> Iterator[np.ndarray[Any, Any]]:
 
 def said(found: Comparison) -> list[Any]:
     return [
-        (pair.run, pair.other, pair.verdict, pair.why, pair.better_run, pair.wins, pair.ties, pair.losses)
+        (pair.run, pair.other, pair.verdict, why(pair), pair.better_run, pair.wins, pair.ties, pair.losses)
         for pair in found.pairs
     ]
 

@@ -24,6 +24,7 @@ from rageval.cli import main
 from rageval.comparison import diagnose
 from rageval.errors import InputError, MissingJudgements
 from rageval.scoring.scores import Scores
+from reasons import why
 
 Row = dict[str, Any]
 SCORING = {
@@ -501,7 +502,7 @@ def test_of_compare_and_report_labels_do_not_replace_judgements_that_are_missing
     for name, found in with_gold(tmp_path, rows, gold, *more).items():
         (pair,), (all_known,) = found["pairs"], whole[name]["pairs"]
         assert alone[name]["pairs"][0]["verdict"] == pair["verdict"] == "refused"
-        assert "judgements are missing in 30 queries" in pair["why"]
+        assert "judgements are missing in 30 queries" in why(pair)
         assert pair["low"] <= all_known["low"] <= all_known["high"] <= pair["high"]
         for cell, known in zip(found["values"], whole[name]["values"], strict=True):
             assert cell["low"] <= known["low"] + 1e-9
@@ -636,7 +637,7 @@ def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(t
     for name, found in with_gold(tmp_path, rows, gold).items():
         (pair,) = found["pairs"]
         assert (name, pair["ruling"], pair["difference"]) == (name, "refused", None)
-        assert "30 of 60 labels failed" in pair["why"]
+        assert "30 of 60 labels failed" in why(pair)
         assert [cell["value"] is None for cell in found["values"]] == [False, True]
     words = [str(tmp_path / "j.jsonl"), "--gold", str(tmp_path / "g.jsonl"), "-m", "crag_score"]
     for command in (["label", "correct"], ["score", "--by", "kind"], ["compare"]):
@@ -685,7 +686,7 @@ def test_of_compare_labels_by_more_people_for_one_system_are_refused(tmp_path: P
     rows, gold = of_two(mistaken, "m", 120), of_two(truth, "person:x", 60)
     for found in with_gold(tmp_path, rows, [*gold, *more]).values():
         assert found["pairs"][0]["ruling"] == "refused"
-        assert "different annotators labeled the two systems in 30 of 60" in found["pairs"][0]["why"]
+        assert "different annotators labeled the two systems in 30 of 60" in why(found["pairs"][0])
     both = [*gold, *of_two(truth, "person:y", 60)]
     assert with_gold(tmp_path, rows, both)["compare"]["pairs"][0]["ruling"] == "undecided"
 

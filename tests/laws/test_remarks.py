@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import rageval
-from rageval.core.remark import Remark, Scope, note, unique
-from rageval.views.remarks import SCOPE, WORDS, names_in
+from outputs import output_files, printed_anew
+from rageval.core.remark import Remark, Scope, unique
+from rageval.views import remarks as views
+from rageval.views.remarks import SCOPE, WORDS, names_in, remark_text
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
 NAMED_LIKE_A_REMARK = "x: ndcg@2"
@@ -67,6 +69,30 @@ def test_every_remark_has_words_and_all_words_are_used() -> None:
     assert WORDS.keys() - {code for _, code, _ in CALLS} == set()
 
 
+def named_values(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Every annotated name, and every function, with the type of what it holds or returns."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name | ast.Attribute):
+            name = node.target.id if isinstance(node.target, ast.Name) else node.target.attr
+            yield node.lineno, name, ast.unparse(node.annotation)
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            yield node.lineno, node.arg, ast.unparse(node.annotation)
+        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            yield node.lineno, node.name, ast.unparse(node.returns)
+
+
+def test_what_is_called_a_remark_or_a_reason_is_no_text() -> None:
+    called = re.compile(r"(\w+_)?(remarks|reasons|doubt|advice)")
+    texts = [
+        (path.relative_to(PACKAGE).as_posix(), name)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent.name != "views"  # where they are words
+        for _, name, kind in named_values(path)
+        if called.fullmatch(name) and re.search(r"\bstr\b", kind)
+    ]
+    assert texts == []
+
+
 @pytest.mark.parametrize(("place", "code", "facts"), CALLS, ids=[place for place, *_ in CALLS])
 def test_a_remark_has_the_facts_that_its_words_need(place: str, code: str, facts: set[str] | None) -> None:
     if facts is not None:
@@ -86,7 +112,6 @@ def test_a_remark_is_its_code_what_it_is_about_and_its_facts() -> None:
     one = Remark("nothing_relevant", Scope(("a",)))
     other = Remark("nothing_relevant", Scope(("b",)))
     assert unique([one, other, Remark("nothing_relevant", Scope(("a",)))]) == [one, other]
-    assert len({note("a"), note("b"), note("a")}) == 2
     tied = Remark("tied_cutoffs", Scope(("a",)), {"queries": [(1, 2)], "ties": "id"})
     for copied in (pickle.loads(pickle.dumps(tied)), copy.deepcopy(tied)):
         assert (copied, hash(copied), str(copied)) == (tied, hash(tied), str(tied))
@@ -133,3 +158,11 @@ def test_a_remark_on_answers_is_filed_under_its_own_system() -> None:
     table = rageval.evaluate_answers("crag_score", rows, on_missing="skip")
     assert "missing_judgements" in {remark.code for remark in table["x"].remarks}
     assert "missing_judgements" not in {remark.code for remark in table["x: crag_score"].remarks}
+
+
+@pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)
+def test_words_decide_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests or cuts a text finds nothing in one whose letters have the other case."""
+    expected = path.read_text(encoding="utf-8")
+    monkeypatch.setattr(views, "remark_text", lambda remark: remark_text(remark).swapcase())
+    assert printed_anew(expected).casefold() == expected.casefold()

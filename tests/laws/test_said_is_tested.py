@@ -215,5 +215,5 @@ def test_json_holds_the_list(tables: list[Comparison]) -> None:
                 "p",
                 "adjusted",
                 "ruling",
-                "why",
+                "reasons",
             } <= pair.keys()

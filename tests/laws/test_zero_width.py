@@ -201,7 +201,7 @@ def test_no_interval_is_a_point(name: str, world: str, tmp_path: Path) -> None:
             continue
         called += 1
         for where, found in intervals(printed(done.stdout)):
-            is_same = found.get("verdict") == "identical" and found.get("why")
+            is_same = found.get("verdict") == "identical" and found.get("reasons")
             if found["low"] is not None and not is_same:
                 assert found["high"] - found["low"] > 1e-9, (given, where, found)
             # NaN is no JSON, and no interval of one end.

@@ -151,7 +151,9 @@ def test_where_there_are_no_locks_it_is_said(
 
     monkeypatch.setattr(rageval.pages.labels, "lock", none)
     with LabelFile(place, plan, WHO) as labels:
-        assert labels.remarks == [f"{place}: cannot be locked on this disk; do not serve it twice"]
+        assert [*map(str, labels.remarks)] == [
+            f"{place}: cannot be locked on this disk; do not serve it twice"
+        ]
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40, 200, -2, -1])
@@ -166,7 +168,7 @@ def test_a_last_line_that_was_cut_off_is_removed_and_said(plan: LabelPlan, place
             assert (len(labels), labels.remarks) == (3, [])
         else:
             assert len(labels) == 2
-            assert labels.remarks == [
+            assert [*map(str, labels.remarks)] == [
                 f"{place}: the last line was cut off and is removed; the 2 labels before it are complete"
             ]
             assert place.read_bytes() == b"".join(complete)

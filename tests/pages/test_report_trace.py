@@ -21,7 +21,8 @@ from test_report import CRAG, RUNS, judgement, lines, rageval_, reported
 
 def pair(**more: Any) -> dict[str, Any]:
     known = {"run": "a", "other": "b", "measure": "rr", "queries": 8, "difference": 0.25, "low": 0.1}
-    known |= {"high": 0.4, "adjusted": 0.01, "ruling": "higher", "better_run": "a", "why": "", "basis": ""}
+    known |= {"high": 0.4, "adjusted": 0.01, "ruling": "higher", "better_run": "a", "basis": ""}
+    known |= {"reasons": []}
     known |= {"verdict": more.get("ruling", "higher"), "every_completion_ruling": None}
     return {**known, **more}
 
@@ -51,9 +52,9 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     assert sentence(ties, values=two) == (
         "a and b differ by rr only in the order of documents that one of them ties; there is no claim."
     )
-    refused = pair(better_run=None, ruling="refused", why="nothing is judged")
+    refused = pair(better_run=None, ruling="refused", reasons=[{"text": "nothing is judged"}])
     assert sentence(refused, values=two) == "a and b cannot be compared by rr: nothing is judged."
-    by_bounds = {"ruling": "refused", "why": "documents were chosen", "better_run": None}
+    by_bounds = {"ruling": "refused", "reasons": [{"text": "documents were chosen"}], "better_run": None}
     assert sentence(pair(every_completion_ruling="lower", **by_bounds), values=two) == (
         "a is lower than b by rr, however the unjudged documents are judged."
     )

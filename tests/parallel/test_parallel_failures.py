@@ -88,7 +88,7 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
             " read in one piece by this process instead"
         )
         assert any(str(remark).startswith(said) for remark in run_remarks(scores, evaluator))
-        scores.notes.read_here = ""
+        scores.notes.read_here = None
         assert numbers(scores) == numbers(evaluator.evaluate(path))
     path.write_text("".join(lines(40)) + "q1 Q0 d 1 1\n")
     with pytest.raises(InputError, match=f"^{path}:{len(lines(40)) + 1}: expected 6 columns"):

@@ -21,6 +21,7 @@ from rageval.measures import builtin, run_measures
 from rageval.names import unlike
 from rageval.parallel import Divided, Forked
 from rageval.scoring.sources import run_source
+from reasons import why
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 RUN, BASELINE, QRELS = (str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget"))
@@ -138,7 +139,7 @@ class TestCompare:
         done = command(*words)
         (pair,) = json.loads(done.stdout)["pairs"]
         assert (done.exit_code, pair["verdict"]) == (0, "refused")
-        assert pair["why"] == "rechunk.trec: none of its 300 documents is judged"
+        assert why(pair) == "rechunk.trec: none of its 300 documents is judged"
 
 
 def test_a_report_names_it_and_is_about_the_others(rechunk: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_chances_are_doubtful_where_far_more_or_fewer_are_labelled(labelled: int
     assert bool(draw.doubt) == is_doubtful
     if labelled == 80:
         p = math.erfc(6 / math.sqrt(2))
-        assert f"add up to 50 labels, but there are 80 (p {p:.1e})" in draw.doubt
+        assert f"add up to 50 labels, but there are 80 (p {p:.1e})" in str(draw.doubt)
 
 
 def test_of_a_pooled_share_that_is_missing_one_part_is_missing() -> None:

@@ -20,6 +20,7 @@ from rageval.scoring.scores import Score, Scores
 from rageval.statistics import significance
 from rageval.statistics.samples import AT_ONCE, Float
 from rageval.statistics.significance import _chernoff, _exact_sign_flip, _signs, holm, max_t, sign_flip
+from reasons import why
 
 LARGEST = 125  # relevant documents a query, so that recall is any number of 125ths
 
@@ -104,7 +105,7 @@ class TestHowManyRunsThereAre:
         columns = np.concatenate((self.columns(runs), self.columns(runs)))[:queries]
         found = compare(scored(columns), Settings(adjust=adjust, resamples=100, draws=1000))
         worst = next(pair for pair in found.pairs if f"run{runs - 1:03d}" in (pair.run, pair.other))
-        assert (worst.verdict, worst.why) == ("lower", "")
+        assert (worst.verdict, why(worst)) == ("lower", "")
         assert worst.p == pytest.approx(2 / 2**queries)
 
     def test_a_pair_has_one_p_in_every_folder(self) -> None:
@@ -268,11 +269,11 @@ class TestWhatPIs:
         found, said = command(*files(tmp_path, columns), "--baseline", "run000")
         first, second = found["pairs"]
         assert (first["verdict"], first["p"], first["wins"]) == ("undecided", 2 / 2**5, 5)
-        assert first["why"] == (
+        assert why(first) == (
             "p cannot be below 0.062 where no more than 5 queries differ; Holm over 2 pairs makes it 0.12;"
             " more queries can help"
         )
-        assert (second["verdict"], second["why"]) == ("undecided", "")
+        assert (second["verdict"], why(second)) == ("undecided", "")
         assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in said
 
     @pytest.mark.parametrize(("adjust", "floor"), [("holm", "0.00084, a bound"), ("max_t", "1/101")])
@@ -283,7 +284,7 @@ class TestWhatPIs:
         columns = np.random.default_rng(3).normal((0, 0.35), 0.3, (40, 2))
         wide = compared(columns, draws=100, level=0.9995, adjust=adjust)["run001"]
         assert wide.verdict == "undecided"
-        assert wide.why == (
+        assert why(wide) == (
             f"p is at its floor of {floor}: none of 100 draws reached the difference; more --draws can help"
         )
         assert compared(columns, draws=100_000, level=0.9995, adjust=adjust)["run001"].verdict == "higher"
@@ -346,7 +347,7 @@ class TestSignsFlippedTogether:
         clusters = {f"q{at:03d}": f"c{at // 10}" for at in range(40)}
         few = compared(columns, adjust="max_t", clusters=clusters)["run001"]
         assert (few.adjusted, few.verdict) == (2 / 2**4, "undecided")
-        assert "no more than" in few.why
+        assert "no more than" in why(few)
 
 
 def family_wise(world: Any, runs: int, times: int = 300) -> dict[str, float]:

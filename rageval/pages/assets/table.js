@@ -43,7 +43,7 @@ function pairRow(pair) {
   const alone = pair.judged ?? null;
   const labels = `${(pair.labels ?? 0).toLocaleString("en")} labels${(pair.gain ?? null) === null ? "" : `, worth ${pair.gain.toFixed(0)}`}`;
   const people = alone === null ? [] : [make("small", { class: "bounds" }, `judge only ${plus(alone)}`), " ", make("small", { class: "bounds" }, labels)];
-  const small = [pair.why, pair.every_completion && `under every completion: ${pair.every_completion}`].filter(Boolean);
+  const small = [(pair.reasons ?? []).map((reason) => reason.text).join("; "), pair.every_completion && `under every completion: ${pair.every_completion}`].filter(Boolean);
   return make("tr", {},
     make("td", {}, visible(pair.measure)), make("th", { scope: "row" }, visible(pair.run)), make("td", {}, visible(pair.other)),
     make("td", {}, make("span", { class: `verdict${tone}` }, visible(pair.verdict)), " ", ...small.map((text) => make("small", {}, visible(text)))),

@@ -1,0 +1,13 @@
+"""The reasons of a verdict, of a value or of its record in JSON, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def why(found: Any) -> str:
+    """Return the texts of the reasons."""
+    if isinstance(found, Mapping):
+        return "; ".join(reason["text"] for reason in found["reasons"])
+    return "; ".join(map(str, found.reasons))
