@@ -98,10 +98,10 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     return sorted(results, key=place)
 
 
-def refuse(reasons: Sequence[str]) -> None:
+def refuse(reasons: Sequence[NothingJudged]) -> None:
     """End with an error for the runs of which nothing is judged, if there are any."""
     if reasons:
-        raise NothingJudged("\n".join(reasons))
+        raise NothingJudged.joined(reasons)
 
 
 def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) -> Runs:

@@ -173,7 +173,7 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     results, said, refused = scored(subject, options.baseline)
     settings = settings_of_claims(options, queries, inputs.telling)
     found = report_of(results, settings, extra, subject, inputs.answers)
-    whole = {**found, "remarks": unique([*map(note, refused), *said, *found["remarks"]])}
+    whole = {**found, "remarks": unique([*map(note, map(str, refused)), *said, *found["remarks"]])}
     if not isinstance(subject, Runs):
         return whole
     systems = {scores.run for scores in results}

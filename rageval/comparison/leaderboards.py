@@ -13,7 +13,7 @@ import numpy as np
 from rageval.comparison.estimates import estimate_means
 from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
-from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
+from rageval.errors import InputError, MeasureError, MissingPackage, Place, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
@@ -439,8 +439,10 @@ def _compared(
     name = f"{what}: {name}" if what else name
     if len(runs) < _FEWEST_RUNS:
         raise InputError(
-            f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more; check that"
-            " both use the same run names"
+            at=Place(name),
+            problem=f"{len(runs)} runs are in both leaderboards",
+            expected=f"{_FEWEST_RUNS} or more",
+            remedy="check that both use the same run names",
         )
     notes = []
     for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
@@ -459,7 +461,11 @@ def _compared(
     ]
     defined = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
     if int(defined.sum()) < _FEWEST_RUNS:
-        raise InputError(f"{name}: {int(defined.sum())} runs have a value in both, expected {_FEWEST_RUNS}")
+        raise InputError(
+            at=Place(name),
+            problem=f"{int(defined.sum())} runs have a value in both",
+            expected=f"{_FEWEST_RUNS}",
+        )
     if not defined.all():
         notes.append(f"left out, without a value: {_listed(np.array(runs)[~defined].tolist())}")
         runs = np.array(runs)[defined].tolist()

@@ -65,8 +65,7 @@ def _why_not(by: str, error: InputError) -> str:
     """Return why what this process perhaps can read could not be read; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
-    first, *_ = str(error).split("\n")
-    return f"{by} ({first})"
+    return f"{by} ({error.problems[0]})"
 
 
 def _findable(path: Any) -> Any:

@@ -14,7 +14,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
+from rageval.errors import InputError, MeasureError, NothingJudged, Place, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -139,7 +139,7 @@ class Evaluator:
         self._looks_twice = self.rules.ties == EXPECTED or not is_read_once
         self._fingerprint = Fingerprint(self.qrels)
         if not self.qrels.query_ids:
-            raise InputError(f"{self.qrels.name}: holds no judgements")
+            raise InputError(at=Place(self.qrels.name), problem="holds no judgements")
         if self.qrels.spans is None and any(map(_of_spans, self.measures)):
             raise MeasureError(
                 f"{next(filter(_of_spans, self.measures))} needs gold spans: give a file of spans, with"
@@ -296,8 +296,8 @@ class Evaluator:
         ours |= {"groups": None, "nothing_judged": "zero", **rules}
         return Evaluator(self.asked if measures is None else measures, qrels, **ours)
 
-    def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
-        """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
+    def nothing_judged(self, source: RunSource, notes: Notes) -> NothingJudged:
+        """Return the error that no document of a run is judged, with how its ids differ, and the way on."""
         common = {
             query for query, judged in zip(self.qrels.query_ids, notes.judged, strict=True) if judged >= 0
         }
@@ -307,7 +307,10 @@ class Evaluator:
         ours = source.each(lambda queries: _first_documents(queries, common))
         # With a cause, if there seems to be one.
         said = unlike(visible(source.name), notes.retrieved, ours, theirs)
-        return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+        return NothingJudged(
+            problem=said,
+            remedy="--nothing-judged zero (nothing_judged='zero' in Python) scores it all the same",
+        )
 
     @property
     def orders(self) -> list[Order]:
@@ -371,12 +374,13 @@ class Evaluator:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
             ids, ours = self.qrels.query_ids, source.query_ids
-            such_as = f"; the run's queries are such as {visible(ours[0])!r}" if ours else ""
+            such_as = f"the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
-                f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
-                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
-                f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
-                + (near_misses(ours, ids) or such_as)
+                at=Place(visible(source.name)),
+                problem=f"none of its {notes.queries_in_run:,} queries is judged in"
+                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as {visible(ids[0])!r})",
+                expected="a run and judgements of the same topics",
+                remedy=near_misses(ours, ids) or such_as,
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
@@ -384,7 +388,7 @@ class Evaluator:
             return
         if self.qrels.spans is not None:  # its ids are of known chunks, and what is no gold there is no hole
             return
-        found = NothingJudged(self.why_nothing_judged(source, notes))
+        found = self.nothing_judged(source, notes)
         if self.rules.nothing_judged == "error":
             raise found
         # Points at the line of the user's that called rageval, however deep this is.
@@ -608,7 +612,7 @@ class Runs:
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
-                refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
+                refused.append(self.evaluator.nothing_judged(source, scores.notes))
                 continue
             own = run_remarks(scores, self.evaluator)
             results.append(replace(scores, remarks=(*own, *of_all)))
@@ -669,7 +673,9 @@ class Runs:
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
             raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
         if not self._judged.keys() & gold.queries:
-            raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
+            raise InputError(
+                at=Place(visible(gold.draw.name)), problem=f"has no query of {visible(qrels.name)}"
+            )
 
     def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the human labels without a verdict of the judge."""
