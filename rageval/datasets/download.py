@@ -343,7 +343,8 @@ def download(
                 kept = _Fetch(url, part, transport, size, sha256, watch).run()
                 part.move_to(target)
             except InputError as error:
-                failed.append(error)
+                # Its traceback would keep the connection open.
+                failed.append(error.with_traceback(None))
             else:
                 return kept
     raise InputError.joined(failed)
