@@ -14,13 +14,16 @@ RagevalError
 │   └── TooFewLabels  people's labels do not carry a claim
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
-The message always says what was found, what was expected and the way out. Anything else that is
-raised is a bug of rageval's and stays a traceback.
+The message always says what was found, what was expected and the way out; an `InputError` has these as
+attributes. Anything else that is raised is a bug of rageval's and stays a traceback.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 __all__ = [
     "BudgetReached",
@@ -31,6 +34,7 @@ __all__ = [
     "MissingPackage",
     "NothingJudged",
     "OutputError",
+    "Place",
     "RagevalError",
     "StoreLost",
     "TooFewLabels",
@@ -58,8 +62,141 @@ class RagevalError(Exception):
     exit_code = WRONG
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where something is wrong: a file or an object by its name, a line, and a place inside the record.
+
+    >>> print(Place("run.trec", 7)), print(Place("log.jsonl", 2, "output.score")), print(Place("nuggets"))
+    run.trec:7
+    log.jsonl:2: output.score
+    nuggets
+    (None, None, None)
+    """
+
+    name: str
+    line: int | None = None
+    inside: str = ""
+
+    def __str__(self) -> str:
+        numbered = self.name if self.line is None else f"{self.name}:{self.line}"
+        return f"{numbered}: {self.inside}" if self.inside else numbered
+
+    def below(self, inside: str) -> Place:
+        """Return a place inside this one."""
+        return replace(self, inside=f"{self.inside}: {inside}" if self.inside else inside)
+
+
 class InputError(RagevalError, ValueError):
-    """A file, or data passed in Python, that cannot be scored."""
+    """A file, or data passed in Python, that cannot be scored.
+
+    `at` is where (None if there is no place), `found` what is wrong there, `expected` what belongs there,
+    `remedy` what to do; a part that an error does not have is empty. `reason` is the text without file and
+    line.
+
+    What was found is passed in one of three ways, by where it stands in the text: `problem`, a clause, comes
+    first; `found`, a noun, follows what was expected; `cause`, the words of a parser, comes behind that.
+
+    >>> error = InputError(at=Place("run.trec", 7), expected="6 columns", found="5", remedy="add the tag")
+    >>> print(error)
+    run.trec:7: expected 6 columns, found 5; add the tag
+    >>> error.at.line, error.expected, error.found, error.remedy
+    (7, '6 columns', '5', 'add the tag')
+    >>> print(InputError("is empty", at=Place("run.trec"), expected="6 columns"))
+    run.trec: is empty; expected 6 columns
+    """
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        at: Place | None = None,
+        expected: str = "",
+        found: str = "",
+        cause: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.at, self.expected, self.remedy = at, expected, remedy
+        self.found = problem or found or cause
+        self._sentence = _sentence(problem, expected, found, cause, remedy)
+        self._problems: tuple[InputError, ...] = ()
+        super().__init__(_after(at, self._sentence))
+
+    @classmethod
+    def joined(cls, problems: Sequence[InputError]) -> Self:
+        """Return one error for several problems, which has the parts of the first."""
+        if len(problems) == 1 and isinstance(problems[0], cls):
+            return problems[0]
+        error = cls.__new__(cls)
+        error.__dict__ |= problems[0].__dict__
+        error._problems = tuple(single for problem in problems for single in problem.problems)
+        error.args = ("\n".join(map(str, problems)),)
+        return error
+
+    @property
+    def problems(self) -> tuple[InputError, ...]:
+        """The problems of which this error tells; one that tells of a single problem is that itself."""
+        return self._problems or (self,)
+
+    @property
+    def reason(self) -> str:
+        """The text without file and line, for a tool that shows these by itself."""
+        return _after(self.at.inside if self.at else "", self._sentence)
+
+    def located(self, place: Place) -> Self:
+        """Return the same error at this place; a place that it has already is inside of that.
+
+        >>> print(InputError("is empty").located(Place("a.zip", inside="log.json")))
+        a.zip: log.json: is empty
+        """
+        if self._problems:
+            return self.joined([problem.located(place) for problem in self._problems])
+        return self.moved(place if self.at is None else place.below(str(self.at)))
+
+    def moved(self, place: Place | None) -> Self:
+        """Return the same error at this place, wherever it was, or without a place."""
+        if self._problems:
+            return self.joined([problem.moved(place) for problem in self._problems])
+        error = copy(self)
+        error.at = place
+        error.args = (_after(place, self._sentence),)
+        return error
+
+    def as_records(self) -> list[dict[str, Any]]:
+        """Return each problem as JSON has it: its text and its parts, without those that it does not have."""
+        return [problem._as_record() for problem in self.problems]
+
+    def _as_record(self) -> dict[str, Any]:
+        place = {} if self.at is None else vars(self.at)
+        parts = {"file": place.get("name"), "line": place.get("line"), "inside": place.get("inside")}
+        parts |= {"found": self.found, "expected": self.expected, "remedy": self.remedy}
+        return {"text": str(self)} | {name: part for name, part in parts.items() if part}
+
+    def __reduce__(self) -> tuple[object, ...]:  # workers send errors with all their parts
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _sentence(problem: str, expected: str, found: str, cause: str, remedy: str) -> str:
+    """Return the text of an error of input without its place; all of them are made here."""
+    wanted = f"expected {expected}" if expected else ""
+    if found:
+        wanted = f"{wanted}, found {found}" if wanted else f"found {found}"
+    text = ""
+    for part in filter(None, (problem, wanted, cause, remedy)):
+        # What ends as a sentence or a question is one by itself.
+        mark = "" if not text else " " if text[-1] in ".?!" else "; "
+        text += mark + part
+    return text
+
+
+def _after(place: object, sentence: str) -> str:
+    return f"{place}: {sentence}" if place else sentence
+
+
+def _restored(kind: type[InputError], args: tuple[object, ...], parts: dict[str, object]) -> InputError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__ |= parts
+    return error
 
 
 class NothingJudged(InputError, UserWarning):

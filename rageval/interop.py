@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from rageval.errors import MeasureError, MissingPackage, NothingJudged
+from rageval.errors import MeasureError, MissingPackage, NothingJudged, Place
 from rageval.measures import builtin
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.ranking import Ranking
@@ -108,7 +108,8 @@ def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float
         yield from zip(score.query_ids, score.numbers, strict=True)
         return
     if len(run):
-        warnings.warn(NothingJudged(f"{measure}: none of the run's queries is judged"), stacklevel=2)
+        found = NothingJudged("none of the run's queries is judged", at=Place(str(measure)))
+        warnings.warn(found, stacklevel=2)
     for topic in Qrels.from_pandas(qrels).topics:
         yield topic.query_id, measure.value(Ranking(topic, (), (), 0))
 

@@ -20,25 +20,31 @@ def suggestion(typed: str, known: Iterable[object]) -> str:
     >>> suggestion("covarage", ["coverage", "recall"])
     '; did you mean coverage?'
     """
+    question = did_you_mean(typed, known)
+    return f"; {question}" if question else ""
+
+
+def did_you_mean(typed: str, known: Iterable[object]) -> str:
+    """Return a question for the known names closest to what was typed, or nothing."""
     import difflib
 
     close = difflib.get_close_matches(typed.lower(), [str(name) for name in known], n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
     """Return a hint at ids that differ only in case, composed characters, escapes, zeros or letters in front.
 
     >>> near_misses(["Q01"], ["q1"])
-    "; 'Q01' would be 'q1' but for case, leading zeros, %-escapes or Unicode composition"
+    "'Q01' would be 'q1' but for case, leading zeros, %-escapes or Unicode composition"
     >>> near_misses(["1", "2"], ["q1", "q3"])
-    "; but for letters in front, '1' would be 'q1'"
+    "but for letters in front, '1' would be 'q1'"
     """
     folded = {_folded(name): name for name in known}
     for name in ids:
         other = folded.get(_folded(name))
         if other is not None and other != name:
-            return f"; {name!r} would be {other!r} but for {_SLIGHT}"
+            return f"{name!r} would be {other!r} but for {_SLIGHT}"
     ids, known = dict.fromkeys(ids), dict.fromkeys(known)
     for words, cut in (*_cuts(), (_LETTERS, _without_letters)):
         ours, theirs = ({cut(name): name for name in names} for names in (ids, known))
@@ -46,7 +52,7 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
         if words == _LETTERS:  # p1 is no misspelt q1, but 1 may be
             both = [name for name in both if name in (ours[name], theirs[name])]
         if len(ours) == len(ids) and len(theirs) == len(known) and both:
-            return f"; {words} {ours[both[0]]!r} would be {theirs[both[0]]!r}"
+            return f"{words} {ours[both[0]]!r} would be {theirs[both[0]]!r}"
     return ""
 
 

@@ -13,9 +13,9 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.whole import NamedInFile, beside, read_whole
-from rageval.names import suggestion
+from rageval.names import did_you_mean
 from rageval.text import visible
 
 _NAMES = ("rageval.toml", "pyproject.toml")
@@ -65,13 +65,18 @@ class Policy(NamedTuple):
             found = found.get(name, {})
             if not isinstance(found, Mapping):
                 raise InputError(
-                    f"{visible(self.path)}: {self.title(*names[:at])}: expected a table, found {found!r:.80}"
+                    at=self.place(*names[:at]),
+                    expected="a table",
+                    found=f"{found!r:.80}",
                 )
         for key in found:
             if known is not None and key not in known:
-                hint = suggestion(key, known) or f"; expected some of {', '.join(sorted(known))}"
+                hint = did_you_mean(key, known)
                 raise InputError(
-                    f"{visible(self.path)}: {self.title(*names)}: unknown key {visible(key)!r}{hint}"
+                    at=self.place(*names),
+                    problem=f"unknown key {visible(key)!r}",
+                    expected="" if hint else f"some of {', '.join(sorted(known))}",
+                    remedy=hint,
                 )
         return dict(found)
 
@@ -80,17 +85,21 @@ class Policy(NamedTuple):
         before = ["tool", "rageval"] if os.path.basename(self.path) == _NAMES[1] else []
         return f"[{'.'.join([*before, *map(visible, names)])}]" if before or names else "at its top"
 
+    def place(self, *names: str) -> Place:
+        """Return a section as a place in its file."""
+        return Place(visible(self.path), inside=self.title(*names))
+
     def gate_settings(self, known: Collection[str] | None = None) -> dict[str, Any]:
         """Return [gate] with paths for the files that it names; `InputError` for what only a person may ask.
 
         `known` are the keys that there are.
         """
-        title = f"{visible(self.path)}: {self.title('gate')}"
         found = self.section("gate")
         for key in found.keys() & EFFECTS.keys():
             raise InputError(
-                f"{title}: {key} {EFFECTS[key]}, which a policy cannot do; remove it, and use --{key} on"
-                " the command line"
+                at=self.place("gate"),
+                problem=f"{key} {EFFECTS[key]}, which a policy cannot do",
+                remedy=f"remove it, and use --{key} on the command line",
             )
         found = self.section("gate", known=known)
         return {key: self._settled(key, value) for key, value in found.items()}
@@ -100,7 +109,7 @@ class Policy(NamedTuple):
             return [self._settled(key, each) for each in value]
         if not isinstance(value, str):
             return value
-        named = NamedInFile(value, self.path, f"{self.path}: {self.title('gate')}: {key}")
+        named = NamedInFile(value, self.path, self.place("gate").below(key))
         if key in READS:
             return from_here(os.fspath(beside(named)))
         if key in READS_OR_WORDS:
@@ -110,15 +119,17 @@ class Policy(NamedTuple):
             # The word would be taken for a file that the policy does not name.
             if os.path.lexists(value):
                 raise InputError(
-                    f"{visible(named.where)}: {named}: is in the current folder, not in that of the policy;"
-                    " give its name relative to the policy"
+                    at=named.place,
+                    problem="is in the current folder, not in that of the policy",
+                    remedy="give its name relative to the policy",
                 )
         if key == "judge":
             # By its name, at its provider's own address.
             if "@" in value or "://" in value:
                 raise InputError(
-                    f"{visible(named.where)}: {named}: a policy cannot set an address that gets a key and"
-                    " the answers; remove it, and use --judge"
+                    at=named.place,
+                    problem="a policy cannot set an address that gets a key and the answers",
+                    remedy="remove it, and use --judge",
                 )
             if value.startswith(_FROZEN):
                 inner = NamedInFile(value.removeprefix(_FROZEN), named.file, named.where)
@@ -133,8 +144,9 @@ def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:
         found = [policy for name in _NAMES if (policy := read_policy(os.path.join(above, name))) is not None]
         if len(found) > 1:
             raise InputError(
-                f"{visible(found[0].path)}: {visible(found[1].path)} has {found[1].title()}, too; expected"
-                " one of them"
+                at=Place(visible(found[0].path)),
+                problem=f"{visible(found[1].path)} has {found[1].title()}, too",
+                expected="one of them",
             )
         if found:
             if above != here:
@@ -164,9 +176,9 @@ def _require_own(path: str) -> None:
     owners = {os.stat(each).st_uid for each in (path, os.path.dirname(path))}
     if owners - {os.getuid(), 0}:
         raise InputError(
-            f"{visible(path)}: belongs to another user and is in another folder; if you trust it, use"
-            " --policy"
-            f" {visible(path)}"
+            at=Place(visible(path)),
+            problem="belongs to another user and is in another folder",
+            remedy=f"if you trust it, use --policy {visible(path)}",
         )
 
 
@@ -177,7 +189,11 @@ def policy_in(path: str | os.PathLike[str]) -> Policy:
     """Return the policy in a file that a person named."""
     policy = read_policy(os.path.abspath(path))
     if policy is None:
-        raise InputError(f"{visible(os.fspath(path))}: holds no policy; expected a file such as {_NAMES[0]}")
+        raise InputError(
+            at=Place(visible(os.fspath(path))),
+            problem="holds no policy",
+            expected=f"a file such as {_NAMES[0]}",
+        )
     return policy
 
 
@@ -191,7 +207,9 @@ def read_policy(path: str) -> Policy | None:
     try:
         tables: Any = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # of TOML, and of UTF-8
-        raise InputError(f"{visible(path)}: is not valid TOML: {visible(str(error))[:200]}") from error
+        raise InputError(
+            at=Place(visible(path)), problem=f"is not valid TOML: {visible(str(error))[:200]}"
+        ) from error
     if os.path.basename(path) == _NAMES[1]:
         tool = tables.get("tool", {})
         tables = tool.get("rageval") if isinstance(tool, dict) else None

@@ -197,13 +197,14 @@ def _judging(config: pytest.Config, candidate: Any) -> dict[str, Any]:
 
 def _require_baseline(baseline: Any) -> None:
     """Refuse a baseline that nobody saved yet, and say how it is saved."""
-    from rageval.errors import InputError
+    from rageval.errors import InputError, Place
 
     if isinstance(baseline, str | os.PathLike) and not os.path.isfile(baseline):
         name = os.fspath(baseline)
         raise InputError(
-            f"{name}: there is no baseline yet; save one: rageval gate CANDIDATE [QRELS] -m MEASURES"
-            f" --save-baseline {name}"
+            at=Place(name),
+            problem="there is no baseline yet",
+            remedy=f"save one: rageval gate CANDIDATE [QRELS] -m MEASURES --save-baseline {name}",
         )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from unicodedata import combining, normalize
 
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 
 AROUND = " \t\n\r\v\f"  # what no id begins or ends with
 # Patterns are compiled when they are first needed: most commands see nothing that needs one.
@@ -116,16 +116,17 @@ def without_keys(text: str) -> str:
     return re.sub(_LOOKS_LIKE_A_KEY, HIDDEN, text)
 
 
-def problem_of_id(text: str) -> str | None:
+def problem_of_id(text: str) -> InputError | None:
     """Return what is wrong with an id: it is empty, or has blanks around it, which no TREC file can hold.
 
-    >>> problem_of_id("q1 "), problem_of_id("q 1")
-    ("an id without blanks around it, found 'q1 '", None)
+    >>> print(problem_of_id("q1 ")), problem_of_id("q 1")
+    expected an id without blanks around it, found 'q1 '
+    (None, None)
     """
     if not text.strip(AROUND):
-        return f"an id, found {'nothing' if not text else repr(text[:80])}"
+        return InputError(expected="an id", found="nothing" if not text else repr(text[:80]))
     if text.strip(AROUND) != text:
-        return f"an id without blanks around it, found {visible(text[:80])!r}"
+        return InputError(expected="an id without blanks around it", found=f"{visible(text[:80])!r}")
     return None
 
 

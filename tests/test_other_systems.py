@@ -246,7 +246,7 @@ def test_a_folder_that_windows_says_is_not_permitted_is_called_a_folder(
     monkeypatch.setattr(opening, "open", denied, raising=False)
     done = CliRunner().invoke(main, [str(tmp_path), *SCORED[1:]])
     assert done.exit_code == 2
-    assert "is a directory, expected a file" in done.output + done.stderr
+    assert "is a directory; expected a file" in done.output + done.stderr
 
 
 def test_a_mac_s_name_of_a_source_is_found(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from rageval.building.collection import texts_of
 from rageval.comparison.intervals import bootstrap_of
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of
@@ -80,7 +80,9 @@ def _sampled(
             positive.setdefault(row.query_id, []).append(row)
     there = sorted(query for query in questions if query in positive)
     if not there:
-        raise InputError("no question has a document that supports a nugget; nothing to audit")
+        raise InputError(
+            problem="no question has a document that supports a nugget", remedy="nothing to audit"
+        )
     for query in sorted(random.Random(f"{seed}").sample(there, min(number, len(there)))):
         yield query, random.Random(f"{seed}/{query}").choice(sorted(positive[query]))
 
@@ -101,21 +103,26 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
     open_: set[tuple[str, str]] = set()
     for line, record in read_records(source, dict, "lines of `rageval collection audit`"):
         if not {"query_id", "item_id", "aspect", "rubric"} <= set(record):
-            raise InputError(f"{name_of(source)}:{line}: expected a line of `rageval collection audit`")
+            raise InputError(at=Place(name_of(source), line), expected="a line of `rageval collection audit`")
         row = {name: record[name] for name in _KEPT if record.get(name) is not None}
         if row["rubric"] == PAIRS and "label" in row:
             row["label"] = str(row["label"]).strip().lower().replace(" ", "_").replace("-", "_")
             if row["label"] not in _LABELS:
                 raise InputError(
-                    f"{name_of(source)}:{line}: expected the label {', '.join(_LABELS)}, found"
-                    f" {row['label']!r:.80}"
+                    at=Place(name_of(source), line),
+                    expected=f"the label {', '.join(_LABELS)}",
+                    found=f"{row['label']!r:.80}",
                 )
         if "label" not in row and "grade" not in row:
             open_.add((str(row["query_id"]), str(row["rubric"])))
         rows.append(row)
     whole = [row for row in rows if (str(row["query_id"]), str(row["rubric"])) not in open_]
     if not whole:
-        raise InputError(f"{name_of(source)}: no labels; expected a number or a label in place of each null")
+        raise InputError(
+            at=Place(name_of(source)),
+            problem="no labels",
+            expected="a number or a label in place of each null",
+        )
     return whole, len(rows) - len(whole)
 
 

@@ -39,7 +39,7 @@ from rageval.building.pools import (
     size,
     unjudged,
 )
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import EXPECTED, GRADED, JudgementLine, JudgementTable, judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
@@ -110,7 +110,9 @@ def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
 def require_answers(questions: Iterable[Question]) -> None:
     """`InputError` if nothing is known to be a right answer."""
     if not any(question.gold for question in questions):
-        raise InputError("the questions have no answers, which nuggets are written from; expected `answer`")
+        raise InputError(
+            problem="the questions have no answers, which nuggets are written from", expected="`answer`"
+        )
 
 
 _K1, _B = 0.9, 0.4
@@ -139,7 +141,7 @@ class Index:
                 self._counts.setdefault(word, array("q")).append(count)
         if len(set(self.docs)) < len(self.docs):
             twice = next(doc for doc, number in Counter(self.docs).items() if number > 1)
-            raise InputError(f"the corpus holds document {twice!r} twice; expected each once")
+            raise InputError(problem=f"the corpus holds document {twice!r} twice", expected="each once")
         length = np.array(lengths, np.float64)
         self._norm = _K1 * (1 - _B + _B * length / (length.mean() or 1.0)) if len(length) else length
 
@@ -272,7 +274,9 @@ def _read_manifest(path: Path) -> _ManifestFile:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected the manifest of a collection: {error}") from None
+        raise InputError(
+            at=Place(str(path)), expected="the manifest of a collection", cause=str(error)
+        ) from None
 
 
 def changed(path: Path) -> list[str]:
@@ -315,8 +319,10 @@ def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
     lost = sorted(wanted - set(texts))
     if lost:
         raise InputError(
-            f"{corpus}: {len(lost):,} of {len(wanted):,} pooled documents were not found, such as"
-            f" {visible(lost[0])!r}; expected the corpus of the runs"
+            at=Place(name_of(corpus)),
+            problem=f"{len(lost):,} of {len(wanted):,} pooled documents were not found, such as"
+            f" {visible(lost[0])!r}",
+            expected="the corpus of the runs",
         )
     return texts
 
@@ -350,12 +356,13 @@ def read_support(source: Source) -> list[dict[str, Any]]:
         if said.status in GRADED and grade is None:
             labels = ", ".join(SUPPORT.labels)
             raise InputError(
-                f"{name_of(source)}:{line}: expected a grade, or one of the labels {labels};"
-                f" found {visible(str(said.label))!r:.80}"
+                at=Place(name_of(source), line),
+                expected=f"a grade, or one of the labels {labels}",
+                found=f"{visible(str(said.label))!r:.80}",
             )
         place = {"query_id": str(said.query_id), "item_id": str(said.item_id), "aspect": str(said.aspect)}
         for problem in filter(None, map(problem_of_id, place.values())):
-            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+            raise problem.located(Place(name_of(source), line))
         found.append({**place, "grade": grade, "status": said.status})
     return found
 
@@ -770,7 +777,11 @@ def _judged(
     # Runs may hold other queries; a question without nuggets has nothing to be judged by.
     asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
     if not asked:
-        raise InputError("support: no documents are pooled for questions with nuggets; nothing to judge")
+        raise InputError(
+            at=Place("support"),
+            problem="no documents are pooled for questions with nuggets",
+            remedy="nothing to judge",
+        )
     texts = texts_of(plan.corpus, documents_of(asked))
     material = material_of(asked, questions, banks, texts)
     rubric = rubric_named(SUPPORT_RUBRIC)
@@ -959,8 +970,10 @@ def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | N
         run = read_run(path)
         if not judged.keys() & set(run.query_ids):
             raise InputError(
-                f"{path}: no query in common with {against}; expected a run for the same queries"
-                + near_misses(run.query_ids, judged)
+                at=Place(path),
+                problem=f"no query in common with {against}",
+                expected="a run for the same queries",
+                remedy=near_misses(run.query_ids, judged),
             )
         yield from hole_lines(run, judged, sorted({*DEPTHS, depth}), depth, with_name=len(paths) > 1)
         for query, docs in unjudged(run, judged, depth).items():
@@ -1010,8 +1023,9 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
     if len(table.judges.words) > 1:
         named = ", ".join(map(visible, table.judges.words))
         raise InputError(
-            f"{visible(table.name)}: judged by {len(table.judges.words)} judges ({named}); expected one, or"
-            " their vote"
+            at=Place(visible(table.name)),
+            problem=f"judged by {len(table.judges.words)} judges ({named})",
+            expected="one, or their vote",
         )
     found, failed = [], 0
     for row, line in table.each():
@@ -1020,17 +1034,21 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
             continue
         if line.item_id == "answer":
             raise InputError(
-                f"{table.where(row)}: found a judgement of an answer (run {visible(str(line.run_id))});"
-                " expected judgements of documents, with the document as item_id"
+                at=table.where(row),
+                expected="judgements of documents, with the document as item_id",
+                found=f"a judgement of an answer (run {visible(str(line.run_id))})",
             )
         if line.grade is None or not line.grade.is_integer():
             raise InputError(
-                f"{table.where(row)}: expected a grade, a whole number, found"
-                f" {visible(str(line.grade if line.grade is not None else line.label))!r:.80}"
+                at=table.where(row),
+                expected="a grade, a whole number",
+                found=f"{visible(str(line.grade if line.grade is not None else line.label))!r:.80}",
             )
         found.append(Qrel(str(line.query_id), str(line.item_id), int(line.grade), str(line.aspect)))
     if not found:
-        raise InputError(f"{visible(table.name)}: none of its {failed:,} judgements has a grade")
+        raise InputError(
+            at=Place(visible(table.name)), problem=f"none of its {failed:,} judgements has a grade"
+        )
     qrels = found if form == "nuggets" else _of_documents(found, form, rel)
     return GradedDocuments(qrels, failed, table.is_adaptive)
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.kinds import kind_of
 from rageval.files.opening import Limits, Source, name_of, with_limits
@@ -142,12 +142,14 @@ def read_pool(source: Source, limits: Limits | None = None) -> Pool:
     pool: Pool = {}
     for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}"):
         for problem in filter(None, map(problem_of_id, (str(record.query_id), str(record.doc_id)))):
-            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+            raise problem.located(Place(name_of(source), line))
         docs = pool.setdefault(str(record.query_id), {})
         if str(record.doc_id) in docs:
             raise InputError(
-                f"{name_of(source)}:{line}: document {visible(str(record.doc_id))!r} is in the pool of"
-                f" query {visible(str(record.query_id))!r} twice; expected it once"
+                at=Place(name_of(source), line),
+                problem=f"document {visible(str(record.doc_id))!r} is in the pool of query"
+                f" {visible(str(record.query_id))!r} twice",
+                expected="it once",
             )
         docs[str(record.doc_id)] = record.sources
     return pool
@@ -191,7 +193,11 @@ def judged_in(against: Path) -> Mapping[str, set[str]]:
     if os.path.isdir(against):
         found = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
         if not found:
-            raise InputError(f"{against}: no collection; expected --against QRELS, POOL or a collection")
+            raise InputError(
+                at=Place(str(against)),
+                problem="no collection",
+                expected="--against QRELS, POOL or a collection",
+            )
         against = found[0]
     kind = kind_of(against)
     if kind is not None and kind.name == "pool":

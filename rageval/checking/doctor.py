@@ -24,11 +24,18 @@ from rageval.checking.runs import (
     together,
 )
 from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.answers import answer_forms
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_forms, read_records
-from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
+from rageval.files.judgements import (
+    EXPECTED,
+    EXPECTED_ASSIGNMENT,
+    Assignment,
+    JudgedTwice,
+    JudgementLine,
+    JudgementTable,
+)
 from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import kind_of, kind_of_start, start_of_file
 from rageval.files.nuggets import SCORED, nuggets_without_reference, numbered_banks
@@ -201,7 +208,7 @@ def diagnose(
             untold[path] = error
     # Only then an error: one file that nobody knows shall not hide what is wrong with the others.
     if not kinds:
-        raise InputError("\n".join(map(str, untold.values())))
+        raise InputError.joined(list(untold.values()))
     for path, refused in untold.items():
         yield from _refused(path, refused, "it is left out and not checked")
         if unknown is not None:
@@ -341,7 +348,7 @@ def _refused(
 ) -> Iterator[Finding]:
     """Yield what a reader says of a file that it cannot read, as findings."""
     for line, text in refusals(error, path):
-        yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
+        yield Finding(1 if line is None else line, ERROR, text, effect, path)
 
 
 def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
@@ -353,10 +360,13 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.description}"
-        way = f"; to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
+        way = f"to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
-            f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
-            f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
+            at=Place(path, 1),
+            problem=holds,
+            expected="a run, qrels, spans, nuggets, answers, judgements, claims, topics (--topics FILE),"
+            " chunks or a corpus (--corpus FILE)",
+            remedy=way,
         )
     return name
 
@@ -414,7 +424,7 @@ def _dangling(
     there_is = f"none of its {what} is in" if none else f"{what} that are not in"
     hint = near_misses(lost, known) if lost else ""
     counted = "" if none else ": {n}"
-    message = f"{there_is} {named(other.source)}{counted}, first {{name}}{hint}"
+    message = f"{there_is} {named(other.source)}{counted}, first {{name}}" + (f"; {hint}" if hint else "")
     yield from once(one.source, lost, level, message, effect)
 
 
@@ -782,7 +792,7 @@ def _unscored(path: str) -> Iterator[Finding]:
         table.add_file(path)
         table.finish()
     except InputError as error:
-        errors = [] if "was judged before" in str(error) else [error]
+        errors = [] if isinstance(error, JudgedTwice) else [error]
     else:
         labels = set(table.labels())
         for scale in SCALES:
@@ -795,9 +805,7 @@ def _unscored(path: str) -> Iterator[Finding]:
                     errors.append(error)
                     break
     for refused in errors:
-        for line, text in refusals(refused, path):
-            effect = "nothing is scored: the file is refused"
-            yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
+        yield from _refused(path, refused)
 
 
 def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rageval.checking.findings import ERROR, WARNING, Finding, counted
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.opening import quoted
 from rageval.records import Question
 from rageval.text import RULES, compatible, visible
@@ -696,8 +696,9 @@ class WithinLimit(Watch):
                 # `isdigit` takes digits of all scripts, and `int` a million of them takes minutes.
                 if not value.isascii() or not value.isdigit() or len(value) > len("1000000000"):
                     raise InputError(
-                        f"topic {visible(name[:80])!r}: expected a whole number as `{key}`,"
-                        f" found {visible(value[:80])!r}"
+                        at=Place(f"topic {visible(name[:80])!r}"),
+                        expected=f"a whole number as `{key}`",
+                        found=f"{visible(value[:80])!r}",
                     )
                 limits[key] = int(value)
 

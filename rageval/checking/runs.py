@@ -27,12 +27,16 @@ from rageval.scoring.sources import read_run
 def refusals(error: InputError, name: str) -> Iterator[tuple[int | None, str]]:
     """Yield what a reader said of a file of this name: each line's number, if it named one, and the words.
 
-    >>> list(refusals(InputError("run:7: expected 6 columns"), "run"))
+    >>> from rageval.errors import Place
+    >>> list(refusals(InputError(at=Place("run", 7), expected="6 columns"), "run"))
     [(7, 'expected 6 columns')]
     """
-    for message in str(error).split("\n"):
-        line, _, text = message.removeprefix(f"{name}:").partition(": ")
-        yield (int(line), text) if line.isdigit() else (None, message)
+    for problem in error.problems:
+        place = problem.at
+        if place is not None and place.name == name:
+            yield place.line, problem.reason
+        else:
+            yield None, str(problem)
 
 
 Key = TypeVar("Key")
@@ -98,7 +102,7 @@ class Rows:
                 continue
             yield from self._numbered(lines, rows)
             lines, rows = [], []
-            yield Problem(number, problem)
+            yield Problem(number, problem.reason)
         yield from self._numbered(lines, rows)
 
     def _numbered(self, lines: list[int], rows: list[list[bytes]]) -> Iterator[Stretch]:

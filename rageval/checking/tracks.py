@@ -66,7 +66,7 @@ from rageval.checking.rules import (
 )
 from rageval.errors import UsageError
 from rageval.files.answers import FORMS
-from rageval.files.jsonl import REPEATED, explained, plain_json, repeated_keys, stretches
+from rageval.files.jsonl import explained, plain_json, repeated_key, repeated_keys, stretches
 from rageval.files.opening import Source
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
@@ -576,10 +576,10 @@ def _record(line: bytes, track: Track) -> Record | str:
     try:
         record: Any = msgspec.json.decode(plain_json(line))
     except (ValueError, RecursionError) as error:
-        return explained(error, line, track.title)
+        return explained(error, line, track.title).reason
     # JSON takes the last of two equal keys, so that half of an answer may be gone without a word.
     for _, key in repeated_keys(line):
-        return REPEATED.format(key)
+        return repeated_key(key).reason
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
     if not FORMS[track.form].fits(record):
@@ -600,7 +600,7 @@ def row_of(line: bytes, track: Track) -> Record | str:
         # Files from Windows end lines with both.
         columns = line.removesuffix(b"\r").decode().split("\t")
     except UnicodeDecodeError as error:
-        return explained(error, line, track.title)
+        return explained(error, line, track.title).reason
     if len(columns) != len(track.columns):
         names = " ".join(track.columns)
         return f"expected {len(track.columns)} columns with tabs between ({names}), found {len(columns)}"

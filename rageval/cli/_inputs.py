@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval import hooks
 from rageval.core.remark import Remark
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.kinds import is_answer_table, kind_of, start_of_file, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
@@ -118,8 +118,8 @@ def _refuse_two_kinds(inputs: Inputs) -> NoReturn:
         if kind_of(source, inputs.reading) is None and start_of_file(source, inputs.reading).piece:
             next(read_records(source, dict[str, Any], "one JSON object a line"), None)
     raise InputError(
-        "found both runs with judgements of documents and judged answers (JSON lines); score them in"
-        " two commands (to pass answers with judged answers, use --answers FILE)"
+        problem="found both runs with judgements of documents and judged answers (JSON lines)",
+        remedy="score them in two commands (to pass answers with judged answers, use --answers FILE)",
     )
 
 
@@ -148,7 +148,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
         spelled(word)
     except MeasureError as error:
         if not looks_like_id(word):
-            raise InputError(f"{word}: no such file or measure ({error})") from None
+            raise InputError(at=Place(word), problem=f"no such file or measure ({error})") from None
         found = hooks.labels_of_dataset(word)
         if hasattr(found, "qrels"):
             inputs.files["qrels"].append(QrelsOfDataset(found))
@@ -171,17 +171,21 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     if kind is None and not start.line:
         if isinstance(source, File):
             raise InputError(
-                f"{start.name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)"
+                at=Place(start.name),
+                problem="is empty",
+                expected="a run (lines of 6 columns) or judgements (4 columns)",
             )
         return ["run", "qrels"]  # a stream that cannot be looked into
     if kind is not None and not kind.is_json and kind.holds != OTHER:
         raise wrong_kind(source, kind, _RUNS_OR_QRELS)
     if not start.text.lstrip().startswith(b"{"):
-        raise InputError(_odd(start.line, start.name, start.text))
+        raise _odd(start.line, start.name, start.text)
     if kind is not None and kind.name == "rows":
         raise InputError(
-            f"{start.name}:1: looks like a run with a record a document: {quoted(start.line)}; expected lines"
-            " of 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
+            at=Place(start.name, 1),
+            problem=f"looks like a run with a record a document: {quoted(start.line)}",
+            expected="lines of 6 columns (qid Q0 docid rank score tag), or one object {query: {docid:"
+            " score}}",
         )
     if kind is None and start.piece:
         return ["judgements"]  # broken, or cut off: the reader says where
@@ -193,22 +197,37 @@ _RUNS_OR_QRELS = "a run (qid Q0 docid rank score tag) or judgements (qid nugget 
 _PLACES = {holds: [role] for kind in KINDS for holds, role in kind.takes.items()} | {EITHER: ["run", "qrels"]}
 
 
-def _odd(line: bytes, name: str, start: bytes) -> str:
+def _odd(line: bytes, name: str, start: bytes) -> InputError:
     # What PowerShell's > writes.
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+        return InputError(
+            at=Place(name, 1),
+            problem="the file is UTF-16",
+            expected="UTF-8",
+            remedy="convert it: iconv -f UTF-16 -t UTF-8",
         )
     if b"\x00" in line:
-        raise InputError(f"{name}:1: the file holds NUL bytes, expected text (is it UTF-16?)")
-    expected = f"expected {_RUNS_OR_QRELS}"
+        return InputError(
+            at=Place(name, 1), problem="the file holds NUL bytes", expected="text (is it UTF-16?)"
+        )
     if line.lstrip().startswith(b"["):
-        raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
+        return InputError(
+            at=Place(name, 1), problem="looks like a JSON array", expected="JSON lines, one object a line"
+        )
     if line.startswith(b"#"):
-        raise InputError(f"{name}:1: begins with '#': use --comments skip if this is a comment; {expected}")
+        return InputError(
+            at=Place(name, 1),
+            problem="begins with '#'",
+            expected=_RUNS_OR_QRELS,
+            remedy="use --comments skip if this is a comment",
+        )
     noun = "column" if len(line.split()) == 1 else "columns"
-    found = f"{name}:1: found {len(line.split())} {noun}: {quoted(line)}"
-    raise InputError(f"{found}; {expected}{_way_out(line, name)}")
+    return InputError(
+        f"found {len(line.split())} {noun}: {quoted(line)}",
+        at=Place(name, 1),
+        expected=_RUNS_OR_QRELS,
+        remedy=_way_out(line, name),
+    )
 
 
 _OF_RUNS = re.compile("q(uery)?_?id|q0|doc(_?id|no)", re.IGNORECASE)  # as columns of runs and judgements
@@ -220,14 +239,14 @@ def _way_out(line: bytes, name: str) -> str:
 
     columns = table_columns(line)
     if columns and not any(map(_OF_RUNS.fullmatch, columns)):
-        return f". If it is a table of questions and answers: rageval import {name} -o DIR"
+        return f"if it is a table of questions and answers: rageval import {name} -o DIR"
     for mark in (b",", b";"):
         # The header shows the columns as well as a row does.
         row = line.strip().replace(mark, b" ")
         if mark in line and (kind_of_line(row) or columns):
             first = "sed 1d" if columns else "cat"
             return (
-                f". To read it, replace the separators with blanks: {first} {name} | tr '{mark.decode()}' ' '"
+                f"to read it, replace the separators with blanks: {first} {name} | tr '{mark.decode()}' ' '"
             )
     return ""
 

@@ -78,9 +78,8 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
 
 def refuse(remarks: Sequence[Remark]) -> None:
     """End with an error for the runs of which nothing is judged, if there are any."""
-    reasons = list(map(str, remarks))
-    if reasons:
-        raise NothingJudged("\n".join(reasons))
+    if remarks:
+        raise NothingJudged.joined([NothingJudged(problem=str(remark)) for remark in remarks])
 
 
 def refuse_bounds_of_labels(inputs: Inputs, options: Comparing) -> None:

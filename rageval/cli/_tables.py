@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.opening import File, limits_of, name_of
 from rageval.files.synonyms import SYNONYMS
 from rageval.text import visible
@@ -52,9 +52,10 @@ def judged(
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
         raise InputError(
-            f"{_names(inputs.unjudged)}: no right answers to judge by; add a column"
-            f" ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your columns: rageval import"
-            f" {visible(name_of(inputs.unjudged[0]))} -o DIR"
+            at=Place(_names(inputs.unjudged)),
+            problem="no right answers to judge by",
+            remedy=f"add a column ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your"
+            f" columns: rageval import {visible(name_of(inputs.unjudged[0]))} -o DIR",
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.

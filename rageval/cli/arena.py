@@ -112,7 +112,9 @@ def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
         return
     found = f"{wrong:,} of {of:,} rankings (of {queries:,} queries) failed or have places that are not 1 to N"
     if invalid == "refuse":
-        raise InputError(f"{found}; judge them again, or leave them out: --invalid permutation or query")
+        raise InputError(
+            problem=found, remedy="judge them again, or leave them out: --invalid permutation or query"
+        )
     out = "they are" if invalid == "permutation" else "these queries are"
     say(f"{found}; {out} left out")
 

@@ -12,7 +12,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
-from rageval.errors import FAULTS, InputError, UsageError
+from rageval.errors import FAULTS, InputError, Place, UsageError
 from rageval.table import columns
 from rageval.text import visible
 
@@ -172,7 +172,9 @@ def _leaderboard(files: tuple[str, ...]) -> None:
             known = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
             for topic, values in entry["datasets"].items():
                 if topic in known["datasets"]:
-                    raise InputError(f"{file}: a second entry of {entry['info']['name']!r} for {topic}")
+                    raise InputError(
+                        at=Place(file), problem=f"a second entry of {entry['info']['name']!r} for {topic}"
+                    )
                 known["datasets"][topic] = values
     for entry in entries.values():
         of_topics = entry["datasets"]
@@ -188,9 +190,7 @@ def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
     from rageval.files.whole import read_whole
 
-    expected = (
-        f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
-    )
+    expected = f"{{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
 
     def is_entry(entry: Any) -> bool:
         if not isinstance(entry, dict) or not isinstance(entry.get("info"), dict):
@@ -208,10 +208,10 @@ def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: {expected}, found no JSON ({error})") from None
+        raise InputError(at=Place(file), expected=expected, found=f"no JSON ({error})") from None
     entries = content.get("leaderboardData") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not all(map(is_entry, entries)):
-        raise InputError(f"{file}: {expected}")
+        raise InputError(at=Place(file), expected=expected)
     return entries
 
 

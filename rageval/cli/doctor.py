@@ -12,7 +12,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines
-from rageval.errors import FAULTS, InputError, UsageError
+from rageval.errors import FAULTS, InputError, Place, UsageError
 from rageval.text import visible
 
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
@@ -51,7 +51,7 @@ def doctor(
         raise UsageError("no file given; expected runs, qrels, nuggets, answers or judgements")
     for path, _ in every:
         if isinstance(path, str) and not os.path.isfile(path):
-            raise InputError(f"{path}: no such file")
+            raise InputError(at=Place(path), problem="no such file")
     words = [word.strip() for word in at.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise UsageError(f"--at {at!r}: expected whole numbers from 1, such as 10,20")

@@ -16,7 +16,7 @@ from rageval.cli._acting import is_typed
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
 from rageval.core.remark import Remark, Scope
-from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
+from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.table import as_json, md_code, md_line
@@ -54,8 +54,8 @@ class _GateCommand(Command):
             if param is None or param.name not in settled or words & {*param.opts, *param.secondary_opts}:
                 raise
             # What the policy says wrong is said with its place there, as nobody typed it.
-            title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
-            raise InputError(f"{title}: {param.name}: {error.message}") from None
+            place = policy.place(info_name or "").below(str(param.name))
+            raise InputError(at=place, problem=error.message) from None
         context.meta["policy"] = policy
         return context
 
@@ -70,15 +70,17 @@ class _GateCommand(Command):
         values: dict[str, Any] = {}
         for key, value in policy.gate_settings(options.keys() - EFFECTS.keys()).items():
             param = options[key]
-            place = f"{visible(policy.path)}: {policy.title(name)}: {visible(key)}"
+            place = policy.place(name).below(visible(key))
             if str(param.name) in values:
-                raise InputError(f"{place}: set twice, under two names; keep one")
+                raise InputError(at=place, problem="set twice, under two names", remedy="keep one")
             several = value if isinstance(value, list) and param.multiple else [value]
             for each in several:
                 if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
                     what = "true or false" if param.is_flag else "text or a number"
                     raise InputError(
-                        f"{place}: expected {what}{' (or a list)' * param.multiple}, found {each!r:.80}"
+                        at=place,
+                        expected=f"{what}{' (or a list)' * param.multiple}",
+                        found=f"{each!r:.80}",
                     )
             values[str(param.name)] = several if param.multiple else several[0]
         return values
@@ -95,7 +97,7 @@ class _GateCommand(Command):
             super().prepare(ctx)
         except RagevalError as error:
             if not ctx.params["show_policy"]:
-                _write_error(str(error), *(ctx.params[name] for name in ("md", "json", "junit")))
+                _write_error(error, *(ctx.params[name] for name in ("md", "json", "junit")))
             raise
 
 
@@ -230,7 +232,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     try:
         code = _gated(words, options)
     except RagevalError as error:
-        _write_error(str(error), options.md, options.json, options.junit)
+        _write_error(error, options.md, options.json, options.junit)
         raise
     ctx.exit(code)
 
@@ -293,7 +295,11 @@ def _required(value: _Value | None, name: str, way: str) -> _Value:
 def _without_baseline(baseline: str, options: Options) -> int:
     name = visible(baseline)
     if options.first_run != "pass":
-        raise InputError(f"{name}: no such file; write it with --save-baseline, or use --first-run pass once")
+        raise InputError(
+            at=Place(name),
+            problem="no such file",
+            remedy="write it with --save-baseline, or use --first-run pass once",
+        )
     message = f"{name}: no baseline yet, so nothing was gated (--first-run pass)"
     say(message)
     _write_error(message, options.md, options.json)
@@ -439,14 +445,18 @@ def _told(report: GateReport, options: Options) -> int:
     return {"ship": 0, "block": FAULTS, "inconclusive": INCONCLUSIVE}[report.verdict]
 
 
-def _write_error(message: str, md: Path | None, json: Path | None, junit: Path | None = None) -> None:
+def _write_error(
+    error: RagevalError | str, md: Path | None, json: Path | None, junit: Path | None = None
+) -> None:
     """Write what kept the gate from gating, where a summary or a report was asked for."""
+    message = str(error)
     if md:
         _put(md, markdown_of_error(message))
     if junit:
         _put(junit, junit_of_error(message))
     if json:
-        _put(json, as_json({"verdict": None, "error": message}) + "\n")
+        problems = {"problems": error.as_records()} if isinstance(error, InputError) else {}
+        _put(json, as_json({"verdict": None, "error": message} | problems) + "\n")
 
 
 def _put(path: Path, content: str) -> None:

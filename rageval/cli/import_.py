@@ -180,9 +180,8 @@ def _of_policy(name: str) -> dict[str, Any]:
     found = policy.section("logs", name, known=known)
     for key, value in found.items():
         if not isinstance(value, str):
-            title = policy.title("logs", name)
             raise InputError(
-                f"{visible(policy.path)}: {title}: expected a text for {key}, found {value!r:.80}"
+                at=policy.place("logs", name), expected=f"a text for {key}", found=f"{value!r:.80}"
             )
     return found
 

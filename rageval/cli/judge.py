@@ -329,7 +329,7 @@ def _candidates(options: Options) -> Iterator[tuple[str, str]]:
     graded = (row for row in read_qrels(options.qrels) if row.relevance >= options.rel)
     good = dict.fromkeys((row.query_id, row.doc_id) for row in graded)
     if not good:
-        raise InputError(f"no document is graded {options.rel} or better (--qrels, --rel)")
+        raise InputError(problem=f"no document is graded {options.rel} or better (--qrels, --rel)")
     yield from ((place for place in seen if place in good) if options.runs else good)
 
 

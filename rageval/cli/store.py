@@ -11,7 +11,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import deliver, print_lines, say
-from rageval.errors import InputError, JudgeFailed
+from rageval.errors import InputError, JudgeFailed, Place
 from rageval.table import as_json
 from rageval.text import visible
 
@@ -110,8 +110,9 @@ def _show(key: str, store: _Store = None) -> None:
         found = source.show(key)
     if found is None:
         raise InputError(
-            f"{visible(str(_existing(store)))}: no reply, or more than one, whose key begins with"
-            f" {visible(key)}; expected the key of a judgement made with this store (--store FILE)"
+            at=Place(visible(str(_existing(store)))),
+            problem=f"no reply, or more than one, whose key begins with {visible(key)}",
+            expected="the key of a judgement made with this store (--store FILE)",
         )
     print_lines(_shown(found))
 
@@ -140,7 +141,9 @@ def _existing(store: str | None) -> str:
 
     path = str(store or default_path())
     if not os.path.isfile(path):
-        raise InputError(f"{path}: no such store; expected one written by rageval judge (--store FILE)")
+        raise InputError(
+            at=Place(path), problem="no such store", expected="one written by rageval judge (--store FILE)"
+        )
     return path
 
 

@@ -78,7 +78,7 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
         except InputError as error:
             if len(files) == 1:
                 raise
-            say(*map(visible, str(error).splitlines()))
+            say(*map(visible, map(str, error.problems)))
             codes.append(WRONG)
     if len(codes) > 1:
         print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])

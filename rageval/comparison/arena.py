@@ -10,7 +10,7 @@ import numpy as np
 
 from rageval.comparison.intervals import selection
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, TooFewLabels, UsageError
+from rageval.errors import InputError, Place, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessments import MOST_MISSING, is_permutation, on, rankings_of, required
@@ -117,7 +117,9 @@ def games(grades: JudgementTable) -> Games:
         side = _Side(row, grades.run[answer], judged.worth(row), grades.shown_at(row))
         comparisons.setdefault(place, []).append(side)
     if not comparisons:
-        raise InputError(f"{grades.name}: all {failed:,} judgements failed; judge them again")
+        raise InputError(
+            at=Place(grades.name), problem=f"all {failed:,} judgements failed", remedy="judge them again"
+        )
     _refuse_odd(grades, comparisons)
     # In the order of the file, on which Elo depends.
     sides = sorted(comparisons.items(), key=lambda item: grades.position(item[1][0].row))
@@ -155,21 +157,24 @@ def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int
     for (query, aspect, _), sides in ordered:
         if len(sides) != 2:
             raise InputError(
-                f"{grades.where(sides[0].row)}: expected two systems in the comparison"
-                f" {visible(grades.aspects.words[aspect])!r} of query"
-                f" {visible(grades.queries.words[query])}, found {len(sides)}"
+                at=grades.where(sides[0].row),
+                expected=f"two systems in the comparison {visible(grades.aspects.words[aspect])!r} of query"
+                f" {visible(grades.queries.words[query])}",
+                found=f"{len(sides)}",
             )
     for _, (one, other) in ordered:
         if one.run == other.run:
             raise InputError(
-                f"{grades.where(other.row)}: expected two systems in a comparison, found"
-                f" {visible(grades.runs.words[one.run])} on both sides"
+                at=grades.where(other.row),
+                expected="two systems in a comparison",
+                found=f"{visible(grades.runs.words[one.run])} on both sides",
             )
     for _, (one, other) in ordered:
         if one.worth + other.worth != 1:
             raise InputError(
-                f"{grades.where(other.row)}: the two sides of a comparison disagree; expected a win and a"
-                " loss, or two ties"
+                at=grades.where(other.row),
+                problem="the two sides of a comparison disagree",
+                expected="a win and a loss, or two ties",
             )
 
 
@@ -580,14 +585,17 @@ def strengths_by_people(
     """
     people = gold.answers
     if people is None:
-        raise InputError(f"{gold.draw.name}: has judgements of documents; expected comparisons of answers")
+        raise InputError(
+            at=Place(gold.draw.name), problem="has judgements of documents", expected="comparisons of answers"
+        )
     refuse_the_judge(judged, people)
     played = games(judged)
     ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
         raise InputError(
-            f"{visible(people.name)}: shares no comparison with {visible(judged.name)}; expected the same"
-            " query_id and run_id in both"
+            at=Place(visible(people.name)),
+            problem=f"shares no comparison with {visible(judged.name)}",
+            expected="the same query_id and run_id in both",
         )
     found, remarks = {}, list[Remark]()
     failed, not_told = failed_games(judged), failed_games(people)

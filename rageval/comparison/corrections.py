@@ -18,7 +18,7 @@ import numpy as np
 from rageval.comparison.intervals import scale_of, selection
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
+from rageval.errors import InputError, MeasureError, Place, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
@@ -117,10 +117,11 @@ def correct(
     if not any(each.checked for each in found):
         counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
         failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
+        also = f", that did not fail ({', '.join(failed)})" if failed else ""
         raise InputError(
-            f"{visible(gold.name)}: has no labels for the answers of {visible(judged.name)}; expected the"
-            " same query_id and run_id in both files"
-            + (f", that did not fail ({', '.join(failed)})" if failed else "")
+            f"has no labels for the answers of {visible(judged.name)}",
+            at=Place(visible(gold.name)),
+            expected=f"the same query_id and run_id in both files{also}",
         )
     return found
 

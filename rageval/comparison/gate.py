@@ -35,7 +35,7 @@ from rageval.core.estimate import Estimate
 from rageval.core.record import plain_fields
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
-from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
+from rageval.errors import InputError, MeasureError, MissingJudgements, Place, RagevalError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
@@ -354,6 +354,8 @@ def gate(
         near = _held(candidate, baseline, settings, slices, far.p_of_losses)
         if far.blocking:  # what blocks, blocks after Holm over all of both
             far = _held(candidate, anchor, far_settings, None, near.p_of_losses)
+    except InputError as error:
+        raise error.located(Place("with --anchor")) from None
     except RagevalError as error:
         raise type(error)(f"with --anchor: {error}") from None
     verdicts = {near.verdict, far.verdict}
@@ -441,30 +443,35 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
     lacking = [name for name in ours.measures if name not in theirs.measures]
     if lacking:
         raise InputError(
-            f"the baseline has no values of {', '.join(map(visible, lacking))}; it has"
-            f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
+            problem=f"the baseline has no values of {', '.join(map(visible, lacking))}; it has"
+            f" {', '.join(map(visible, theirs.measures))}",
+            remedy="save it again, with all measures",
         )
     for name, signature in ours.measures.items():
         if _rules_in(signature) != _rules_in(theirs.measures[name]):
             raise InputError(
-                f"{name}: the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
-                f" candidate by {signature}; save the baseline again"
+                at=Place(name),
+                problem=f"the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
+                f" candidate by {signature}",
+                remedy="save the baseline again",
             )
     if ours.judgements != theirs.judgements:
         raise InputError(
-            f"the baseline was scored with other judgements (sha256 {theirs.judgements[:12] or 'none'}, now"
-            f" {ours.judgements[:12] or 'none'}); save it again"
+            problem="the baseline was scored with other judgements (sha256"
+            f" {theirs.judgements[:12] or 'none'}, now {ours.judgements[:12] or 'none'})",
+            remedy="save it again",
         )
     if ours.gold and (not theirs.gold or (ours.judgements and ours.gold != theirs.gold)):
         raise InputError(
-            f"the baseline {'has other' if theirs.gold else 'has no'} human labels; save it again with"
-            f" {'the same --gold' if ours.judgements else '--gold, labels of its own answers'}"
+            problem=f"the baseline {'has other' if theirs.gold else 'has no'} human labels",
+            remedy="save it again with"
+            f" {'the same --gold' if ours.judgements else '--gold, labels of its own answers'}",
         )
     if _has_other_judge(ours, theirs) and settings.judge_changed != ALLOW:
         raise InputError(
-            f"the baseline was judged by {_judged_by(theirs)}, the candidate by {_judged_by(ours)}, so a"
-            " difference could come from the judge; judge the baseline again and save it, or use"
-            " --judge-changed allow, which makes no claim"
+            problem=f"the baseline was judged by {_judged_by(theirs)}, the candidate by"
+            f" {_judged_by(ours)}, so a difference could come from the judge",
+            remedy="judge the baseline again and save it, or use --judge-changed allow, which makes no claim",
         )
 
 
@@ -479,16 +486,18 @@ def _check_values(ours: GateSide, theirs: GateSide) -> None:
         for query, value in score.by_query.items():
             if is_sure and not (value != value or low - SLACK <= value <= high + SLACK):
                 raise InputError(
-                    f"the baseline has {value:g} as {score.measure} of question {visible(query)}, expected"
-                    f" {low:g} to {high:g}; save it again"
+                    problem=f"the baseline has {value:g} as {score.measure} of question {visible(query)}",
+                    expected=f"{low:g} to {high:g}",
+                    remedy="save it again",
                 )
             # One ranking has one value by the same judgements and rules; what is said of answers may rest
             # on what others' are.
             is_same = theirs.header.judgements and ours.same.get(query, "") == theirs.same.get(query)
             if is_same and abs(value - own.get(query, math.nan)) > _ROUNDED:
                 raise InputError(
-                    f"the baseline has {value:g} as {score.measure} of question {visible(query)}, and the"
-                    f" same ranking has {own[query]:g} now; save it again"
+                    problem=f"the baseline has {value:g} as {score.measure} of question {visible(query)}, and"
+                    f" the same ranking has {own[query]:g} now",
+                    remedy="save it again",
                 )
 
 
@@ -516,8 +525,9 @@ def _check_labels(common: _Common) -> None:
     alike = ours.scores.run == theirs.scores.run and not common.is_same(common.queries)
     if ours.header.gold and not ours.header.judgements and alike:
         raise InputError(
-            f"candidate and baseline are both called {visible(ours.scores.run)}, so human labels may be for"
-            " the answers of either; give each its own run_id"
+            problem=f"candidate and baseline are both called {visible(ours.scores.run)}, so human"
+            " labels may be for the answers of either",
+            remedy="give each its own run_id",
         )
 
 
@@ -624,13 +634,14 @@ class _Common:
                 self._enough(both, len(own), f"questions have a value of {name} in both", whose)
         alone = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(alone).values():
-            raise InputError(f"the {why}: nothing was compared")
+            raise InputError(f"the {why}", remedy="nothing was compared")
 
     def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
         if not number or number < _LEAST_COMPARED * total:
             raise InputError(
-                f"{number:,} of the {whose}'s {total:,} {what}, expected {_LEAST_COMPARED:.0%}: nothing was"
-                " gated"
+                problem=f"{number:,} of the {whose}'s {total:,} {what}",
+                expected=f"{_LEAST_COMPARED:.0%}",
+                remedy="nothing was gated",
             )
 
 
@@ -1173,9 +1184,10 @@ def baseline_in(source: Source) -> Baseline:
         name = visible(name_of(source))
         others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
         raise WrongKind(
-            f"{name}: has {kind.noun}, not a baseline; to compare the two: rageval compare {name}"
-            f" CANDIDATE{others}; to gate with it, save it first: rageval gate {name}{others} -m MEASURES"
-            " --save-baseline FILE"
+            at=Place(name),
+            problem=f"has {kind.noun}, not a baseline",
+            remedy=f"to compare the two: rageval compare {name} CANDIDATE{others}; to gate with it,"
+            f" save it first: rageval gate {name}{others} -m MEASURES --save-baseline FILE",
         )
     if kind is not None and kind.name != "baseline":
         raise wrong_kind(source, kind, "a baseline, which rageval gate --save-baseline writes")

@@ -14,7 +14,7 @@ from rageval.comparison.estimates import estimate_means
 from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope, unique
-from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
+from rageval.errors import InputError, MeasureError, MissingPackage, Place, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
@@ -442,8 +442,10 @@ def _compared(
     name = f"{what}: {name}" if what else name
     if len(runs) < _FEWEST_RUNS:
         raise InputError(
-            f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more; check that"
-            " both use the same run names"
+            at=Place(name),
+            problem=f"{len(runs)} runs are in both leaderboards",
+            expected=f"{_FEWEST_RUNS} or more",
+            remedy="check that both use the same run names",
         )
     remarks = []
     for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
@@ -462,7 +464,11 @@ def _compared(
     ]
     defined = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
     if int(defined.sum()) < _FEWEST_RUNS:
-        raise InputError(f"{name}: {int(defined.sum())} runs have a value in both, expected {_FEWEST_RUNS}")
+        raise InputError(
+            at=Place(name),
+            problem=f"{int(defined.sum())} runs have a value in both",
+            expected=f"{_FEWEST_RUNS}",
+        )
     if not defined.all():
         lacking = np.array(runs)[~defined].tolist()
         remarks.append(Remark("runs_without_value", facts=_some(lacking)))

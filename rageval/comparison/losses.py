@@ -25,7 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import tag_of
@@ -215,7 +215,8 @@ def _system(runs: Sequence[str], wanted: str | None) -> str:
     known = list(dict.fromkeys(runs))
     if not known:
         raise InputError(
-            "no judgement says which nuggets an answer has; expected those of rageval judge nugget-assignment"
+            problem="no judgement says which nuggets an answer has",
+            expected="those of rageval judge nugget-assignment",
         )
     if wanted is None and len(known) > 1:
         raise UsageError(
@@ -271,7 +272,10 @@ def by_right_answers(
         )
     ]
     if not told:
-        raise InputError(f"{table.name}: none of its questions has a right answer whose words could be found")
+        raise InputError(
+            at=Place(table.name),
+            problem="none of its questions has a right answer whose words could be found",
+        )
     remarks = [Remark("gold_as_nuggets")]
     if len(told) < len(known):
         counts = {"number": len(known) - len(told), "total": len(known)}
@@ -559,7 +563,7 @@ def diagnose(
     found = [_losses(query, cases, on_missing) for query, cases in of_query.items()]
     whole = [each for each in found if each.shares]
     if not whole:
-        raise InputError(f"{table.name}: no judgement of a nugget is left to diagnose")
+        raise InputError(at=Place(table.name), problem="no judgement of a nugget is left to diagnose")
     counts = _counts(of_query, on_missing)
     made = dict(judged.provenance)
     made |= {"pool": "adaptive"} if judged.is_adaptive else {}
@@ -611,8 +615,10 @@ def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[Re
         what = "question" if not known else "nugget"
         names = (queries, evidence.queries) if not known else (ours, theirs)
         raise InputError(
-            f"{visible(qrels)}: no {what} in common with the judged answers; expected judgements of documents"
-            f" by the same {what}s" + near_misses(*(list(map(str, some)) for some in names))
+            at=Place(visible(qrels)),
+            problem=f"no {what} in common with the judged answers",
+            expected=f"judgements of documents by the same {what}s",
+            remedy=near_misses(*(list(map(str, some)) for some in names)),
         )
     if len(known) < len(queries):
         counts = {"number": len(queries) - len(known), "total": len(queries)}

@@ -24,7 +24,7 @@ from rageval import hooks
 from rageval.comparison.arena import compares_answers, position_remarks, positions_in
 from rageval.core.basis import Basis, DrawKind
 from rageval.core.judge import parse_judge
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
 from rageval.files.judgements import EXPECTED, Assignment, JudgementLine, distinct, folded
@@ -35,7 +35,7 @@ from rageval.files.start import EITHER, JUDGED_DOCUMENTS
 from rageval.judges.base import Usage
 from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS
-from rageval.judges.votes import GRADED, Place, place, voted
+from rageval.judges.votes import GRADED, JudgementKey, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.scoring.gold import Draw
@@ -164,7 +164,7 @@ def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any =
 
 
 # What is said of each place; equal sayings of a file are one object, so that each is looked at once.
-Judged = Mapping[Place, Mapping[str, Any]]
+Judged = Mapping[JudgementKey, Mapping[str, Any]]
 _PLACE = ("query_id", "run_id", "item_id", "aspect")
 _ALWAYS = ("status", "judge")  # what a saying has in any case
 _ANSWER = itemgetter(0, 1)  # of a place: query and run
@@ -334,14 +334,15 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a dataset's; `nuggets_in_qrels`
     says whether the second column of qrels names a nugget (None: if it looks so).
     """
-    found: dict[Place, Mapping[str, Any]] = {}
+    found: dict[JudgementKey, Mapping[str, Any]] = {}
     for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
         for line, key, judgement in zip(lines, places, sayings, strict=False):
             # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
             if key in found:
                 raise InputError(
-                    f"{_where(name, line)}: already judged by {found[key]['judge']!r}; expected one judge a"
-                    " file" + _of_repeats(judgement)
+                    at=_where(name, line),
+                    problem=f"already judged by {found[key]['judge']!r}",
+                    expected=f"one judge a file{_of_repeats(judgement)}",
                 )
             found[key] = judgement
     return found
@@ -349,14 +350,16 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
 
 def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[str, Judged]:
     """Return the judgements of a file by annotator; a repeated judgement by the same annotator is refused."""
-    found: dict[str, dict[Place, Mapping[str, Any]]] = {}
+    found: dict[str, dict[JudgementKey, Mapping[str, Any]]] = {}
     for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
         for line, key, judgement in zip(lines, places, sayings, strict=False):
             # People may stand in one file, told apart by the field; without it they are one.
             own = found.setdefault(judgement["judge"], {})
             if key in own:
                 judge = visible(judgement["judge"])
-                raise InputError(f"{_where(name, line)}: already judged by {judge!r}{_of_repeats(judgement)}")
+                raise InputError(
+                    at=_where(name, line), problem=f"already judged by {judge!r}{_of_repeats(judgement)}"
+                )
             own[key] = judgement
     return dict(found)
 
@@ -375,7 +378,7 @@ def together(people: Mapping[str, Judged]) -> Judged:
     return {place(judgement): judgement for judgement in voted(said, "majority")}
 
 
-def records_of(said: Iterable[tuple[Place, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def records_of(said: Iterable[tuple[JudgementKey, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield judgements with what they are about."""
     return ({**dict(zip(_PLACE, key, strict=True)), **judgement} for key, judgement in said)
 
@@ -385,13 +388,13 @@ class _Saying(NamedTuple):
 
     said: Mapping[str, Any]
     number: int
-    first: Place
+    first: JudgementKey
 
 
 def _each_once(judged: Judged) -> list[_Saying]:
     """Return everything that is said, each once, by first appearance."""
     number = Counter(map(id, judged.values()))
-    firsts: dict[int, Place] = {}
+    firsts: dict[int, JudgementKey] = {}
     for key, judgement in judged.items():
         firsts.setdefault(id(judgement), key)
     return [_Saying(judged[key], number[which], key) for which, key in firsts.items()]
@@ -439,8 +442,8 @@ def agreement_of_several(
     return {"annotators": list(people), "compared": several, **numbers}
 
 
-def _where(name: str, line: int) -> str:
-    return f"{name}:{line}" if line else name
+def _where(name: str, line: int) -> Place:
+    return Place(name, line or None)
 
 
 class _Texts(dict[Any, str]):
@@ -467,7 +470,7 @@ class _Sayings(dict[bytes, dict[str, Any]]):
 
 def _checked(
     source: Source, nuggets_in_qrels: bool | None
-) -> Iterator[tuple[str, Iterable[int], list[Place], list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, Iterable[int], list[JudgementKey], list[dict[str, Any]]]]:
     """Yield stretches of a file: its name, the lines, what judgements are about, and what they say."""
     texts, aspects, sayings = _Texts(), _Texts(), _Sayings()
     encode, said_by = msgspec.json.Encoder().encode, attrgetter(*(field.name for field in _SAID))
@@ -477,7 +480,7 @@ def _checked(
         if any(map(problem_of_id, texts.new)):
             for line, *those in zip(lines, *ids, strict=False):
                 if problem := next(filter(None, map(problem_of_id, those)), None):
-                    raise InputError(f"{_where(name, line)}: expected {problem}")
+                    raise problem.located(_where(name, line))
         texts.new.clear()
         # The aspect may be a text, such as a nugget's; the other three are ids.
         places = list(zip(*ids, map(aspects.__getitem__, map(attrgetter(_PLACE[-1]), records)), strict=True))
@@ -511,8 +514,8 @@ def passport(
         none = [len(side) - count for side, count in zip((judged, gold), graded, strict=True)]
         why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
         raise InputError(
-            f"no judgement is in both files ({len(judged):,} and {len(gold):,} judgements{why}); expected"
-            " the same query_id, run_id, item_id and aspect"
+            problem=f"no judgement is in both files ({len(judged):,} and {len(gold):,} judgements{why})",
+            expected="the same query_id, run_id, item_id and aspect",
         )
     sides = [list(map(side.__getitem__, both)) for side in (judged, gold)]
     one, other = (_grades_of(both, side) for side in (judged, gold))
@@ -563,7 +566,7 @@ def passport(
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]:
+def _counts(judged: Judged, both: list[JudgementKey], differing: int) -> dict[str, Any]:
     compared = Counter(map(_ANSWER, both))
     there = Counter(filter(compared.__contains__, map(_ANSWER, judged)))
     return {
@@ -593,7 +596,7 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
 _ACCURATE = {"perfect": "accurate", "acceptable": "accurate"}
 
 
-def _by_system(both: list[Place], sides: list[list[Any]], counts: Float) -> dict[str, dict[str, Any]]:
+def _by_system(both: list[JudgementKey], sides: list[list[Any]], counts: Float) -> dict[str, dict[str, Any]]:
     """Return how right CRAG's automatic judge is of each system's answers, as its paper has it.
 
     Of people's four labels perfect and acceptable are accurate. {} where the labels are others.
@@ -616,7 +619,7 @@ def _by_system(both: list[Place], sides: list[list[Any]], counts: Float) -> dict
 
 def _alike(
     sides: list[list[Any]],
-    both: list[Place],
+    both: list[JudgementKey],
     one: Float,
     other: Float,
     measure: str | None,
@@ -644,7 +647,7 @@ def _alike(
 def _leanings(
     mine: list[_Saying],
     judged: Judged,
-    both: list[Place],
+    both: list[JudgementKey],
     error: Float,
     lengths: Mapping[tuple[str, str], float] | None,
 ) -> dict[str, Any]:
@@ -705,7 +708,7 @@ _NUMBERS = (int, float)
 _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}
 
 
-def _grades_of(places: Sequence[Place], judged: Judged) -> Float:
+def _grades_of(places: Sequence[JudgementKey], judged: Judged) -> Float:
     """Return the grades of these places; each saying is looked at once."""
     sayings = list(map(judged.__getitem__, places))
     which = list(map(id, sayings))
@@ -716,13 +719,17 @@ def _grades_of(places: Sequence[Place], judged: Judged) -> Float:
     return np.array(list(map(grades.__getitem__, which)))
 
 
-def _grade_of(judgement: Mapping[str, Any], about: Place) -> float:
+def _grade_of(judgement: Mapping[str, Any], about: JudgementKey) -> float:
     """Return the grade, or what the label is worth."""
     grade = judgement.get("grade")
     if grade is None and (worth := _WORTH.get(folded(str(judgement.get("label"))))) is not None:
         return worth
     if not isinstance(grade, _NUMBERS) or isinstance(grade, bool) or not math.isfinite(grade):
-        raise InputError(f"query {about[0]!r}: expected a label of a known scale or a grade, found {grade!r}")
+        raise InputError(
+            at=Place(f"query {about[0]!r}"),
+            expected="a label of a known scale or a grade",
+            found=f"{grade!r}",
+        )
     return float(grade)
 
 
@@ -833,7 +840,7 @@ class Parting(NamedTuple):
     other_reason: str
 
     @property
-    def place(self) -> Place:
+    def place(self) -> JudgementKey:
         """What both judged."""
         return self[:4]
 
@@ -871,7 +878,7 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
     return sorted(partings, key=lambda each: (-each.gap, each.place))
 
 
-def _verdict(judgement: Mapping[str, Any], about: Place) -> str:
+def _verdict(judgement: Mapping[str, Any], about: JudgementKey) -> str:
     label = judgement.get("label")
     return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
 

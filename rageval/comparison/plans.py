@@ -348,9 +348,10 @@ def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:
         found = texts.get((*place, ask.aspect)) or texts.get((*place, "", ask.aspect))
     if found is None:
         raise InputError(
-            f"query {visible(query)}, run {visible(ask.run_id)}, item {visible(ask.item_id)[:80]}, aspect"
-            f" {visible(ask.aspect)[:80]} was judged, but its text is missing; pass the files it was judged"
-            " from (--answers, --nuggets, --questions, --passages)"
+            problem=f"query {visible(query)}, run {visible(ask.run_id)}, item"
+            f" {visible(ask.item_id)[:80]}, aspect {visible(ask.aspect)[:80]} was judged, but"
+            " its text is missing",
+            remedy="pass the files it was judged from (--answers, --nuggets, --questions, --passages)",
         )
     return found
 

@@ -13,9 +13,9 @@ import msgspec
 
 from rageval.datasets._reader import _LENIENT, Reader
 from rageval.datasets._records import CragQuery, WebPage
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, read_records
-from rageval.files.opening import BZIP2, File, Source, limits_of, unpacked, with_limits
+from rageval.files.opening import BZIP2, COPY_AGAIN, File, Source, limits_of, unpacked, with_limits
 from rageval.files.questions import read_questions, words
 from rageval.records import Question
 
@@ -131,7 +131,7 @@ def _joined(paths: Sequence[File]) -> Iterator[_JoinedParts]:
         # Errors of whoever consumes the stream come through here, and are not of our files.
         if isinstance(error, InputError) or error.filename is None:
             raise
-        raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        raise InputError(at=Place(error.filename), problem=f"cannot be read: {error.strerror}") from None
 
 
 class _Unpacked:
@@ -149,8 +149,9 @@ class _Unpacked:
                 block = self._stream.read(min(size, _CHUNK))
             except (OSError, EOFError, ValueError) as error:
                 raise InputError(
-                    f"{self._packed.name}: is truncated or damaged after {self._total:,} unpacked bytes:"
-                    f" {error}"
+                    at=Place(self._packed.name),
+                    problem=f"is truncated or damaged after {self._total:,} unpacked bytes: {error}",
+                    remedy=COPY_AGAIN,
                 ) from error
             if not block:
                 break
@@ -159,8 +160,9 @@ class _Unpacked:
             most = max(_LENIENT, self._limits.ratio * self._packed.count)
             if self._total > min(most, self._limits.unpacked):
                 raise InputError(
-                    f"{self._packed.name}: unpacks to {self._total:,} bytes and more (a decompression bomb?);"
-                    " raise it with --limit ratio=… or unpacked=…"
+                    at=Place(self._packed.name),
+                    problem=f"unpacks to {self._total:,} bytes and more (a decompression bomb?)",
+                    remedy="raise it with --limit ratio=… or unpacked=…",
                 )
             blocks.append(block)
         return b"".join(blocks)
@@ -182,14 +184,20 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
                     has_member = True
                     stream = archive.extractfile(member)
                     if stream is None:
-                        raise InputError(f"{packed.name}:{name}: expected a file, found {member.type!r}")
+                        raise InputError(
+                            at=Place(packed.name, inside=name), expected="a file", found=f"{member.type!r}"
+                        )
                     yield with_limits(_NamedMember(stream, f"{packed.name}:{name}"), packed.limits)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{packed.name}: is damaged or not a tar.bz2 file: {error}") from None
+        raise InputError(
+            at=Place(packed.name),
+            problem=f"is damaged or not a tar.bz2 file: {error}",
+            remedy=COPY_AGAIN,
+        ) from None
     if not has_member:
-        raise InputError(f"{packed.name}: expected a file *{suffix} in the archive, found none")
+        raise InputError(at=Place(packed.name), expected=f"a file *{suffix} in the archive", found="none")
 
 
 class _NamedMember(io.BufferedReader):

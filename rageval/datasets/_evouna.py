@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rageval.datasets._reader import Reader, lines
 from rageval.datasets._records import TopicQuery
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import read_records
 from rageval.files.opening import File
 from rageval.records import Answer, Question, Sentence
@@ -37,7 +37,7 @@ def judged(paths: Sequence[File]) -> Iterator[_JudgedAnswer]:
                 continue
             text, gold = row.get("question"), row.get("golden_answer")
             if not isinstance(text, str) or not isinstance(gold, str):
-                raise InputError(f"{path}:{line}: expected {_EXPECTED}")
+                raise InputError(at=Place(str(path), line), expected=_EXPECTED)
             # Several right answers stand in one text, with / between.
             golds = tuple(filter(None, map(str.strip, gold.split("/"))))
             question = Question(str(number), text, golds)

@@ -8,7 +8,7 @@ import msgspec
 
 from rageval.datasets._reader import Reader, lines, records
 from rageval.datasets._records import Document, StackOverflowQuery
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, identifier
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import File, Limits, limits_of
@@ -59,7 +59,9 @@ def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
             try:
                 yield from _judgements(question, limits_of(path))
             except msgspec.ValidationError as error:
-                raise InputError(f"{path}: question {question.query_id}: {error}") from None
+                raise InputError(
+                    at=Place(str(path), inside=f"question {question.query_id}"), problem=str(error)
+                ) from None
 
 
 def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:

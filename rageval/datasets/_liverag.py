@@ -9,7 +9,7 @@ import msgspec
 
 from rageval.datasets._reader import Reader, lines
 from rageval.datasets._records import Document, LiveRagQuery
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, read_records
 from rageval.files.opening import File
 from rageval.files.questions import read_questions
@@ -94,7 +94,11 @@ def _in_json(value: Any, kind: Any, known: _Known, path: File) -> Any:
     try:
         return msgspec.json.decode(value, type=kind)
     except ValueError as error:
-        raise InputError(f"{path}: question {known.index}: expected {_EXPECTED}; {error}") from None
+        raise InputError(
+            at=Place(str(path), inside=f"question {known.index}"),
+            expected=_EXPECTED,
+            cause=str(error),
+        ) from None
 
 
 def query(question: Question) -> LiveRagQuery:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 from rageval.files.jsonl import in_memory, read_records
-from rageval.files.opening import File, Source, head, limits_of, with_limits
+from rageval.files.opening import COPY_AGAIN, File, Source, head, limits_of, with_limits
 from rageval.records import Question
 
 Read = Callable[[Sequence[File]], Iterator[Any]]
@@ -68,7 +68,7 @@ def records(path: File, form: type[_Record], columns: Sequence[str], expected: s
         try:
             yield msgspec.convert(row, form)
         except msgspec.ValidationError as error:
-            raise InputError(f"{path}:{number}: expected {expected}; {error}") from None
+            raise InputError(at=Place(str(path), number), expected=expected, cause=str(error)) from None
 
 
 def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
@@ -93,15 +93,20 @@ def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
                 _refuse_bombs(path, total)
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: is damaged or not a Parquet file: {error!s:.200}") from None
+        raise InputError(
+            at=Place(str(path)),
+            problem=f"is damaged or not a Parquet file: {str(error).strip().rstrip('.'):.200}",
+            remedy=COPY_AGAIN,
+        ) from None
 
 
 def _refuse_bombs(path: File, total: int) -> None:
     limits = limits_of(path)
     if total > limits.unpacked or total > max(_LENIENT, limits.ratio * os.path.getsize(path)):
         raise InputError(
-            f"{path}: unpacks to {total:,} bytes (a decompression bomb?); raise it with --limit ratio=… or"
-            " unpacked=…"
+            at=Place(str(path)),
+            problem=f"unpacks to {total:,} bytes (a decompression bomb?)",
+            remedy="raise it with --limit ratio=… or unpacked=…",
         )
 
 
@@ -110,7 +115,7 @@ def _is_parquet(path: File) -> bool:
         with open(path, "rb") as stream:
             return stream.read(4) == _PARQUET
     except OSError as error:
-        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+        raise InputError(at=Place(str(path)), problem=f"cannot be opened: {error.strerror}") from None
 
 
 def _array(path: File) -> list[Any]:
@@ -118,13 +123,14 @@ def _array(path: File) -> list[Any]:
     limits = limits_of(path)
     if os.path.getsize(path) > limits.record:
         raise InputError(
-            f"{path}: one JSON array of more than {limits.record:,} bytes; expected JSON lines (jq -c '.[]'),"
-            " or raise the limit with --limit record=…"
+            at=Place(str(path)),
+            problem=f"one JSON array of more than {limits.record:,} bytes",
+            expected="JSON lines (jq -c '.[]'), or raise the limit with --limit record=…",
         )
     with path.opened() as stream:
         content = stream.read()
     try:
         records: list[Any] = msgspec.json.decode(content, type=list[Any])
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected a JSON array of records: {error}") from None
+        raise InputError(at=Place(str(path)), expected="a JSON array of records", cause=str(error)) from None
     return records

@@ -10,7 +10,7 @@ from typing import Any
 
 from rageval.datasets._reader import Reader, lines
 from rageval.datasets._records import TopicQuery
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import identifier, read_records
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import BOM, File, chunks, head, limits_of
@@ -61,10 +61,14 @@ def _listed(path: File) -> Iterator[Nugget]:
         if not fields:
             continue
         if len(fields) != 3:
-            raise InputError(f"{path}:{number}: expected 'qid num text', found {visible(line[:80])!r}")
+            raise InputError(
+                at=Place(str(path), number), expected="'qid num text'", found=f"{visible(line[:80])!r}"
+            )
         query, name = identifier(fields[0], "qid", limits), identifier(fields[1], "num", limits)
         if (query, name) in seen:
-            raise InputError(f"{path}:{number}: a second nugget {visible(name)} of {visible(query)}")
+            raise InputError(
+                at=Place(str(path), number), problem=f"a second nugget {visible(name)} of {visible(query)}"
+            )
         seen.add((query, name))
         yield Nugget(query, name, fields[2].strip())
 
@@ -77,7 +81,9 @@ def _lines(path: File) -> Iterator[str]:
         try:
             yield from text.decode().splitlines()
         except UnicodeDecodeError as error:
-            raise InputError(f"{path}: expected UTF-8 ({error.reason}); convert it: iconv -t UTF-8") from None
+            raise InputError(
+                at=Place(str(path)), expected=f"UTF-8 ({error.reason})", remedy="convert it: iconv -t UTF-8"
+            ) from None
 
 
 def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
@@ -102,11 +108,15 @@ def _labels(path: File) -> Iterator[dict[str, Any]]:
         rows = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
         if not {"topic_id", "answer_id"} <= set(rows.fieldnames or ()):
             raise InputError(
-                f"{path}:1: expected columns topic_id, run_tag, answer_id, found {rows.fieldnames!s:.80}"
+                at=Place(str(path), 1),
+                expected="columns topic_id, run_tag, answer_id",
+                found=f"{rows.fieldnames!s:.80}",
             )
         yield from rows
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: expected a table of labels (CSV): {error!s:.200}") from None
+        raise InputError(
+            at=Place(str(path)), expected="a table of labels (CSV)", cause=f"{error!s:.200}"
+        ) from None
 
 
 def _of_systems(path: File) -> Iterator[dict[str, Any]]:
@@ -114,11 +124,15 @@ def _of_systems(path: File) -> Iterator[dict[str, Any]]:
     for line, row in read_records(rows, dict[str, Any], "questions with machine_generated_answers"):
         answers = row.get(_ANSWERS)
         if not isinstance(answers, dict) or row.get("question_id") is None:
-            raise InputError(f"{path}:{line}: expected {{question_id, {_ANSWERS}: {{system: …}}}}")
+            raise InputError(
+                at=Place(str(path), line), expected=f"{{question_id, {_ANSWERS}: {{system: …}}}}"
+            )
         for system, said in answers.items():
             if not isinstance(said, dict):
                 raise InputError(
-                    f"{path}:{line}: expected an object for {visible(system)}, found {said!s:.40}"
+                    at=Place(str(path), line),
+                    expected=f"an object for {visible(system)}",
+                    found=f"{said!s:.40}",
                 )
             yield {**said, "question_id": str(row["question_id"]), "system": system}
 
@@ -159,7 +173,7 @@ def rag_responses(paths: Sequence[File]) -> Iterator[Answer]:
         for line, row in read_records(path, dict[str, Any], "nuggets assigned to answers"):
             query, run, text = (row.get(key) for key in ("qid", "run_id", "answer_text"))
             if not (query and run and isinstance(text, str)):
-                raise InputError(f"{path}:{line}: expected {{qid, run_id, answer_text, nuggets}}")
+                raise InputError(at=Place(str(path), line), expected="{qid, run_id, answer_text, nuggets}")
             yield Answer(str(query), str(run), (Sentence(text),))
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.text import visible
 
 HUB = "https://huggingface.co"
@@ -21,8 +21,9 @@ def plain(part: str, whole: str) -> str:
     """Return a part of a path that can be nothing but a name."""
     if not _PLAIN.fullmatch(part):
         raise InputError(
-            f"{whole!r}: expected names of letters, digits, '.', '_' and '-' that begin with a letter or a"
-            f" digit, found {part[:80]!r}"
+            at=Place(f"{whole!r}"),
+            expected="names of letters, digits, '.', '_' and '-' that begin with a letter or a digit",
+            found=f"{part[:80]!r}",
         )
     return part
 
@@ -203,10 +204,9 @@ def found(dataset: str) -> tuple[Benchmark, Spec]:
 
 
 class UnknownDataset(InputError):
-    """Nobody knows a dataset of this id; `reason` says who was asked."""
+    """Nobody knows a dataset of this id; `asked` says who was asked."""
 
-    def __init__(self, dataset: str, reason: str = "ir_datasets knows no such id") -> None:
+    def __init__(self, dataset: str, asked: str = "ir_datasets knows no such id") -> None:
         close = get_close_matches(dataset, [spec.id for _, spec in known()], 3, 0.7)
         hint = f"did you mean {' or '.join(close)}?" if close else "see: rageval datasets"
-        self.reason = f"{reason}; {hint}"
-        super().__init__(f"{visible(dataset)}: {self.reason}")
+        super().__init__(asked, at=Place(visible(dataset)), remedy=hint)

@@ -26,7 +26,7 @@ from rageval.datasets import catalogue, home
 from rageval.datasets._reader import Reader
 from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, UnknownDataset, find, plain
-from rageval.errors import InputError, MissingPackage, OutputError, UsageError
+from rageval.errors import InputError, MissingPackage, OutputError, Place, UsageError
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.opening import DEFAULT, File
 from rageval.files.writing import put
@@ -99,7 +99,9 @@ class Dataset:
 
     def lacks(self, what: str) -> InputError:
         """Return the error that there is nothing of this kind."""
-        return InputError(f"{self.id}: this dataset has no {what}; it has {', '.join(self.holds)}")
+        return InputError(
+            at=Place(self.id), problem=f"this dataset has no {what}", remedy=f"it has {', '.join(self.holds)}"
+        )
 
 
 def load(
@@ -201,9 +203,12 @@ def _referred(spec: Spec) -> Any:
         return ir_datasets.load(spec.documents_from)
     except KeyError:
         raise InputError(
-            f"{spec.id}: its documents are {spec.documents_from!r}, which ir_datasets"
-            f" {ir_datasets.__version__} does not have; install a version that has them, or register yours by"
-            f" ir_datasets.registry.register({spec.documents_from!r}, …). Scoring needs no documents"
+            at=Place(spec.id),
+            problem=f"its documents are {spec.documents_from!r}, which ir_datasets"
+            f" {ir_datasets.__version__} does not have",
+            remedy="install a version that has them, or register yours by"
+            f" ir_datasets.registry.register({spec.documents_from!r}, …). Scoring needs no"
+            " documents",
         ) from None
 
 
@@ -481,7 +486,7 @@ def _by_role(
     by_role: dict[str, list[tuple[Path, Source | None]]] = {}
     for path in paths:
         if not os.path.exists(path):
-            raise InputError(f"{path}: no such file")
+            raise InputError(at=Place(str(path)), problem="no such file")
         if os.path.isdir(path):
             for name, files in _in_folder(spec, path, role).items():
                 by_role.setdefault(name, []).extend(files)
@@ -511,9 +516,11 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
         if not names:
             roles = " or --as ".join(spec.roles)
             raise InputError(
-                f"{folder}: the file names of {spec.id} are not known; name the files with --as {roles}"
+                at=Place(str(folder)),
+                problem=f"the file names of {spec.id} are not known",
+                remedy=f"name the files with --as {roles}",
             )
-        raise InputError(f"{folder}: expected {names}, found none of them")
+        raise InputError(at=Place(str(folder)), expected=names, found="none of them")
     return by_role
 
 
@@ -533,7 +540,12 @@ def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | N
     given = [source for _, source in files if source]
     if len(wanted) > 1 and given and len(given) < len(wanted):
         lost = ", ".join(source.name for source in wanted if source not in given)
-        raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; missing: {lost}")
+        raise InputError(
+            at=Place(spec.id),
+            expected=f"{len(wanted)} files",
+            found=f"{len(given)}",
+            remedy=f"missing: {lost}",
+        )
 
 
 def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
@@ -548,8 +560,11 @@ def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
     kept = home.measured(staged / name)
     if source and source.sha256 and kept.sha256 != source.sha256:
         raise InputError(
-            f"{path}: sha256 {kept.sha256}, expected {source.sha256}; the file was rejected and the"
-            " existing one is kept (a file of another form needs another name)"
+            at=Place(str(path)),
+            problem=f"sha256 {kept.sha256}",
+            expected=source.sha256,
+            remedy="the file was rejected and the existing one is kept (a file of another form needs"
+            " another name)",
         )
     return kept
 
@@ -572,7 +587,7 @@ def _read_through(
         )
         if not count:
             raise InputError(
-                f"{spec.id}: expected {what}, found none in {files[reader.role.get(what, what)][0]}"
+                at=Place(spec.id), expected=what, found=f"none in {files[reader.role.get(what, what)][0]}"
             )
 
 

@@ -25,7 +25,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 
 from rageval.datasets.catalogue import HUB, KeptFile, Source, plain
-from rageval.errors import InputError, OutputError
+from rageval.errors import InputError, OutputError, Place
 from rageval.files.writing import put
 from rageval.text import visible
 from rageval.version import __version__
@@ -118,18 +118,22 @@ class Transport:
                 encoding = answer.headers.get("Content-Encoding", "identity")
                 if encoding.lower() != "identity":
                     raise InputError(
-                        f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is"
+                        at=Place(_shown(url)),
+                        problem=f"arrives as {visible(encoding)}",
+                        expected="the file as it is",
                     )
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
             raise _refusal(answer.status, answer.headers, url)
-        raise InputError(f"{_shown(url)}: redirects more than {_MOST_REDIRECTS} times")
+        raise InputError(at=Place(_shown(url)), problem=f"redirects more than {_MOST_REDIRECTS} times")
 
     def _refuse_unsafe(self, url: str) -> None:
         scheme = urlsplit(url).scheme
         if scheme != "https" and not (scheme == "http" and self.allow_http):
             raise InputError(
-                f"{_shown(url)}: expected https; --allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http"
+                at=Place(_shown(url)),
+                expected="https",
+                remedy="--allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http",
             )
 
     def _answer(self, url: str, headers: dict[str, str]) -> Any:
@@ -143,7 +147,7 @@ class Transport:
             # What may be otherwise in a moment is tried again; what will not be ends here.
             if isinstance(cause, TimeoutError | ConnectionResetError | http.client.HTTPException):
                 raise _Again(_reason(error)) from error
-            raise InputError(f"{_shown(url)}: cannot be reached: {_reason(error)}") from None
+            raise InputError(at=Place(_shown(url)), problem=f"cannot be reached: {_reason(error)}") from None
 
 
 class _AsIs(urllib.request.HTTPErrorProcessor):
@@ -179,7 +183,7 @@ def _authorization(url: str) -> dict[str, str]:
         return {}
     # A line end in it would begin a header of somebody else's making.
     if not token.isascii() or not token.isprintable():
-        raise InputError("HF_TOKEN: expected a token of printable ASCII characters")
+        raise InputError(at=Place("HF_TOKEN"), expected="a token of printable ASCII characters")
     return {"Authorization": f"Bearer {token}"}
 
 
@@ -200,9 +204,13 @@ def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
     if status in (401, 403):
         # Of the hub the way out is known; another server may refuse for any reason.
         way = "set HF_TOKEN, and accept its terms on its page" if _origin(url) == _origin(_endpoint()) else ""
-        return InputError(f"{_shown(url)}: the server answers {status}, no permission{way and '; ' + way}")
-    reason = {404: "there is no such file", 410: "the file is gone"}.get(status, "expected the file")
-    return InputError(f"{_shown(url)}: the server answers {status}, {reason}")
+        return InputError(
+            at=Place(_shown(url)), problem=f"the server answers {status}, no permission", remedy=way
+        )
+    reason = {404: ", there is no such file", 410: ", the file is gone"}.get(status, "")
+    return InputError(
+        f"the server answers {status}{reason}", at=Place(_shown(url)), expected="" if reason else "the file"
+    )
 
 
 def _retry_after(text: str | None) -> float | None:
@@ -259,7 +267,7 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     matching = sorted(name for name in names if fnmatchcase(name, source.match))
     if not matching:
         shown = ", ".join(sorted(names)[:5]) or "none"
-        raise InputError(f"{_shown(url)}: expected files {source.match}, found {shown}")
+        raise InputError(at=Place(_shown(url)), expected=f"files {source.match}", found=shown)
     return [_source_at(source, plain(name, name), names[name]) for name in matching]
 
 
@@ -285,15 +293,17 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
             return msgspec.json.decode(text, type=list[_Listed])
         except _Again as again:
             if failures == transport.attempts:
-                raise InputError(f"{_shown(url)}: {again} ({failures} times)") from None
+                raise InputError(at=Place(_shown(url)), problem=f"{again} ({failures} times)") from None
             # Twice as long each time: many clients that come back at once would keep the server down.
             transport.pause(again.wait if again.wait is not None else 2.0**failures / 2)
         except ValueError as error:
             # Our own errors are ValueErrors, too, and are right as they are.
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{_shown(url)}: expected the hub's list of files: {error}") from None
-    raise InputError(f"{_shown(url)}: expected at least one attempt, found {transport.attempts}")
+            raise InputError(
+                at=Place(_shown(url)), expected="the hub's list of files", cause=str(error)
+            ) from None
+    raise InputError(at=Place(_shown(url)), expected="at least one attempt", found=f"{transport.attempts}")
 
 
 def _whole(read: Callable[[int], bytes], url: str) -> bytes:
@@ -302,7 +312,9 @@ def _whole(read: Callable[[int], bytes], url: str) -> bytes:
         text += block
         # A list has no size known before, and must not fill the memory.
         if len(text) > _LONGEST_LISTING:
-            raise InputError(f"{_shown(url)}: a list of files of more than {_LONGEST_LISTING:,} bytes")
+            raise InputError(
+                at=Place(_shown(url)), problem=f"a list of files of more than {_LONGEST_LISTING:,} bytes"
+            )
     return text
 
 
@@ -323,7 +335,7 @@ def download(
     watch: _Watch = lambda done, total: None,
 ) -> KeptFile:
     """Fetch a file to `target` from the first address that has it; what was there stays until then."""
-    failed: list[str] = []
+    failed: list[InputError] = []
     for url in urls:
         # Each address goes on with what another one brought; a hash or a version tells whether it may.
         with _PartialFile(target) as part:
@@ -331,10 +343,11 @@ def download(
                 kept = _Fetch(url, part, transport, size, sha256, watch).run()
                 part.move_to(target)
             except InputError as error:
-                failed.append(str(error))
+                # Its traceback would keep the connection open.
+                failed.append(error.with_traceback(None))
             else:
                 return kept
-    raise InputError("\n".join(failed))
+    raise InputError.joined(failed)
 
 
 class _PartialFile:
@@ -485,8 +498,9 @@ class _Fetch:
                 failures = 1 if self.part.size > before else failures + 1
                 if failures >= self.transport.attempts:
                     raise InputError(
-                        f"{_shown(self.url)}: {again} ({failures} times, after {self.part.size:,} bytes,"
-                        " which are kept); run the same command to continue"
+                        at=Place(_shown(self.url)),
+                        problem=f"{again} ({failures} times, after {self.part.size:,} bytes, which are kept)",
+                        remedy="run the same command to continue",
                     ) from None
                 wait = again.wait if again.wait is not None else min(2.0**failures / 2, _LONGEST_PAUSE)
                 self.transport.pause(wait)
@@ -531,11 +545,15 @@ class _Fetch:
         expected = self.size if self.size is not None else linked
         if expected is not None and total not in (None, expected):
             self.part.clear()
-            raise InputError(f"{_shown(self.url)}: has {total:,} bytes, expected {expected:,}")
+            raise InputError(
+                at=Place(_shown(self.url)), problem=f"has {total:,} bytes", expected=f"{expected:,}"
+            )
         total = total if total is not None else expected
         if total is not None and total > (expected if expected is not None else self.transport.limit):
             raise InputError(
-                f"{_shown(self.url)}: has {total:,} bytes, expected at most {self.transport.limit:,}"
+                at=Place(_shown(self.url)),
+                problem=f"has {total:,} bytes",
+                expected=f"at most {self.transport.limit:,}",
             )
         self.part.require_room(total)
         return total
@@ -546,7 +564,10 @@ class _Fetch:
             # A server that does not stop must not fill the disk.
             if self.part.size + len(block) > most:
                 self.part.clear()
-                raise InputError(f"{_shown(self.url)}: sends more than the {most:,} bytes that were expected")
+                raise InputError(
+                    at=Place(_shown(self.url)),
+                    problem=f"sends more than the {most:,} bytes that were expected",
+                )
             self.part.write(block)
             self.watch(self.part.size, total)
         # A connection that ends early looks like the end of a file, but for the size.
@@ -559,6 +580,8 @@ class _Fetch:
         hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
         self.part.clear()
         return InputError(
-            f"{_shown(self.url)}: sha256 {found}, expected {visible(str(self.sha256))}{hint}; the file was"
-            " rejected and the existing one is kept"
+            at=Place(_shown(self.url)),
+            problem=f"sha256 {found}",
+            expected=f"{visible(str(self.sha256))}{hint}",
+            remedy="the file was rejected and the existing one is kept",
         )

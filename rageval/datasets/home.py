@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, find, found, plain
-from rageval.errors import InputError, OutputError, UsageError
+from rageval.errors import InputError, OutputError, Place, UsageError
 from rageval.files.writing import lock, unlock, whole_file
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def manifest_of(folder: Path) -> _Manifest:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); remove it and fetch again") from None
+        raise InputError(
+            at=Place(str(path)), problem=f"cannot be read ({error})", remedy="remove it and fetch again"
+        ) from None
 
 
 def kept_paths(folder: Path, role: str) -> list[Path] | None:
@@ -170,11 +172,17 @@ def files_of(
         return paths
     sources = [source for source in spec.files if source.role == role]
     if not sources:
-        raise InputError(f"{spec.id}: its {role} are not published; expected one of {', '.join(spec.roles)}")
+        raise InputError(
+            at=Place(spec.id),
+            problem=f"its {role} are not published",
+            expected=f"one of {', '.join(spec.roles)}",
+        )
     if not all(source.is_published for source in sources):
         raise InputError(
-            f"{spec.id}: no address is known for its {role}; get them from its publishers"
-            f" ({benchmark.homepage}) and run rageval datasets import {spec.id} PATH --as {role}"
+            at=Place(spec.id),
+            problem=f"no address is known for its {role}",
+            remedy=f"get them from its publishers ({benchmark.homepage}) and run rageval datasets"
+            f" import {spec.id} PATH --as {role}",
         )
     _require_acceptance(benchmark, spec, accept_license)
     with locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
@@ -198,7 +206,7 @@ def _fetched(spec: Spec, folder: Path, role: str, sources: Sequence[Source], all
         ]
         kept = [_arrived(file, folder, transport) for file in files]
     except InputError as error:
-        raise InputError(f"{error}\n{_other_ways(spec, role)}") from None
+        raise InputError.joined([*error.problems, _not_fetched(spec, role)]) from None
     keep(folder, role, kept)
     return [folder / file.name for file in kept]
 
@@ -257,11 +265,12 @@ def is_on_disk(dataset: str) -> bool:
     return all(kept_paths(folder, role) is not None for role in pair[1].roles)
 
 
-def _other_ways(spec: Spec, role: str) -> str:
+def _not_fetched(spec: Spec, role: str) -> InputError:
     names = [source.name or f"{source.folder}/{source.match}" for source in spec.files if source.role == role]
-    return (
-        f"{spec.id}: its {role} could not be fetched; take {', '.join(names)} from another machine and run"
-        f" rageval datasets import {spec.id} PATH"
+    return InputError(
+        f"its {role} could not be fetched",
+        at=Place(spec.id),
+        remedy=f"take {', '.join(names)} from another machine and run rageval datasets import {spec.id} PATH",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 from rageval.files.opening import STDIN, Source, is_remote, kept
 from rageval.names import looks_like_id
 
@@ -54,10 +54,12 @@ def dataset_of(name: str, what: str) -> Dataset:
         dataset = load(name)
     except MissingPackage:
         raise InputError(
-            f"{name}: no such file; if it is an ir_datasets id: pip install 'rageval[datasets]'"
+            at=Place(name),
+            problem="no such file",
+            remedy="if it is an ir_datasets id: pip install 'rageval[datasets]'",
         ) from None
     except UnknownDataset as error:
-        raise InputError(f"{name}: no such file, and {error.reason}") from None
+        raise InputError(f"no such file, and {error.found}", at=Place(name), remedy=error.remedy) from None
     if what and what not in dataset.holds:
         raise dataset.lacks(what)
     return dataset

@@ -9,7 +9,7 @@ import io
 import time
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 
 if TYPE_CHECKING:
     from rageval.files.opening import Stamp
@@ -36,7 +36,9 @@ def stamp_of(url: str) -> Stamp:
     files.invalidate_cache()
     info = _tried(url, lambda: files.info(path))
     if info.get("size") is None:
-        raise InputError(f"{url}: the server does not report its size; download it first")
+        raise InputError(
+            at=Place(url), problem="the server does not report its size", remedy="download it first"
+        )
     return int(info["size"]), *(str(info[name]) for name in _VERSIONS if info.get(name))
 
 
@@ -97,9 +99,15 @@ class RemoteFile(io.RawIOBase):
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
         # A server that knows no ranges sends the beginning of the file, which would be taken for this place.
         if len(block) > count:
-            raise InputError(f"{self.name}: the server cannot send parts of it; download it first")
+            raise InputError(
+                at=Place(self.name), problem="the server cannot send parts of it", remedy="download it first"
+            )
         if not block:
-            raise InputError(f"{self.name}: ends after {begin:,} of {self._size:,} bytes")
+            raise InputError(
+                at=Place(self.name),
+                problem=f"ends after {begin:,} of {self._size:,} bytes",
+                remedy="download it first",
+            )
         self._block, self._begin = block, begin
 
 
@@ -116,7 +124,7 @@ def _found(url: str) -> tuple[Any, str]:
             raise MissingPackage("fsspec", f"{scheme}://", extra="remote") from None
         raise MissingPackage(_DRIVERS[scheme], f"{scheme}://") from None
     except ValueError as error:
-        raise InputError(f"{url}: {error}") from None
+        raise InputError(at=Place(url), problem=str(error)) from None
     return files, path
 
 
@@ -131,9 +139,9 @@ def _tried(url: str, ask: Any) -> Any:
             status = int(getattr(reason, "status", 0) or 0)
             attempt += 1
             if isinstance(reason, FileNotFoundError | IsADirectoryError) or status == 404:
-                raise InputError(f"{url}: no such file") from None
+                raise InputError(at=Place(url), problem="no such file") from None
             # The server has said no, rather than nothing: to ask again is of no use.
             is_refused = 400 <= status < 500 and status not in (408, 429)
             if attempt == _TRIES or is_refused or isinstance(reason, PermissionError):
-                raise InputError(f"{url}: cannot be read: {reason!s:.200}") from error
+                raise InputError(at=Place(url), problem=f"cannot be read: {reason!s:.200}") from error
             time.sleep(_PAUSE * 2 ** (attempt - 1))

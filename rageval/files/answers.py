@@ -25,7 +25,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.opening import DEFAULT, Limits, Source, name_of
 from rageval.records import Answer, ClaimList, Sentence
@@ -75,8 +75,9 @@ def _checked(cited: str, answer: Answer) -> str:
     # A position cannot be made up, and to leave the citation out would change the score.
     if cited not in answer.references:
         raise InputError(
-            f"answer of run {answer.run_id!r} to query {answer.query_id!r}: cites {cited!r}, which is not"
-            " among its references; add it to them"
+            at=Place(f"answer of run {answer.run_id!r} to query {answer.query_id!r}"),
+            problem=f"cites {cited!r}, which is not among its references",
+            remedy="add it to them",
         )
     return cited
 
@@ -167,7 +168,7 @@ def _from_24(line: _Rag24, limits: Limits) -> Answer:
 def _from_25(line: _Rag25, limits: Limits) -> Answer:
     # 2025 and 2026 differ by this key; a file that mixes them was put together of two.
     if line.metadata.run_desc is not UNSET:
-        raise Unfit("`run_desc` is a field of TREC RAG 2026")
+        raise Unfit(problem="`run_desc` is a field of TREC RAG 2026")
     return _from_metadata(line, limits)
 
 
@@ -319,10 +320,10 @@ def topic_of(named: Mapping[str, Id | None]) -> str:
     """
     topics = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
     if not topics:
-        raise Unfit(f"expected one of {', '.join(TOPIC_KEYS[:3])} in `metadata`, found none")
+        raise Unfit(expected=f"one of {', '.join(TOPIC_KEYS[:3])} in `metadata`", found="none")
     if len(set(topics.values())) > 1:
         shown = " and ".join(f"{key} {value[:60]!r}" for key, value in topics.items())
-        raise Unfit(f"expected one topic in `metadata`, found {shown}")
+        raise Unfit(expected="one topic in `metadata`", found=shown)
     return next(iter(topics.values()))
 
 
@@ -348,7 +349,7 @@ class _Reports:
         present = [parts for parts in given if parts is not None]
         # Both or neither: nobody could tell which sentences were meant.
         if not given or len(present) > 1:
-            raise Unfit("expected the sentences in `responses` or in `answer`, not in both")
+            raise Unfit(expected="the sentences in `responses` or in `answer`, not in both")
         metadata = line.metadata
         parts = present[0] if present else None
         references = _identifiers(line.references or (), "references", limits)
@@ -379,16 +380,19 @@ class _Reports:
         # A number may be an id or a position; only all of them together tell.
         kinds = set(map(type, citations))
         if not isinstance(citations, dict) and len(kinds) > 1:
-            raise Unfit("cites by position and by id; use one of them in a file")
+            raise Unfit(problem="cites by position and by id", remedy="use one of them in a file")
         way = "id and confidence" if isinstance(citations, dict) else _BY_POSITION if int in kinds else "id"
         if self._cites not in (None, way):
-            raise Unfit(f"cites by {way}, the lines before by {self._cites}; use one of them in a file")
+            raise Unfit(
+                problem=f"cites by {way}, the lines before by {self._cites}",
+                remedy="use one of them in a file",
+            )
         self._cites = way
         if isinstance(citations, dict):
             confidences = {doc: number for doc, number in citations.items() if number is not None}
             if len(confidences) < len(citations):
                 doc = next(doc for doc in citations if doc not in confidences)
-                raise Unfit(f"expected a number as the confidence of {visible(doc)!r}, found none")
+                raise Unfit(expected=f"a number as the confidence of {visible(doc)!r}", found="none")
             return tuple(sorted(confidences, key=confidences.__getitem__, reverse=True))  # ties as they stand
         if way == _BY_POSITION:
             # No id is known here, as this file cites by position.
@@ -529,11 +533,11 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
 def _error(line: _Plain, parts: list[_PlainSentence]) -> str:
     """Return why there is no answer, if there is none."""
     if line.status != _ERROR and line.answer is UNSET:
-        raise Unfit("Object missing required field `answer`")
+        raise Unfit(problem="Object missing required field `answer`")
     if line.status != _ERROR and line.answer is not None:
         return ""
     if any(part.text for part in parts):
-        raise Unfit("found a text in an answer with the status `error`; remove one of them")
+        raise Unfit(problem="found a text in an answer with the status `error`", remedy="remove one of them")
     return line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
 
 
@@ -678,8 +682,9 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) ->
     for answer in answers:
         if answer.error and form != "plain":
             raise InputError(
-                f"{_place(answer)}: failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no"
-                " field for; write plain answers, or remove it"
+                at=Place(_place(answer)),
+                problem=f"failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no field for",
+                remedy="write plain answers, or remove it",
             )
         yield msgspec.json.encode(record_of(answer, **extra)).decode()
 
@@ -707,8 +712,8 @@ class Report:
         form = FORMS[self.form]
         try:
             return form.build(msgspec.convert(self.record, form.struct), DEFAULT)
-        except (Unfit, RecursionError) as error:
-            raise InputError(f"expected {form.expected}; {error}") from None
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise InputError(expected=form.expected, cause=str(error)) from None
 
 
 def read_reports(source: Source) -> Iterator[Report]:

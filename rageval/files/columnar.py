@@ -14,9 +14,19 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
-from rageval.files.opening import Limits, RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
+from rageval.files.opening import (
+    COPY_AGAIN,
+    Limits,
+    RowRange,
+    Source,
+    _opened,
+    limits_of,
+    name_of,
+    refuse_bombs,
+    size_of,
+)
 from rageval.files.synonyms import is_answered
 from rageval.files.trec import QrelsRows, RunRows
 from rageval.text import AROUND
@@ -88,7 +98,7 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             # Rows of much text one by one, so that only one is written out at a time.
             step = batch.num_rows if size <= limits.record else 1
             for at in range(0, batch.num_rows, step):
-                for row in _dicts(batch.slice(at, step), f"{name}:{number + 1}", limits):
+                for row in _dicts(batch.slice(at, step), Place(name, number + 1), limits):
                     # Rows have no lines; their number, from 1, is what messages name.
                     number += 1
                     yield number, row
@@ -105,15 +115,19 @@ def _stretches(file: Any) -> Iterator[Any]:
             yield batch.slice(begin, _PLAIN_ROWS)
 
 
-def _dicts(rows: Any, where: str, limits: Limits) -> list[dict[str, Any]]:
+def _dicts(rows: Any, where: Place, limits: Limits) -> list[dict[str, Any]]:
     if _bytes_of(rows) > limits.record:
         raise InputError(
-            f"{where}: a row of more than {limits.record:,} bytes; raise the limit with --limit record=…"
+            at=where,
+            problem=f"a row of more than {limits.record:,} bytes",
+            remedy="raise the limit with --limit record=…",
         )
     try:
         found: list[dict[str, Any]] = rows.to_pylist()
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: text of this row, or of one after it, is not UTF-8: {error}") from None
+        raise InputError(
+            at=where, problem=f"text of this row, or of one after it, is not UTF-8: {error}"
+        ) from None
     return found
 
 
@@ -179,7 +193,7 @@ class _RowBatch:
             # Parquet does not check that text is UTF-8.
             column.validate(full=True)
         except pyarrow.ArrowInvalid as error:
-            raise InputError(f"{self.source}: {name}: {error}") from None
+            raise InputError(at=Place(self.source, inside=name), problem=f"{error}") from None
         encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
         # One look at all of them; which one it is is found only when there is a fault.
         if not all(encoded):
@@ -245,7 +259,7 @@ class _RowBatch:
     def _wrong(self, row: int, name: str, expected: str, column: Any) -> InputError:
         value = column[row].as_py() if row < len(column) else None
         return InputError(
-            f"{self.source}:{self._first + row}: expected {expected} as {name}, found {value!r:.80}"
+            at=Place(self.source, self._first + row), expected=f"{expected} as {name}", found=f"{value!r:.80}"
         )
 
 
@@ -260,7 +274,9 @@ def _batches(
         names = _wanted(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
         if not rows:
-            raise InputError(f"{name_of(source)}: is empty, expected rows of {', '.join(columns)}")
+            raise InputError(
+                at=Place(name_of(source)), problem="is empty", expected=f"rows of {', '.join(columns)}"
+            )
         groups, begin = _groups(file.metadata, rows)
         for batch in file.iter_batches(ROWS, row_groups=groups, columns=names):
             # Groups of rows are read whole; of the first and last only some rows are this part's.
@@ -286,7 +302,11 @@ def _wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[
     wanted = [*columns, *[name for name in others if name in names][:1]]
     twice = [name for name in wanted if names.count(name) > 1]
     if twice:
-        raise InputError(f"{name_of(source)}: has {names.count(twice[0])} columns {twice[0]}, expected one")
+        raise InputError(
+            at=Place(name_of(source)),
+            problem=f"has {names.count(twice[0])} columns {twice[0]}",
+            expected="one",
+        )
     return wanted
 
 
@@ -320,7 +340,9 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
                 yield file
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(
-                f"{name_of(source)}: is damaged or not a Parquet file: {error!s:.200}"
+                at=Place(name_of(source)),
+                problem=f"is damaged or not a Parquet file: {str(error).strip().rstrip('.'):.200}",
+                remedy=COPY_AGAIN,
             ) from error
 
 
@@ -328,8 +350,10 @@ def refuse_columns(name: str, number: int, limits: Limits) -> None:
     """`InputError` if a table has more columns than the limit."""
     if number > limits.columns:
         raise InputError(
-            f"{name}: expected a table of at most {limits.columns:,} columns, found {number:,};"
-            " raise the limit with --limit columns=…"
+            at=Place(name),
+            expected=f"a table of at most {limits.columns:,} columns",
+            found=f"{number:,}",
+            remedy="raise the limit with --limit columns=…",
         )
 
 
@@ -356,5 +380,5 @@ def _engine(name: str) -> tuple[Any, Any]:
 
 def _unlike(source: Source, expected: str, names: Sequence[str]) -> InputError:
     return InputError(
-        f"{name_of(source)}: expected the columns {expected}, found {', '.join(names) or 'none'}"
+        at=Place(name_of(source)), expected=f"the columns {expected}", found=", ".join(names) or "none"
     )

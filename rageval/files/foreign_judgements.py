@@ -18,18 +18,19 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import (
-    REPEATED,
     Id,
     RecordForm,
     Unfit,
     explained,
     has,
     identifier,
+    input_error_of,
     plain_json,
     read_forms,
     repeated_in,
+    repeated_key,
 )
 from rageval.files.opening import BOM, Limits, Source, chunks, limits_of, name_of, quoted
 from rageval.text import visible
@@ -97,7 +98,7 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     given = {name: getattr(line, name) for name in ("topic_id", "narrative_id", "qid", "query_id")}
     names = {str(value) for value in given.values() if value is not None}
     if len(names) != 1:
-        raise Unfit(f"expected one topic_id or narrative_id, found {', '.join(sorted(names)) or 'none'}")
+        raise Unfit(expected="one topic_id or narrative_id", found=", ".join(sorted(names)) or "none")
     place = {"query_id": identifier(names.pop(), "topic_id", limits)}
     place |= {"run_id": identifier(line.run_id, "run_id", limits), "rubric": "citation-support"}
     rows: list[Row] = []
@@ -109,7 +110,7 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
             named = f"citation-{at}" if citation.reference is None else citation.reference
             doc, support = identifier(named, "reference", limits), str(citation.support)
             if grades.setdefault(doc, support) != support:
-                raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two kinds of support")
+                raise Unfit(problem=f"sentence {number} cites {doc!r:.80} twice, with two kinds of support")
         rows += [
             place | {"item_id": doc, "aspect": str(number)} | _verdict(_SUPPORT, support)
             for doc, support in grades.items()
@@ -177,7 +178,7 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
                 doc = identifier(citation.cited_pmid, "cited_pmid", limits)
                 row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
                 if stances.setdefault(doc, row) != row:
-                    raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
+                    raise Unfit(problem=f"sentence {number} cites {doc!r:.80} twice, with two relations")
             rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
             documents.append(tuple(stances))
         cited[run, query] = tuple(documents)
@@ -187,7 +188,7 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
 def _known(labels: Mapping[str, str], said: str, what: str) -> Row:
     """Return the label; nothing said is a judgement that is not there, anything else is an error."""
     if said and said not in labels:
-        raise Unfit(f"expected one of {', '.join(labels)} as `{what}`, found {said[:80]!r}")
+        raise Unfit(expected=f"one of {', '.join(labels)} as `{what}`", found=f"{said[:80]!r}")
     return _verdict(labels, said)
 
 
@@ -229,7 +230,9 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
     for name, claim, item in (("answer2response", "response", "gold"), ("response2answer", "gold", "answer")):
         labels = getattr(line, name)
         if labels is None:
-            raise Unfit(f"Object missing required field `{name}`: expected results that were checked")
+            raise Unfit(
+                problem=f"Object missing required field `{name}`", expected="results that were checked"
+            )
         for number, label in enumerate(labels):
             rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | _entailment(label))
     for name, claim in (("retrieved2response", "response"), ("retrieved2answer", "gold")):
@@ -247,13 +250,13 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
     """Return the ids of the passages, their places where there are none."""
     given = [passage.doc_id for passage in line.retrieved_context]
     if given and len(given) != number:
-        raise Unfit(f"expected {len(given)} labels, one per passage, found {number}")
+        raise Unfit(expected=f"{len(given)} labels, one per passage", found=f"{number}")
     # Ids of which some are missing, or stand twice, tell passages apart no better than their places do.
     if not given or None in given or len(set(given)) < len(given):
         return [f"passage:{at}" for at in range(number)]
     names = [identifier(name, "doc_id", limits) for name in given if name is not None]
     if {"gold", "answer"} & set(names):
-        raise Unfit("expected passage ids other than 'gold' and 'answer', which name the answers")
+        raise Unfit(expected="passage ids other than 'gold' and 'answer', which name the answers")
     return names
 
 
@@ -335,7 +338,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
     said = metadata if isinstance(metadata, dict) else {}
     topics = {str(said[key]) for key in _ARGUE_TOPICS if said.get(key) is not None}
     if len(topics) != 1:
-        raise Unfit(f"expected one topic in `report.metadata`, found {', '.join(sorted(topics)) or 'none'}")
+        raise Unfit(expected="one topic in `report.metadata`", found=", ".join(sorted(topics)) or "none")
     query = identifier(topics.pop(), "report.metadata.topic_id", limits)
     run = identifier(str(said.get("run_id", "")), "report.metadata.run_id", limits)
     segments = line.sentence_judgments if line.judgments is None else line.judgments
@@ -410,7 +413,9 @@ def _document(judgement: _Judgement, response: _AnyResponse, segment: _Segment, 
     if given is None and len(segment.citations) == 1:
         given = segment.citations[0].doc_id
     if given is None:
-        raise Unfit(f"a judgement {judgement.judgment_type_id} that names no document (provenance.doc_id)")
+        raise Unfit(
+            problem=f"a judgement {judgement.judgment_type_id} that names no document (provenance.doc_id)"
+        )
     return identifier(given, "provenance.doc_id", limits)
 
 
@@ -545,10 +550,10 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
     if _is_of_claims(text):
         seen: set[tuple[str, str]] = set()
         for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
-            with _told(source, f"query {result.query_id}: "):
+            with _told(source, f"query {result.query_id}"):
                 judged = _from_ragchecker(result, limits_of(source))
                 if judged.known[0] in seen:
-                    raise Unfit("expected each query once, found it twice")
+                    raise Unfit(expected="each query once", found="it twice")
             seen.update(judged.known)
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
@@ -575,7 +580,9 @@ def _whole(source: Source) -> bytes:
         # Looked at while it arrives, so that what is far too long is never held.
         if size > longest:
             raise InputError(
-                f"{name}:1: more than {longest:,} bytes at once; raise the limit with --limit record=…"
+                at=Place(name, 1),
+                problem=f"more than {longest:,} bytes at once",
+                remedy="raise the limit with --limit record=…",
             )
     return b"".join(parts).removeprefix(BOM)
 
@@ -587,20 +594,20 @@ def _decoded(source: Source, kind: type[_T], expected: str) -> _T:
     """Return what a file of one JSON value holds."""
     text = plain_json(_whole(source))
     if (key := repeated_in(text)) is not None:
-        raise InputError(f"{name_of(source)}:1: {REPEATED.format(visible(key)[:80])}")
+        raise repeated_key(visible(key)[:80]).located(Place(name_of(source), 1))
     try:
         return msgspec.json.decode(text, type=kind)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name_of(source)}:1: {explained(error, text, expected)}") from None
+        raise explained(error, text, expected).located(Place(name_of(source), 1)) from None
 
 
 @contextmanager
-def _told(source: Source, where: str = "") -> Iterator[None]:
+def _told(source: Source, inside: str = "") -> Iterator[None]:
     """Make of what a form complains of an `InputError`."""
     try:
         yield
-    except Unfit as error:
-        raise InputError(f"{name_of(source)}:1: {visible(where)}{error}") from None
+    except msgspec.ValidationError as error:
+        raise input_error_of(error).located(Place(name_of(source), 1, visible(inside))) from None
 
 
 def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -610,7 +617,9 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         text = content.decode()
     except UnicodeDecodeError as error:
         at = error.start + 1
-        raise InputError(f"{name}:1: byte {at} is not UTF-8; convert it (iconv -t UTF-8)") from None
+        raise InputError(
+            at=Place(name, 1), problem=f"byte {at} is not UTF-8", remedy="convert it (iconv -t UTF-8)"
+        ) from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     begin, columns = 1, 0
     try:
@@ -621,10 +630,12 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 continue
             columns = columns or len(cells)
             if len(cells) != columns:
-                raise InputError(f"{name}:{line}: expected {columns} columns, found {len(cells)}")
+                raise InputError(at=Place(name, line), expected=f"{columns} columns", found=f"{len(cells)}")
             yield line, cells
     except csv.Error as error:
-        raise InputError(f"{name}:{reader.line_num}: expected a table ({visible(str(error))})") from None
+        raise InputError(
+            at=Place(name, reader.line_num), expected=f"a table ({visible(str(error))})"
+        ) from None
 
 
 def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
@@ -637,14 +648,14 @@ def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
             table = _table_of(header)
             if table is None:
                 raise InputError(
-                    f"{name}:{line}: expected a table of DRAGUN's, found {quoted(str(cells).encode())}"
+                    at=Place(name, line), expected="a table of DRAGUN's", found=quoted(str(cells).encode())
                 )
             read = _reader_of(table, header, limits_of(source))
             continue
         try:
             rows.append(read(cells))
-        except Unfit as error:
-            raise InputError(f"{name}:{line}: {error}") from None
+        except msgspec.ValidationError as error:
+            raise input_error_of(error).located(Place(name, line)) from None
         lines.append(line)
         # Tables may be long, so that rows leave in stretches.
         if len(rows) == _AT_ONCE:
@@ -670,7 +681,9 @@ def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]
             query = identifier(row["topic_id"].strip(), "topic_id", limits_of(source))
             annotation = msgspec.json.decode(row["annotation"], type=_Annotation)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}:{line}: expected `annotation` as JSON, found {error}") from None
+            raise InputError(
+                at=Place(name, line), expected="`annotation` as JSON", found=str(error)
+            ) from None
         of_topic = matched.setdefault((run, query), [])
         of_topic += [Match(question, (answer,)) for question, answer in annotation.nugget_mentioned]
     yield [], JudgedLine([], matched={place: tuple(found) for place, found in matched.items()})

@@ -22,7 +22,7 @@ from typing import IO, Any, Generic, TypeVar, get_args
 import msgspec
 from msgspec import UNSET
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.opening import (
     BOM,
     DEFAULT,
@@ -60,7 +60,7 @@ def read_decoded(
     return _decoded(source, stretches(source), decode, partial(_explained_as, expected))
 
 
-def _explained_as(expected: str, error: Exception, line: bytes) -> str:
+def _explained_as(expected: str, error: Exception, line: bytes) -> InputError:
     return explained(error, line, expected)
 
 
@@ -109,7 +109,7 @@ def _decoded(
     source: Source,
     texts: Iterable[tuple[int, bytes]],
     decode: Callable[[bytes], _Record],
-    explain: Callable[[Exception, bytes], str],
+    explain: Callable[[Exception, bytes], InputError],
 ) -> Iterator[tuple[int, _Record]]:
     """Yield what `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
@@ -156,7 +156,7 @@ def _refuse_repeated_keys(name: str, first_line: int, text: bytes, records: Sequ
     """Raise `InputError` for lines with an object that names a key twice: nobody knows which is meant."""
     findings = Complaints()
     for number, key in repeated_keys(text, records):
-        findings.add(f"{name}:{first_line + number}: {REPEATED.format(visible(key)[:80])}")
+        findings.add(repeated_key(visible(key)[:80]).located(Place(name, first_line + number)))
     findings.raise_if_any()
 
 
@@ -165,7 +165,7 @@ def _one_by_one(
     first_line: int,
     text: bytes,
     decode: Callable[[bytes], _Record],
-    explain: Callable[[Exception, bytes], str],
+    explain: Callable[[Exception, bytes], InputError],
 ) -> Iterator[tuple[int, _Record]]:
     findings = Complaints()
     for number, line in enumerate(text.split(b"\n"), first_line):
@@ -174,12 +174,13 @@ def _one_by_one(
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             if number == 1 and (columns := table_columns(line)):
                 raise InputError(
-                    f"{name}:1: expected JSON lines, found a table with the columns"
-                    f" {', '.join(columns):.120}; split it into answers and questions first: rageval import"
-                    f" {name} -o DIR"
+                    at=Place(name, 1),
+                    expected="JSON lines",
+                    found=f"a table with the columns {', '.join(columns):.120}",
+                    remedy=f"split it into answers and questions first: rageval import {name} -o DIR",
                 ) from None
             if line.strip():
-                findings.add(f"{name}:{number}: {explain(error, line)}")
+                findings.add(explain(error, line).located(Place(name, number)))
             continue
         if not findings.count:
             yield number, record
@@ -195,8 +196,10 @@ def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
         if isinstance(value, date):  # also of a class of its own, as pandas'
             return value.isoformat()
         raise InputError(
-            f"{name}: a record holds an object of the class {type(value).__name__}; expected texts, numbers,"
-            " and lists and dicts of these; convert it to text, or remove it"
+            at=Place(name),
+            problem=f"a record holds an object of the class {type(value).__name__}",
+            expected="texts, numbers, and lists and dicts of these",
+            remedy="convert it to text, or remove it",
         )
 
     encode = msgspec.json.Encoder(enc_hook=plain).encode
@@ -281,7 +284,7 @@ def one_a_line(source: Source, expected: str) -> Source:
             try:
                 compact = msgspec.json.format(piece, indent=-1)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"{name}:{number}: {explained(error, piece, expected)}") from None
+                raise explained(error, piece, expected).located(Place(name, number)) from None
             # As many empty lines behind it as it took, so that the next one stands in the line that messages
             # name.
             lines.append(compact + b"\n" * piece.count(b"\n"))
@@ -305,7 +308,7 @@ def unlisted(source: Source, expected: str) -> Source:
     try:
         records = _items(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}:1: {explained(error, text, f'a list of {expected}')}") from None
+        raise explained(error, text, f"a list of {expected}").located(Place(name, 1)) from None
     lines: list[bytes] = []
     number, written, at = 1, 1, 0
     for record in map(bytes, records):
@@ -328,8 +331,9 @@ def _whole_text(source: Source) -> bytes:
         parts.append(part)
         if sum(map(len, parts)) > limits.record:
             raise InputError(
-                f"{name}:1: JSON over many lines of more than {limits.record:,} bytes;"
-                " raise the limit with --limit record=…"
+                at=Place(name, 1),
+                problem=f"JSON over many lines of more than {limits.record:,} bytes",
+                remedy="raise the limit with --limit record=…",
             )
     return plain_json(_without_bom(b"".join(parts), name))
 
@@ -357,19 +361,21 @@ def stretches(source: Source, expected: str = "JSON lines") -> Iterator[tuple[in
             text = _without_bom(text, name)
         _refuse_bom(text, name, line)
         # Asked of stretches only: looking for the end of every line would take as long as reading them.
-        refuse_long(text, f"{name}:{line}", longest)
+        refuse_long(text, Place(name, line), longest)
         empty = empty and not text.strip()
         yield line, text
         line += text.count(b"\n")
     if empty:
-        raise InputError(f"{name}: is empty, expected {expected}")
+        raise InputError(at=Place(name), problem="is empty", expected=expected)
 
 
-def refuse_long(text: bytes, where: str, longest: int) -> None:
+def refuse_long(text: bytes, where: Place, longest: int) -> None:
     """Raise `InputError` if the first line of a text is longer than a record may be."""
     if len(text) > longest and text.find(b"\n", 0, longest) < 0:
         raise InputError(
-            f"{where}: a line of more than {longest:,} bytes; raise the limit with --limit record=…"
+            at=where,
+            problem=f"a line of more than {longest:,} bytes",
+            remedy="raise the limit with --limit record=…",
         )
 
 
@@ -390,21 +396,24 @@ def table_columns(line: bytes) -> list[str]:
     return names if len(names) > 1 and all(map(_COLUMN.fullmatch, names)) else []
 
 
-def explained(error: Exception, line: bytes, expected: str) -> str:
+def explained(error: Exception, line: bytes, expected: str) -> InputError:
     """Return what is wrong with a line, in the words of somebody who looks at the file."""
     if isinstance(error, RecursionError):
-        return f"JSON nested too deeply to be {expected}"
+        return InputError(f"JSON nested too deeply to be {expected}")
     if isinstance(error, UnicodeDecodeError):
         try:
             line.decode()
         except UnicodeDecodeError as fault:
             byte = line[fault.start]
-            return f"byte {fault.start + 1} is 0x{byte:02x}, which is not UTF-8; convert it (iconv -t UTF-8)"
-        return f"text that cannot be encoded as UTF-8: {quoted(line)}"
+            return InputError(
+                f"byte {fault.start + 1} is 0x{byte:02x}, which is not UTF-8",
+                remedy="convert it (iconv -t UTF-8)",
+            )
+        return InputError(f"text that cannot be encoded as UTF-8: {quoted(line)}")
     # JSON can name half a character (a lone surrogate), which no text that is stored or printed can hold.
     if half := _HALF.search(line):
         shown = f"an unpaired surrogate ({half[0].decode()}), which is not valid text"
-        return f"expected {expected}, found {shown}: {quoted(line)}"
+        return InputError(expected=expected, found=f"{shown}: {quoted(line)}")
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
         # msgspec ends its messages with a path such as `$.metadata.run_id`; people call that a field.
@@ -413,14 +422,14 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         # Infinity was made a text, which is how it comes to be refused.
         if "got `str`" in what and b'"Infinity"' in line:
             what = "expected a finite number, found Infinity"
-        return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
+        return InputError(expected=expected, cause=f"{_lower(what)}{place}: {quoted(line)}")
     # What a pretty printer made; each of its lines is told, and the first one says why.
-    whole = (
-        "; expected one record per line, not a list and not a record over several lines"
-        if line.strip() in _OPENED
-        else ""
+    whole = "put one record on each line, not a list and not a record over several lines"
+    return InputError(
+        expected=expected,
+        found=f"no valid JSON ({_lower(message)}): {quoted(line)}",
+        remedy=whole if line.strip() in _OPENED else "",
     )
-    return f"expected {expected}, found no valid JSON ({_lower(message)}): {quoted(line)}{whole}"
 
 
 def _lower(text: str) -> str:
@@ -428,7 +437,11 @@ def _lower(text: str) -> str:
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-REPEATED = "the key {!r} appears twice in one object; remove the wrong one"
+def repeated_key(key: str) -> InputError:
+    """Return the error for an object that names a key twice."""
+    return InputError(f"the key {key!r} appears twice in one object", remedy="remove the wrong one")
+
+
 _SPACED = re.compile(rb'(?<!\\)"[ \t]+:')
 _LARGE = 2**14  # bytes of a line, on average, from which on its values are not built
 _NESTED = {dict, list}
@@ -670,7 +683,19 @@ _Item = TypeVar("_Item")
 Id = str | int
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _UNKNOWN = "unknown keys"
-Unfit = msgspec.ValidationError  # what a form raises for a record that is not as it must be
+
+
+class Unfit(msgspec.ValidationError):
+    """What a form raises for a record that is not as it must be; `parts` is that as an error of input."""
+
+    def __init__(self, problem: str = "", *, expected: str = "", found: str = "", remedy: str = "") -> None:
+        self.parts = InputError(problem, expected=expected, found=found, remedy=remedy)
+        super().__init__(self.parts.reason)
+
+
+def input_error_of(error: Exception) -> InputError:
+    """Return what a form, or msgspec, says of a record, as an error without a place."""
+    return error.parts if isinstance(error, Unfit) else InputError(problem=str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -713,13 +738,13 @@ def identifier(value: Id, what: str, limits: Limits = DEFAULT) -> str:
     text = str(value)
     # Blanks alone have a message of their own below.
     if (problem := problem_of_id(text)) is not None and text.strip():
-        raise Unfit(f"expected {problem} in `{what}`")
+        raise Unfit(expected=problem.expected, found=f"{problem.found} in `{what}`")
     # Half characters must not end in a traceback here: they are refused with the line, elsewhere.
     if not text.strip() or len(text.encode("utf-8", "surrogatepass")) > limits.id:
         size = f"{len(text):,} characters" if text.strip() else "nothing"
-        raise Unfit(f"expected an id of 1 to {limits.id:,} bytes in `{what}`, found {size}")
+        raise Unfit(expected=f"an id of 1 to {limits.id:,} bytes in `{what}`", found=size)
     if _CONTROL.search(text):
-        raise Unfit(f"expected an id without control characters in `{what}`, found {text[:80]!r}")
+        raise Unfit(expected=f"an id without control characters in `{what}`", found=f"{text[:80]!r}")
     return text
 
 
@@ -733,8 +758,9 @@ def once(
         # None is a key that does not exist, and two of these are no repetition.
         if name is not None and first.setdefault(name, line) != line:
             raise InputError(
-                f"{name_of(source)}:{line}: a second {visible(name)}, the first is in line {first[name]};"
-                " remove one of them"
+                at=Place(name_of(source), line),
+                problem=f"a second {visible(name)}, the first is in line {first[name]}",
+                remedy="remove one of them",
             )
         yield line, item
 
@@ -752,23 +778,24 @@ class _Telling(Generic[_Item]):
             if self.form is None:
                 # What is no JSON at all should be called that, and no unknown form.
                 msgspec.json.decode(line)  # raises what is wrong with it
-                raise Unfit(_UNKNOWN)
+                raise Unfit(problem=_UNKNOWN)
             # Made once a file: a decoder takes longer to make than a line to read.
             self._decode = self.form.parse or _decoder(self.form.struct)
         return self.form.build(self._decode(line), self.limits)
 
-    def explain(self, error: Exception, line: bytes) -> str:
+    def explain(self, error: Exception, line: bytes) -> InputError:
         if self.form is None:
             known = "; ".join(form.expected for form in self.forms)
             if str(error) == _UNKNOWN:
-                return f"expected {self.kind}, one of: {known}; found {quoted(line)}"
+                return InputError(expected=f"{self.kind}, one of: {known}", found=quoted(line))
             return explained(error, line, self.kind)
         other = self._fitting(line)
         # The line is right by another form: the user has put two files together.
-        if isinstance(error, Unfit) and other is not None and other is not self.form:
-            return (
-                f"expected {self.form.name} as in the lines before, found {other.name};"
-                f" put each format in its own file: {quoted(line)}"
+        if isinstance(error, msgspec.ValidationError) and other is not None and other is not self.form:
+            return InputError(
+                expected=f"{self.form.name} as in the lines before",
+                found=other.name,
+                remedy=f"put each format in its own file: {quoted(line)}",
             )
         return explained(error, line, self.form.expected)
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
@@ -142,6 +142,10 @@ class _Words(dict[Any, int]):
         return copied
 
 
+class JudgedTwice(InputError):
+    """A judge judged the same twice."""
+
+
 class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
 
@@ -236,15 +240,17 @@ class JudgementTable:
             for line, record in zip(lines, records, strict=True):
                 if record.sentences is not None:
                     facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
-                    _count_sentences(facts, record.sentences, f"{source}:{line}")
+                    _count_sentences(facts, record.sentences, Place(source, line))
         if list(map(_ANSWERABLE, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 told = record.answerable
                 if told is None or self.answerable.setdefault(self.queries[record.query_id], told) == told:
                     continue
                 raise InputError(
-                    f"{source}:{line}: found answerable={told} for query {visible(str(record.query_id))},"
-                    " but the opposite before; expected one value for each query"
+                    at=Place(source, line),
+                    expected="one value for each query",
+                    found=f"answerable={told} for query {visible(str(record.query_id))}, but the opposite"
+                    " before",
                 )
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
@@ -337,10 +343,10 @@ class JudgementTable:
             # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
             first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
             if first is not None:
-                raise InputError(self._twice(first, row))
+                raise self._twice(first, row)
             rubrics[rubric] = row
 
-    def _twice(self, first: int, second: int) -> str:
+    def _twice(self, first: int, second: int) -> InputError:
         # Only for a message, so that it may take long.
         answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
         line = self.line(answer, first)
@@ -350,20 +356,22 @@ class JudgementTable:
         )
         # Two files that a tool wrote of two systems call them by one name.
         same_file = self._stretch(first)[1] == self._stretch(second)[1]
-        hint = "" if same_file else "; give each system its own run_id (rageval import --run NAME)"
-        return (
-            f"{self.where(second)}: query {query}, run {run}{repeat}, item {item[:80]}, aspect {aspect[:80]}"
-            f" was judged before, in {self.where(first)}; expected one judgement by each judge{hint}"
+        return JudgedTwice(
+            at=self.where(second),
+            problem=f"query {query}, run {run}{repeat}, item {item[:80]}, aspect {aspect[:80]}"
+            f" was judged before, in {self.where(first)}",
+            expected="one judgement by each judge",
+            remedy="" if same_file else "give each system its own run_id (rageval import --run NAME)",
         )
 
     def position(self, row: int) -> int:
         """Return how many rows were read before this one."""
         return row if self._order is None else self._order[row]
 
-    def where(self, row: int) -> str:
+    def where(self, row: int) -> Place:
         """Return file and line of a row."""
         first, source, lines = self._stretch(row)
-        return f"{self.sources[source]}:{lines[self.position(row) - first]}"
+        return Place(self.sources[source], lines[self.position(row) - first])
 
     def is_by_text(self, row: int) -> bool:
         """Return whether the aspect of a row is the text of a nugget, because it has no id."""
@@ -625,7 +633,7 @@ class JudgementTable:
                 fewer = [without_nulls(each) or each for each in given]
                 records = msgspec.convert(fewer, list[JudgementLine])
         except msgspec.ValidationError as error:
-            raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
+            raise InputError(at=Place("judgements"), expected=EXPECTED, cause=str(error)) from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
     def add_answers(self, source: Source) -> None:
@@ -657,8 +665,9 @@ class JudgementTable:
                 self.facts_of(run, query)
                 if (run, query) in self.matched:
                     raise InputError(
-                        f"{name}: run {visible(run)}, query {visible(query)}: a second report, judged before;"
-                        " expected one"
+                        at=Place(name, inside=f"run {visible(run)}, query {visible(query)}"),
+                        problem="a second report, judged before",
+                        expected="one",
                     )
             self.matched.update({place: (lines[0] if lines else 0, found)
                                  for place, found in judged.matched.items()})  # fmt: skip
@@ -690,7 +699,9 @@ def _checked_chances(source: str, lines: Sequence[int], chances: Sequence[float 
     """Yield the chances that rows say, NaN where they say none."""
     for line, chance in zip(lines, chances, strict=True):
         if chance is not None and not 0 <= chance <= 1:
-            raise InputError(f"{source}:{line}: expected a probability from 0 to 1 as p, found {chance:g}")
+            raise InputError(
+                at=Place(source, line), expected="a probability from 0 to 1 as p", found=f"{chance:g}"
+            )
         yield math.nan if chance is None else chance
 
 
@@ -704,18 +715,20 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         names = list(map(str, record.shown))
         if str(record.run_id) not in names or len(set(names)) < len(names):
             raise InputError(
-                f"{source}:{line}: expected as shown the systems in the order of their answers, each once,"
-                f" with {visible(str(record.run_id))!r} among them, found {visible(str(names)):.120}"
+                at=Place(source, line),
+                expected="as shown the systems in the order of their answers, each once, with"
+                f" {visible(str(record.run_id))!r} among them",
+                found=f"{visible(str(names)):.120}",
             )
         yield names.index(str(record.run_id)) + 1
 
 
-def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
+def _count_sentences(facts: AnswerFacts, sentences: int, where: Place) -> None:
     if sentences < 1:
-        raise InputError(f"{where}: expected 1 or more sentences, found {sentences}")
+        raise InputError(at=where, expected="1 or more sentences", found=f"{sentences}")
     if facts.sentences not in (None, sentences):
         raise InputError(
-            f"{where}: expected an answer of {facts.sentences} sentences, as before, found {sentences}"
+            at=where, expected=f"an answer of {facts.sentences} sentences, as before", found=f"{sentences}"
         )
     facts.sentences = sentences
 
@@ -729,12 +742,13 @@ def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine],
             given = str(getattr(record, name))
             problem = problem_of_id(given) if given or name != "repeat" else None
             if problem is not None:
-                findings.add(f"{source}:{line}: expected as {name} {problem}")
+                expected = f"as {name} {problem.expected}"
+                findings.add(InputError(at=Place(source, line), expected=expected, found=problem.found))
     findings.raise_if_any()
     for line, record in zip(lines, records, strict=True):
         contradiction = _contradiction(record, limits)
         if contradiction is not None:
-            findings.add(f"{source}:{line}: {contradiction}")
+            findings.add(contradiction.located(Place(source, line)))
     for name, longest in (
         *((name, limits.id) for name in _IDS),
         ("aspect", limits.line),
@@ -743,9 +757,9 @@ def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine],
         for line, record in zip(lines, records, strict=True):
             word = str(getattr(record, name) or "").encode()
             if len(word) > longest:
+                found = f"{len(word):,}: {quoted(word)}"
                 findings.add(
-                    f"{source}:{line}: expected at most {longest:,} bytes, found {len(word):,}:"
-                    f" {quoted(word)}"
+                    InputError(at=Place(source, line), expected=f"at most {longest:,} bytes", found=found)
                 )
     findings.raise_if_any()
 
@@ -755,20 +769,21 @@ def _is_long(word: str, longest: int) -> bool:
     return len(word) * _BYTES_A_CHARACTER > longest and len(word.encode()) > longest
 
 
-def _contradiction(record: JudgementLine, limits: Limits) -> str | None:
+def _contradiction(record: JudgementLine, limits: Limits) -> InputError | None:
     """Return what cannot be about a record, None if it is in order."""
     status, label, grade, weight = record.status, record.label, record.grade, record.weight
     is_said = label is not None or (grade is not None and not math.isnan(grade))
     if status in FAILED and is_said:
-        return (
-            f"status {status!r} with a grade; a failed judgement is missing, expected no label and no grade"
+        return InputError(
+            f"status {status!r} with a grade; a failed judgement is missing",
+            expected="no label and no grade",
         )
     if weight is not None and math.isinf(weight):
-        return f"expected a finite weight, found {weight}"
+        return InputError(expected="a finite weight", found=f"{weight}")
     if status in GRADED and not is_said:
-        return f"status {status!r} without a grade, expected a label or a grade"
+        return InputError(f"status {status!r} without a grade", expected="a label or a grade")
     if grade is not None and abs(grade) > limits.grade:
-        return f"expected a grade from -{limits.grade:,} to {limits.grade:,}, found {grade:g}"
+        return InputError(expected=f"a grade from -{limits.grade:,} to {limits.grade:,}", found=f"{grade:g}")
     return None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval import hooks
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.opening import (
     BOM,
     File,
@@ -58,8 +58,9 @@ def read_beir(source: Source) -> Iterator[Qrel]:
         number = grade_of(grade.encode(), limits.grade)
         if number is None:
             raise InputError(
-                f"{name}:{line}: expected a number from -{limits.grade:,} to {limits.grade:,} as score,"
-                f" found {visible(grade)[:80]!r}"
+                at=Place(name, line),
+                expected=f"a number from -{limits.grade:,} to {limits.grade:,} as score",
+                found=f"{visible(grade)[:80]!r}",
             )
         yield Qrel(query, doc, number)
 
@@ -291,13 +292,15 @@ _EXPECTED = (
 
 def wrong_kind(source: Source, kind: Kind, expected: str) -> WrongKind:
     """Return the error for a file of a kind that its place does not take."""
-    return WrongKind(f"{name_of(source)}:1: holds {kind.description}; expected {expected}")
+    return WrongKind(at=Place(name_of(source), 1), problem=f"holds {kind.description}", expected=expected)
 
 
 def unlike(start: Start, kind: Kind | None) -> InputError:
     """Return the error for a file that is of another kind than judged answers."""
     keys = f" (keys {', '.join(map(str, start.record)):.200})" if start.record else ""
     if kind is None:
-        return InputError(f"{start.name}:1: holds something else{keys}; expected {_EXPECTED}")
+        return InputError(at=Place(start.name, 1), problem=f"holds something else{keys}", expected=_EXPECTED)
     way = f" ({JUDGED_FIRST})" if kind.holds == ROWS else ""
-    return WrongKind(f"{start.name}:1: holds {kind.description}{way}{keys}; expected {_EXPECTED}")
+    return WrongKind(
+        at=Place(start.name, 1), problem=f"holds {kind.description}{way}{keys}", expected=_EXPECTED
+    )

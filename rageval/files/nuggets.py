@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, one_a_line, read_forms
 from rageval.files.opening import Limits, Source, name_of, start_of
 from rageval.files.questions import read_table
@@ -163,7 +163,7 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
         given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
         nugget = _common(claim, Nugget(query, given, claim.claim), limits)
         return nugget._replace(sub_nuggets=_sub_nuggets(claim.sub_nuggets, query, limits))
-    except Unfit as error:
+    except msgspec.ValidationError as error:
         # Where it is in the nugget nobody is to take for a path in the record.
         problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
         raise Unfit(f"{_shown(key)}: {problem}") from None
@@ -190,16 +190,16 @@ def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugge
     """Return the nugget with what questions and claims both say."""
     if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
         other = _shown(str(fields.query_id))
-        raise Unfit(f"expected a nugget of query {_shown(nugget.query_id)}, found one of {other}")
+        raise Unfit(expected=f"a nugget of query {_shown(nugget.query_id)}", found=f"one of {other}")
     # A word names a class, and a number is a weight.
     weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
-        raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one out of range")
+        raise Unfit(expected=f"a number up to {_LARGEST:,} as `importance`", found="one out of range")
     aggregator = (fields.aggregator_type or "OR").upper()
     aggregator = "OR" if aggregator == "DEFAULT" else aggregator
     if aggregator not in _AGGREGATORS:
         raise Unfit(
-            f"expected one of {', '.join(_AGGREGATORS)} as `aggregator_type`, found {_shown(aggregator)}"
+            expected=f"one of {', '.join(_AGGREGATORS)} as `aggregator_type`", found=_shown(aggregator)
         )
     return nugget._replace(
         importance=fields.importance if isinstance(fields.importance, str) else None,
@@ -228,7 +228,9 @@ def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Referen
         if place is not None:
             start, end = place.start_offset, place.end_offset
             if not 0 <= start <= end:
-                raise Unfit(f"expected offsets from 0, with the end after the start, found {start} to {end}")
+                raise Unfit(
+                    expected="offsets from 0, with the end after the start", found=f"{start} to {end}"
+                )
             reference = reference._replace(start=start, end=end, encoding=place.encoding or "")
         references.append(reference)
     return tuple(references)
@@ -243,7 +245,7 @@ def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
     seen: set[str] = set()
     for nugget in nuggets:
         if nugget.nugget_id in seen:
-            raise Unfit(f"expected a different id for every nugget, found {_shown(nugget.nugget_id)} twice")
+            raise Unfit(expected="a different id for every nugget", found=f"{_shown(nugget.nugget_id)} twice")
         seen.add(nugget.nugget_id)
     return tuple(nuggets)
 
@@ -253,7 +255,7 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
 
     def build(record: _Fields, limits: Limits) -> NuggetBank:
         if query is None:
-            raise Unfit("the query of these nuggets is unknown: name the file nuggets_QUERY.json")
+            raise Unfit("the query of these nuggets is unknown", remedy="name the file nuggets_QUERY.json")
         name = identifier(query, "the name of the file", limits)
         asked = []
         for text, (how, answers) in record.items():
@@ -498,8 +500,10 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
         for line, bank in once(records, each, lambda bank: f"list of nuggets for query {bank.query_id}"):
             if first.setdefault(bank.query_id, name_of(each)) != name_of(each):
                 raise InputError(
-                    f"{name_of(each)}:{line}: query {visible(bank.query_id)} has nuggets in"
-                    f" {visible(first[bank.query_id])}, too; put them in one file"
+                    at=Place(name_of(each), line),
+                    problem=f"query {visible(bank.query_id)} has nuggets in {visible(first[bank.query_id])},"
+                    " too",
+                    remedy="put them in one file",
                 )
             yield line, bank
 
@@ -512,7 +516,9 @@ def _files_of(source: Source) -> list[Source]:
         entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
     )
     if not paths:
-        raise InputError(f"{name_of(source)}: expected files of nuggets (*.json, *.jsonl), found none")
+        raise InputError(
+            at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
+        )
     return list(paths)
 
 
@@ -521,7 +527,9 @@ def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:
     for bank in banks:
         if not bank.record:
             raise InputError(
-                f"nuggets of query {bank.query_id!r}: have no record of a bank; write them with write_nuggets"
+                at=Place(f"nuggets of query {bank.query_id!r}"),
+                problem="have no record of a bank",
+                remedy="write them with write_nuggets",
             )
         yield msgspec.json.encode(bank.record).decode()
 
@@ -535,7 +543,11 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
     seen: set[str] = set()
     for query, together in groupby(nuggets, key=lambda nugget: nugget.query_id):
         if query in seen:
-            raise InputError(f"query {query!r}: its nuggets are not together; sort them by query")
+            raise InputError(
+                at=Place(f"query {query!r}"),
+                problem="its nuggets are not together",
+                remedy="sort them by query",
+            )
         seen.add(query)
         listed = [_record(at, nugget) for at, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
@@ -547,9 +559,10 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
     odd = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
     if odd or not fits:
         raise InputError(
-            f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has"
-            f" {odd or 'references, or an importance of another kind'}, for which the format of"
-            " AutoNuggetizer has no field; expected nuggets that are vital or okay"
+            at=Place(f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}"),
+            problem=f"has {odd or 'references, or an importance of another kind'}, for which the format"
+            " of AutoNuggetizer has no field",
+            expected="nuggets that are vital or okay",
         )
     record: dict[str, Any] = {"text": nugget.text}
     record |= {"importance": nugget.importance} if nugget.importance is not None else {}
@@ -576,13 +589,13 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     for where, query, nugget, weight in rows:
         if nugget in weights.setdefault(query, {}):
             raise InputError(
-                f"{where}: nugget {visible(nugget)} of query {visible(query)} already has a weight"
+                at=where, problem=f"nugget {visible(nugget)} of query {visible(query)} already has a weight"
             )
         weights[query][nugget] = weight_of(weight, where)
     return weights
 
 
-def weight_of(given: object, where: str) -> float:
+def weight_of(given: object, where: Place) -> float:
     """Return the weight of a nugget among those of its query; `InputError` if it can be none."""
     try:
         weight = float(str(given))
@@ -590,20 +603,21 @@ def weight_of(given: object, where: str) -> float:
         weight = float("nan")
     if not 0 <= weight <= _HEAVIEST:
         raise InputError(
-            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(given))!r:.80}"
+            at=where, expected=f"a weight from 0 to {_HEAVIEST:,}", found=f"{visible(str(given))!r:.80}"
         )
     return weight
 
 
-def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]:
+def _weights_of_nuggets(source: Source) -> Iterator[tuple[Place, str, str, float]]:
     for nugget in read_nuggets(source):
-        where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
+        inside = f"nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
+        where = Place(name_of(source), inside=inside)
         if nugget.weight is None and nugget.importance is None:
-            raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
+            raise InputError(at=where, expected="a weight, or an importance (vital, okay)", found="neither")
         weight = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
         if weight is None:
             raise InputError(
-                f"{where}: expected vital or okay, found {visible(str(nugget.importance))!r:.80}"
+                at=where, expected="vital or okay", found=f"{visible(str(nugget.importance))!r:.80}"
             )
         yield where, nugget.query_id, nugget.nugget_id, weight
 

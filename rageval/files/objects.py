@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.records import is_frame
 from rageval.text import AROUND, problem_of_id
 
@@ -46,7 +46,9 @@ def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
             values = [record[name] if is_dict else getattr(record, name) for name in names]
         except (KeyError, AttributeError):
             raise InputError(
-                f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}"
+                at=Place(f"record {number}"),
+                expected=f"the fields {', '.join(names)}",
+                found=f"{record!r:.120}",
             ) from None
         for column, value in zip(columns, values, strict=True):
             column.append(value)
@@ -59,11 +61,15 @@ def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tu
     for query, inner in outer.items():
         text = str(query)
         if text in seen:
-            raise InputError(f"{table}: the query {text!r:.80} appears twice, as text and as a number")
+            raise InputError(
+                at=Place(table), problem=f"the query {text!r:.80} appears twice, as text and as a number"
+            )
         seen.add(text)
         # Most are dicts, which are told quicker by their type.
         if type(inner) is not dict and not isinstance(inner, Mapping):
-            raise InputError(f"{table}: expected {expected} for query {query!r:.80}, found {inner!r:.80}")
+            raise InputError(
+                at=Place(table), expected=f"{expected} for query {query!r:.80}", found=f"{inner!r:.80}"
+            )
         yield query, inner
 
 
@@ -73,8 +79,10 @@ def column_names(frame: Any, table: str = "DataFrame") -> list[Any]:
         if callable(getattr(type(frame), method, None)):
             kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
             raise InputError(
-                f"{table}: found a {kind}, which has not read its rows; expected a DataFrame of pandas or"
-                f" polars, or a pyarrow.Table; pass the result of its {method}()"
+                at=Place(table),
+                expected="a DataFrame of pandas or polars, or a pyarrow.Table",
+                found=f"a {kind}, which has not read its rows",
+                remedy=f"pass the result of its {method}()",
             )
     return list(getattr(frame, "column_names", None) or frame.columns)
 
@@ -89,7 +97,9 @@ def column_of(frame: Any, name: Any, table: str = "DataFrame") -> list[Any]:
             return list(getattr(column, method)())
     found = "twice" if is_frame(column) else f"as a {type(column).__name__}"
     raise InputError(
-        f"{table}: found the column {str(name)!r:.80} {found}; expected it once, with a cell a row"
+        at=Place(table),
+        expected="each column once, with a cell a row",
+        found=f"the column {str(name)!r:.80} {found}",
     )
 
 
@@ -99,8 +109,10 @@ def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
     called = [name if name in columns else _OF_PYTERRIER.get(name, name) for name in names]
     if not set(called) <= set(columns):
         raise InputError(
-            f"{table}: expected the columns {', '.join(names)} (or PyTerrier's"
-            f" {', '.join(_OF_PYTERRIER.get(name, name) for name in names)}), found {columns}"
+            at=Place(table),
+            expected=f"the columns {', '.join(names)} (or PyTerrier's"
+            f" {', '.join(_OF_PYTERRIER.get(name, name) for name in names)})",
+            found=f"{columns}",
         )
     return called
 
@@ -189,12 +201,14 @@ def ids(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[
             if not isinstance(value, Integral) or isinstance(value, bool):
                 gap = "; a gap turns a column of whole numbers into fractions"
                 raise InputError(
-                    f"{table}:{at + 1}: expected text (or a whole number) as {column}, found {value!r:.80};"
-                    f" ids are strings{gap if isinstance(value, float) else ''}"
+                    at=Place(table, at + 1),
+                    expected=f"text (or a whole number) as {column}",
+                    found=f"{value!r:.80}",
+                    remedy=f"ids are strings{gap if isinstance(value, float) else ''}",
                 )
             texts[at - start + 1] = value = str(int(value))
         if value.strip(AROUND) != value or not value:
-            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
+            raise InputError(at=Place(table, at + 1), expected=f"as {column} {problem_of_id(value)}")
     try:
         return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half of a character
@@ -209,7 +223,7 @@ def finite(values: Iterable[Any], table: str, column: str, start: int = 1) -> li
     if not math.isfinite(sum(numbers)) and not all(map(math.isfinite, numbers)):
         at = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
         raise InputError(
-            f"{table}:{at + start}: expected a finite number as {column}, found {given[at]!r:.80}"
+            at=Place(table, at + start), expected=f"a finite number as {column}", found=f"{given[at]!r:.80}"
         )
     return numbers
 
@@ -230,8 +244,9 @@ def graded(values: Iterable[Any], table: str, column: str, largest: int, start: 
     for at, number in enumerate(numbers, start):
         if abs(number) > largest:
             raise InputError(
-                f"{table}:{at}: expected a number from -{largest:,} to {largest:,} as {column},"
-                f" found {given[at - start]!r:.80}"
+                at=Place(table, at),
+                expected=f"a number from -{largest:,} to {largest:,} as {column}",
+                found=f"{given[at - start]!r:.80}",
             )
     return [int(number) if number.is_integer() else number for number in map(float, numbers)]
 
@@ -242,7 +257,8 @@ def whole(values: Iterable[Any], table: str, column: str, largest: int) -> list[
     for at, number in enumerate(numbers):
         if not isinstance(number, int):
             raise InputError(
-                f"{table}:{at + 1}: expected a whole number from -{largest:,} to {largest:,} as {column},"
-                f" found {number!r:.80}"
+                at=Place(table, at + 1),
+                expected=f"a whole number from -{largest:,} to {largest:,} as {column}",
+                found=f"{number!r:.80}",
             )
     return list(map(int, numbers))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
-from rageval.errors import InputError, MissingPackage, UsageError
+from rageval.errors import InputError, MissingPackage, Place, UsageError
 from rageval.text import visible
 
 # So that no input can eat the machine; every limit can be raised.
@@ -78,6 +78,7 @@ _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
 _LONGEST_SHOWN = 80  # characters of a line in a message
+COPY_AGAIN = "copy or write it again"  # the remedy for a damaged file
 _BLOCK = 2**17  # packed bytes read at a time
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
@@ -240,13 +241,17 @@ def _taken(stream: Any, size: int, name: str) -> bytes:
     """Return up to `size` bytes of whatever was handed over as a file; nothing at its end."""
     read = getattr(stream, "read", None)
     if not callable(read):
-        raise InputError(f"{name}: expected a path or a file open in binary mode, found {stream!r:.80}")
+        raise InputError(
+            at=Place(name), expected="a path or a file open in binary mode", found=f"{stream!r:.80}"
+        )
     block = read(size)
     if block is None:  # a pipe that does not wait
         return b""
     if not isinstance(block, bytes | bytearray | memoryview):
         kind = type(block).__name__
-        raise InputError(f"{name}: expected bytes from read(), found {kind}; open it with mode 'rb'")
+        raise InputError(
+            at=Place(name), expected="bytes from read()", found=kind, remedy="open it with mode 'rb'"
+        )
     return bytes(block)
 
 
@@ -605,7 +610,11 @@ def _stamp_of(path: str | os.PathLike[str]) -> Stamp:
 def _refuse_changes(path: str | os.PathLike[str], stamp: Stamp) -> None:
     """Raise `FileChanged` if the file is not what it was."""
     if _stamp_of(path) != stamp:
-        raise FileChanged(f"{name_of(path)}: changed while it was scored; score it again when it is complete")
+        raise FileChanged(
+            at=Place(name_of(path)),
+            problem="changed while it was scored",
+            remedy="score it again when it is complete",
+        )
 
 
 @contextmanager
@@ -627,13 +636,13 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
+        raise InputError(at=Place(name), problem="no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{name}: is a directory, expected a file") from None
+        raise InputError(at=Place(name), problem="is a directory", expected="a file") from None
     except OSError as error:
         if os.path.isdir(path):  # for which Windows says that it is not permitted
-            raise InputError(f"{name}: is a directory, expected a file") from None
-        raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
+            raise InputError(at=Place(name), problem="is a directory", expected="a file") from None
+        raise InputError(at=Place(name), problem=f"cannot be opened: {error.strerror}") from error
 
 
 @contextmanager
@@ -646,7 +655,9 @@ def _raw(source: Source, name: str) -> Iterator[IO[bytes]]:
     elif isinstance(source, _KeptStream):
         yield cast("IO[bytes]", source.opened())
     elif isinstance(source, io.TextIOBase):
-        raise InputError(f"{name}: is open in text mode, expected a file opened with mode 'rb'")
+        raise InputError(
+            at=Place(name), problem="is open in text mode", expected="a file opened with mode 'rb'"
+        )
     else:
         yield source
 
@@ -668,7 +679,9 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
         # same here.
         except Exception as error:  # each of the decompressors has its own errors
             raise InputError(
-                f"{name}: is truncated or damaged after {total:,} unpacked bytes: {error}"
+                at=Place(name),
+                problem=f"is truncated or damaged after {total:,} unpacked bytes: {error}",
+                remedy=COPY_AGAIN,
             ) from error
         if not block:
             return
@@ -682,12 +695,15 @@ def refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
     """Raise `InputError` if so many bytes are more than a file of this size may unpack to."""
     if total > limits.unpacked:
         raise InputError(
-            f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…"
+            at=Place(name),
+            problem=f"unpacks to more than {limits.unpacked:,} bytes",
+            remedy="raise it with --limit unpacked=…",
         )
     if _is_bomb(total, packed, limits):
         raise InputError(
-            f"{name}: unpacks to more than {limits.ratio} times its size (a decompression bomb?);"
-            " raise it with --limit ratio=…"
+            at=Place(name),
+            problem=f"unpacks to more than {limits.ratio} times its size (a decompression bomb?)",
+            remedy="raise it with --limit ratio=…",
         )
 
 
@@ -733,27 +749,35 @@ class Complaints:
     """What is wrong with a file: the first ten in full, the others as a count."""
 
     def __init__(self) -> None:
-        self.shown: list[str] = []
+        self.shown: list[InputError] = []
         self.count = 0
 
-    def add(self, message: str) -> None:
+    def add(self, problem: InputError) -> None:
         """Add a complaint; keep the first ones in full and count the others."""
         self.count += 1
         if len(self.shown) < _SHOWN_ERRORS:
-            self.shown.append(message)
+            self.shown.append(problem)
+
+    def error(self) -> InputError:
+        """Return all complaints as one error."""
+        more = self.count - len(self.shown)
+        others = [InputError(problem=f"… and {more:,} more such lines")] if more else []
+        return InputError.joined([*self.shown, *others])
 
     def raise_if_any(self) -> None:
         """Raise `InputError` with all complaints, if there are any."""
         if self.count:
-            more = self.count - len(self.shown)
-            raise InputError("\n".join([*self.shown, *([f"… and {more:,} more such lines"] if more else [])]))
+            raise self.error()
 
 
 def _without_bom(text: bytes, name: str) -> bytes:
     """Return the beginning of a text without its byte-order mark; `InputError` if that is one of UTF-16."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(
-            f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+            at=Place(name, 1),
+            problem="the file is UTF-16",
+            expected="UTF-8",
+            remedy="convert it: iconv -f UTF-16 -t UTF-8",
         )
     return text.removeprefix(BOM)
 
@@ -766,27 +790,36 @@ def _refuse_bom(text: bytes, name: str, first_line: int) -> None:
     if at or text.startswith(BOM):
         line = first_line + text.count(b"\n", 0, at)
         raise InputError(
-            f"{name}:{line}: begins with a byte-order mark, expected one only at the start of the file (were"
-            " files joined by cat?); remove it: sed -i '2,$s/^\\xEF\\xBB\\xBF//'"
+            at=Place(name, line),
+            problem="begins with a byte-order mark",
+            expected="one only at the start of the file (were files joined by cat?)",
+            remedy="remove it: sed -i '2,$s/^\\xEF\\xBB\\xBF//'",
         )
 
 
-def _bad_bytes(content: bytes, limits: Limits) -> str | None:
+def _bad_bytes(content: bytes, limits: Limits) -> InputError | None:
     """Return what is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
     if len(content) > limits.line:
-        return f"a line of more than {limits.line:,} bytes; raise the limit with --limit line=…"
+        return InputError(
+            f"a line of more than {limits.line:,} bytes", remedy="raise the limit with --limit line=…"
+        )
     control = _CONTROL.search(content)
     if control:
         at, byte = control.start() + 1, control.group()[0]
         if byte == 13:
-            return f"byte {at} is a carriage return inside the line; expected lines that end in \\n or \\r\\n"
-        return f"byte {at} is the control byte 0x{byte:02x}; expected text (is the file binary, or UTF-16?)"
+            return InputError(
+                f"byte {at} is a carriage return inside the line", expected="lines that end in \\n or \\r\\n"
+            )
+        return InputError(
+            f"byte {at} is the control byte 0x{byte:02x}", expected="text (is the file binary, or UTF-16?)"
+        )
     try:
         content.decode()
     except UnicodeDecodeError as error:
         byte = content[error.start]
-        return (
-            f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert the file (iconv -t UTF-8)"
+        return InputError(
+            f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8",
+            remedy="convert the file (iconv -t UTF-8)",
         )
     return None
 

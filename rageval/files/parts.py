@@ -13,11 +13,12 @@ from functools import partial
 from itertools import accumulate, pairwise
 from typing import IO, Any, Protocol, cast
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files import columnar
 from rageval.files.opening import (
     BOM,
     CHUNK,
+    COPY_AGAIN,
     LOOK,
     ZSTD,
     RowRange,
@@ -304,9 +305,15 @@ def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
                 break
             yield block
     except zstd.ZstdError as error:
-        raise InputError(f"{name}: is damaged, or its seek table is wrong: {error}") from error
+        raise InputError(
+            at=Place(name), problem=f"is damaged, or its seek table is wrong: {error}", remedy=COPY_AGAIN
+        ) from error
     if not unpacker.eof or unpacker.unused_data or left or size != frame.size:
-        raise InputError(f"{name}: its seek table is wrong about the frame at byte {frame.at:,}")
+        raise InputError(
+            at=Place(name),
+            problem=f"its seek table is wrong about the frame at byte {frame.at:,}",
+            remedy=COPY_AGAIN,
+        )
 
 
 class _BlockStream(io.RawIOBase):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import as_line, first_record, read_records
 from rageval.files.opening import Source, name_of, start_of
 from rageval.text import visible
@@ -146,18 +146,20 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         strange = sorted(set(labelled) - set(order))
         if strange:
             raise InputError(
-                f"{visible(name)}: {len(strange):,} labeled queries are not in the plan"
-                f" ({_named(strange)}); expected labels of the {len(order):,} that were drawn. For labels"
-                " chosen in another way, give their probabilities with --gold-chosen FILE"
+                at=Place(visible(name)),
+                problem=f"{len(strange):,} labeled queries are not in the plan ({_named(strange)})",
+                expected=f"labels of the {len(order):,} that were drawn. For labels chosen in another way,"
+                " give their probabilities with --gold-chosen FILE",
             )
         # Only the beginning of the order is a draw: nothing before the last labelled query may be missing.
         last = max((at for at, query in enumerate(order, 1) if query in labelled), default=0)
         passed = [query for query in order[:last] if query not in labelled]
         if passed:
             raise InputError(
-                f"{visible(name)}: {len(passed):,} of the first {last:,} queries of the plan were skipped"
-                f" ({_named(passed)}), so the labels are not a random sample; label these, too, or mark"
-                " them as undecidable"
+                at=Place(visible(name)),
+                problem=f"{len(passed):,} of the first {last:,} queries of the plan were skipped"
+                f" ({_named(passed)}), so the labels are not a random sample",
+                remedy="label these, too, or mark them as undecidable",
             )
         return order[:last]
 
@@ -217,26 +219,29 @@ def read_plan(source: Source) -> LabelPlan:
     line, head = next(records)
     if head.get("plan") != FORMAT:
         shown = head.get("plan", f"the keys {', '.join(head)[:80]}")
-        raise InputError(f"{name}:{line}: expected {_EXPECTED} ({FORMAT}), found {visible(str(shown))}")
+        raise InputError(at=Place(name, line), expected=f"{_EXPECTED} ({FORMAT})", found=visible(str(shown)))
     sha = str(head.pop("sha", ""))
     try:
         plan = msgspec.convert({**head, "sha": sha}, LabelPlan)
         asked = [(line, msgspec.convert(record, AskedQuery)) for line, record in records]
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}:{line}: expected {_EXPECTED}; {error}") from None
+        raise InputError(at=Place(name, line), expected=_EXPECTED, cause=str(error)) from None
     first: dict[str, int] = {}
     for line, query in asked:
         before = first.setdefault(query.query_id, line)
         if before != line:
             raise InputError(
-                f"{name}:{line}: query {visible(query.query_id)} is in line {before}, too; expected it once"
+                at=Place(name, line),
+                problem=f"query {visible(query.query_id)} is in line {before}, too",
+                expected="it once",
             )
     plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
     # What would be written is compared, so that a key that nobody knows is a change, too.
     if _sha(*_parts(plan)) != sha:
         raise InputError(
-            f"{name}: was changed after it was written (its content does not match the sha"
-            f" {visible(sha[:12])} in its first line); use the file that rageval label plan wrote, or make a"
-            " new plan"
+            at=Place(name),
+            problem="was changed after it was written (its content does not match the sha"
+            f" {visible(sha[:12])} in its first line)",
+            remedy="use the file that rageval label plan wrote, or make a new plan",
         )
     return plan

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import (
     Id,
     RecordForm,
@@ -55,18 +55,18 @@ def _from_topic(line: bytes, limits: Limits) -> Question:
     content = line.removesuffix(b"\r")
     problem = _bad_bytes(content, limits)
     if problem:
-        raise Unfit(problem)
+        raise Unfit(problem.found, expected=problem.expected, remedy=problem.remedy)
     columns = [column.strip() for column in content.decode().split("\t")]
     if len(columns) != 2:
-        raise Unfit(f"expected 2 columns separated by a tab, found {len(columns)}")
+        raise Unfit(expected="2 columns separated by a tab", found=f"{len(columns)}")
     if not all(columns):
-        raise Unfit("expected 2 columns, found nothing in one")
+        raise Unfit(expected="2 columns", found="nothing in one")
     return Question(identifier(columns[0], "id", limits), columns[1])
 
 
 def _topic_line(line: bytes) -> bytes:
     if not line.strip():
-        raise Unfit("nothing")  # blank lines are skipped
+        raise Unfit(problem="nothing")  # blank lines are skipped
     return line
 
 
@@ -138,7 +138,7 @@ def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
         try:
             others = msgspec.json.decode(others or "[]", type=list[_Word])
         except ValueError:
-            raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
+            raise Unfit(expected="a list in JSON - at `$.alternative_answers`") from None
     return Question(
         name,
         line.query,
@@ -170,7 +170,7 @@ def _categories(config: Any) -> Iterator[tuple[str, str]]:
         try:
             config = msgspec.json.decode(config)
         except ValueError:
-            raise Unfit("expected an object in JSON - at `$.DataMorgana_Config`") from None
+            raise Unfit(expected="an object in JSON - at `$.DataMorgana_Config`") from None
     # Releases have it as an object, as a list of pairs, or as either of these in a text.
     for part in config if isinstance(config, list) else [config]:
         if not isinstance(part, dict):
@@ -267,11 +267,11 @@ def _topic_id(fields: _Fields, names: tuple[str, ...], limits: Limits) -> str:
     given = {key: _value(fields, key, str | int) for key in keys}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     if not named:
-        raise Unfit(f"expected the id of a topic, one of {', '.join(names)}, found none")
+        raise Unfit(expected=f"the id of a topic, one of {', '.join(names)}", found="none")
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
         shown = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
-        raise Unfit(f"expected one id of the topic, found {shown}")
+        raise Unfit(expected="one id of the topic", found=shown)
     return next(iter(named.values()))
 
 
@@ -369,12 +369,12 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     if key not in fields or (default and bytes(fields[key]) == b"null"):
         if default:
             return default[0]
-        raise Unfit(f"Object missing required field `{key}`")
+        raise Unfit(problem=f"Object missing required field `{key}`")
     try:
         return msgspec.json.decode(fields[key], type=kind)
-    except Unfit as error:
+    except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
-        raise Unfit(f"{what} - at `$.{key}{place or '`'}") from None
+        raise Unfit(problem=f"{what} - at `$.{key}{place or '`'}") from None
 
 
 def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
@@ -406,24 +406,26 @@ def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, s
             values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
         except (msgspec.DecodeError, RecursionError) as error:  # a number too large, say
             raise InputError(
-                f"{name_of(source)}:{line}: expected text or a number as a field: {error}"
+                at=Place(name_of(source), line), expected="text or a number as a field", cause=str(error)
             ) from None
         # In this order: a record may hold several ids, of which the first is that of the query.
         query = next((values[name] for name in _IDS if values.get(name) is not None), None)
         if query is None:
             raise InputError(
-                f"{name_of(source)}:{line}: expected one of the keys {', '.join(_IDS)}, found none"
+                at=Place(name_of(source), line), expected=f"one of the keys {', '.join(_IDS)}", found="none"
             )
         if (problem := problem_of_id(str(query))) is not None:
-            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+            raise problem.located(Place(name_of(source), line))
         known = facts.setdefault(str(query), {})
         for field in wanted:
             value = values.get(field)
             # A query may stand in many lines, such as judgements; all must say the same.
             if value is not None and known.setdefault(field, str(value)) != str(value):
                 raise InputError(
-                    f"{name_of(source)}:{line}: {field} of query {visible(str(query))} is"
-                    f" {visible(str(value))!r}, and {visible(known[field])!r} before; expected one value"
+                    at=Place(name_of(source), line),
+                    problem=f"{field} of query {visible(str(query))} is {visible(str(value))!r}, and"
+                    f" {visible(known[field])!r} before",
+                    expected="one value",
                 )
     return facts
 
@@ -438,8 +440,9 @@ def read_answerable(source: Source) -> dict[str, bool]:
         word = facts.get("answerable")
         if word is not None and word.lower() not in _TRUTH:
             raise InputError(
-                f"{name_of(source)}: answerable of query {visible(query)} is {visible(word)!r:.80}, expected"
-                " true or false"
+                at=Place(name_of(source)),
+                problem=f"answerable of query {visible(query)} is {visible(word)!r:.80}",
+                expected="true or false",
             )
         if word is not None:
             answerable[query] = _TRUTH[word.lower()]
@@ -468,19 +471,22 @@ def read_table(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
             line += 1
             if len(content) > longest:
                 way = "raise the limit with --limit line=…"
-                raise InputError(f"{name}:{line}: a line of more than {longest:,} bytes; {way}")
+                raise InputError(
+                    at=Place(name, line), problem=f"a line of more than {longest:,} bytes", remedy=way
+                )
             try:
                 shown = content.decode()
             except UnicodeDecodeError:
-                raise InputError(f"{name}:{line}: expected UTF-8, found {quoted(content)}") from None
+                raise InputError(at=Place(name, line), expected="UTF-8", found=quoted(content)) from None
             # With a tab, words may hold blanks.
             words = shown.split("\t") if "\t" in shown else shown.split()
             if not words:
                 continue
             if len(words) != width:
                 raise InputError(
-                    f"{name}:{line}: expected {width} columns ({columns}), found {len(words)}:"
-                    f" {quoted(content)}"
+                    at=Place(name, line),
+                    expected=f"{width} columns ({columns})",
+                    found=f"{len(words)}: {quoted(content)}",
                 )
             yield line, [word.strip() for word in words]
 
@@ -491,8 +497,8 @@ def read_groups(source: Source) -> dict[str, str]:
     for line, (query, group) in read_table(source, "query_id group"):
         if groups.setdefault(query, group) != group:
             raise InputError(
-                f"{name_of(source)}:{line}: query {visible(query)} already has a group:"
-                f" {visible(groups[query])}"
+                at=Place(name_of(source), line),
+                problem=f"query {visible(query)} already has a group: {visible(groups[query])}",
             )
     return groups
 
@@ -508,9 +514,11 @@ def read_weights(source: Source) -> dict[str, float]:
             weight = float("nan")
         if not 0 <= weight <= 1:
             raise InputError(
-                f"{name_of(source)}:{line}: expected a weight from 0 to 1, found {visible(text)!r}"
+                at=Place(name_of(source), line), expected="a weight from 0 to 1", found=f"{visible(text)!r}"
             )
         if group in weights:
-            raise InputError(f"{name_of(source)}:{line}: {visible(group)} already has a weight")
+            raise InputError(
+                at=Place(name_of(source), line), problem=f"{visible(group)} already has a weight"
+            )
         weights[group] = weight
     return weights

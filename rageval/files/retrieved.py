@@ -15,9 +15,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import (
-    REPEATED,
     Id,
     RecordForm,
     Unfit,
@@ -28,6 +27,7 @@ from rageval.files.jsonl import (
     read_forms,
     refuse_long,
     repeated_in,
+    repeated_key,
 )
 from rageval.files.objects import finite, ids
 from rageval.files.opening import BOM, Limits, Source, _refuse_bom, chunks, limits_of, name_of, start_of
@@ -77,7 +77,7 @@ def _checked(line: _Candidates, limits: Limits) -> _Candidates:
         candidate.docid = identifier(candidate.docid, f"candidates[{at}].docid", limits)
     scored = [candidate.score is not None for candidate in line.candidates]
     if any(scored) and not all(scored):
-        raise Unfit("expected a score for every candidate or for none, found some without")
+        raise Unfit(expected="a score for every candidate or for none", found="some without")
     return line
 
 
@@ -154,14 +154,16 @@ def numbers(source: Source) -> Iterator[_Row]:
     limits = limits_of(source)
     # It may be one object from end to end, and so is held as one record.
     text = b"".join(chunks(source, limits.record)).removeprefix(BOM)
-    refuse_long(text, f"{name}:1", limits.record)
+    refuse_long(text, Place(name, 1), limits.record)
     _refuse_bom(text, name, 1)
     seen: dict[str, int] = {}
     for line, record in _objects(text, name):
         for query, docs in record.items():
             if seen.setdefault(query, line) != line:
                 raise InputError(
-                    f"{name}:{line}: query {query!r:.80} is in line {seen[query]}, too; expected it once"
+                    at=Place(name, line),
+                    problem=f"query {query!r:.80} is in line {seen[query]}, too",
+                    expected="it once",
                 )
             for doc, number in docs.items():
                 yield line, _id(query, name, line, limits), _id(doc, name, line, limits), number
@@ -187,10 +189,12 @@ def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping
         try:
             record = decode(line)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{name}:{number}: expected {{query: {{document: number}}}}; {error}") from None
+            raise InputError(
+                at=Place(name, number), expected="{query: {document: number}}", cause=str(error)
+            ) from None
         key = repeated_in(line)
         if key is not None:
-            raise InputError(f"{name}:{number}: {REPEATED.format(key)}")
+            raise repeated_key(key).located(Place(name, number))
         yield number, record
 
 
@@ -198,7 +202,7 @@ def _id(word: str, name: str, line: int, limits: Limits) -> str:
     try:
         return identifier(word, "the dict", limits)
     except Unfit as error:
-        raise InputError(f"{name}:{line}: {error}") from None
+        raise error.parts.located(Place(name, line)) from None
 
 
 def run_rows(source: Source) -> RunRows:
@@ -206,7 +210,7 @@ def run_rows(source: Source) -> RunRows:
     rows = list(_scored(source))
     name = name_of(source)
     if not rows:
-        raise InputError(f"{name}: is empty, expected documents and scores")
+        raise InputError(at=Place(name), problem="is empty", expected="documents and scores")
     lines, query, doc, score = zip(*rows, strict=True)
     return RunRows(
         name, lines, ids(query, name, "query"), ids(doc, name, "docid"), finite(score, name, "score")
@@ -246,8 +250,9 @@ def _from_line(line: _JudgedPair, limits: Limits) -> Qrel:
     if query is None or doc is None:
         lacking = " and ".join(name for name, value in (("`qid`", query), ("`docid`", doc)) if value is None)
         raise Unfit(
-            f"no {lacking} to identify what is judged: put `qid` and `docid` next to the texts, or give them"
-            f" as query: {{qid, text}} and passage: {{docid, text}}"
+            problem=f"no {lacking} to identify what is judged",
+            remedy="put `qid` and `docid` next to the texts, or give them as query: {qid, text} and"
+            " passage: {docid, text}",
         )
     return Qrel(identifier(query, "qid", limits), identifier(doc, "docid", limits), line.judgment)
 

@@ -19,8 +19,18 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import Id, Unfit, as_line, explained, identifier, plain_json, read_records, stretches
+from rageval.errors import InputError, Place, UsageError
+from rageval.files.jsonl import (
+    Id,
+    Unfit,
+    as_line,
+    explained,
+    identifier,
+    input_error_of,
+    plain_json,
+    read_records,
+    stretches,
+)
 from rageval.files.opening import Complaints, Limits, Source, _bad_bytes, limits_of, name_of, quoted
 from rageval.text import problem_of_id, visible
 
@@ -92,10 +102,10 @@ def read_leaderboard(
     lines = [(number, line) for number, line in lines if line and not line.startswith(b"#")]
     name = name_of(source)
     if not lines:
-        raise InputError(f"{name}: holds comments only, expected a leaderboard")
+        raise InputError(at=Place(name), problem="holds comments only", expected="a leaderboard")
     if lines[0][1].startswith(b"{"):
         if form not in (None, "jsonl"):
-            raise InputError(f"{name}:{lines[0][0]}: found JSON, expected lines of the form {form}")
+            raise InputError(at=Place(name, lines[0][0]), expected=f"lines of the form {form}", found="JSON")
         rows = _from_json(name, lines, limits_of(source))
     else:
         rows = _from_columns(name, lines, form, topics, limits_of(source))
@@ -112,7 +122,7 @@ def _from_json(
             yield number, _row_of(decode(plain_json(text)), limits)
         except (ValueError, RecursionError) as error:
             expected = "{run_id, topic_id, measure, value}"
-            complaints.add(f"{name}:{number}: {explained(error, text, expected)}")
+            complaints.add(explained(error, text, expected).located(Place(name, number)))
     complaints.raise_if_any()
 
 
@@ -121,10 +131,10 @@ def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
     given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
     if len(set(map(str, given))) != 1:
         problem = "neither" if not given else "two that differ"
-        raise Unfit(f"expected a topic_id (or query_id), found {problem}")
+        raise Unfit(expected="a topic_id (or query_id)", found=problem)
     value = math.nan if line.value is None else float(line.value)
     if math.isinf(value):
-        raise Unfit("expected a finite value, found one that is too large")
+        raise Unfit(expected="a finite value", found="one that is too large")
     return LeaderboardRow(
         identifier(line.run_id, "run_id", limits),
         identifier(given[0], "topic_id", limits),
@@ -145,28 +155,32 @@ def _from_columns(
         problem = _bad_bytes(line.replace(b"\t", b" "), limits)
         fields = [] if problem else _fields(line)
         if not problem and len(fields) != _WIDTH:
-            problem = f"expected {_WIDTH} columns of a leaderboard, found {len(fields)}: {quoted(line)}"
+            problem = InputError(
+                expected=f"{_WIDTH} columns of a leaderboard", found=f"{len(fields)}: {quoted(line)}"
+            )
         if problem:
-            complaints.add(f"{name}:{number}: {problem}")
+            complaints.add(problem.located(Place(name, number)))
         else:
             rows.append((number, fields))
     complaints.raise_if_any()
     if form == "jsonl":
-        raise InputError(f"{name}:{lines[0][0]}: expected JSON lines (--form jsonl), found columns")
+        raise InputError(at=Place(name, lines[0][0]), expected="JSON lines (--form jsonl)", found="columns")
     header = form_of_header(rows[0][1])
     if header is not None:
         if form not in (None, header):
             raise InputError(
-                f"{name}:{rows[0][0]}: the header is {' '.join(_COLUMNS[header])}, which is not the form"
-                f" {form}; leave out --form"
+                at=Place(name, rows[0][0]),
+                problem=f"the header is {' '.join(_COLUMNS[header])}, which is not the form {form}",
+                remedy="leave out --form",
             )
         rows = rows[1:]
     told = header or form or form_of([fields for _, fields in rows], topics)
     if told is None:
         raise UntoldForm(
-            f"{name}: cannot tell which column holds the topics: {ALL!r} or a known topic is in neither or"
-            " in both of columns 2 and 3; use --form tot (run measure topic value) or --form ir_measures"
-            " (run topic measure value)"
+            at=Place(name),
+            problem=f"cannot tell which column holds the topics: {ALL!r} or a known topic is in neither"
+            " or in both of columns 2 and 3",
+            remedy="use --form tot (run measure topic value) or --form ir_measures (run topic measure value)",
         )
     yield from _valued(name, rows, _COLUMNS[told], limits)
 
@@ -217,9 +231,10 @@ def _valued(
         value = number_in(text)
         too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
         if value is None or math.isinf(value):
-            complaints.add(f"{name}:{number}: expected a number, True or False, found {visible(text[:80])!r}")
+            problem = InputError(expected="a number, True or False", found=f"{visible(text[:80])!r}")
+            complaints.add(problem.located(Place(name, number)))
         elif too_long is not None:
-            complaints.add(f"{name}:{number}: expected an id of up to {limits.id:,} bytes")
+            complaints.add(InputError(at=Place(name, number), expected=f"an id of up to {limits.id:,} bytes"))
         else:
             yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
     complaints.raise_if_any()
@@ -244,11 +259,13 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
         if before != number:
             what = ", ".join(map(visible, row[:3]))
             raise InputError(
-                f"{name}:{number}: a second value for {what}, the first is in line {before}; expected one"
+                at=Place(name, number),
+                problem=f"a second value for {what}, the first is in line {before}",
+                expected="one",
             )
         distinct.append(row)
     if not distinct:
-        raise InputError(f"{name}: holds no value, expected a leaderboard")
+        raise InputError(at=Place(name), problem="holds no value", expected="a leaderboard")
     return distinct
 
 
@@ -268,7 +285,9 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
     for row in rows:
         if row[:3] in seen:
             hint = f"; a topic cannot be called {ALL!r} there" if row.query_id == ALL else ""
-            raise InputError(f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}")
+            raise InputError(
+                problem=f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}"
+            )
         seen.add(row[:3])
         _check_ids(row)
         if form == "jsonl":
@@ -287,22 +306,25 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
 
 def _check_ids(row: LeaderboardRow) -> None:
     """Refuse what no leaderboard is read back with."""
+    place = Place(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}")
     if math.isinf(row.value):
-        raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {row.value}")
+        raise InputError(at=place, problem=f"{row.value}")
     try:
         for what, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
             identifier(name, what)
             name.encode()
     except (Unfit, UnicodeEncodeError) as error:
-        raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {error}") from None
+        raise input_error_of(error).located(place) from None
 
 
 def _unbroken(text: str) -> str:
     """Return a cell that no tool takes for two, nor for a remark or something else than a cell."""
     if not text or re.search(r"[\s\x00-\x1f\x7f\ud800-\udfff]", text) or text[0] in "#{\ufeff":
         raise InputError(
-            f"{visible(text)!r}: a leaderboard in columns cannot hold an id with a space, or one that begins"
-            " with '#' or '{'; use the form jsonl"
+            at=Place(f"{visible(text)!r}"),
+            problem="a leaderboard in columns cannot hold an id with a space, or one that begins with"
+            " '#' or '{'",
+            remedy="use the form jsonl",
         )
     return text
 
@@ -385,17 +407,24 @@ def read_baseline(source: Source) -> Baseline:
     records = read_records(source, dict[str, msgspec.Raw], _EXPECTED)
     first = next(records, None)
     if first is None or "baseline" not in first[1]:
-        raise InputError(f"{name}:1: expected {_EXPECTED}; write one with rageval gate … --save-baseline")
+        raise InputError(
+            at=Place(name, 1), expected=_EXPECTED, remedy="write one with rageval gate … --save-baseline"
+        )
     header = _converted(first, BaselineHeader, name)
     if header.baseline != _FORM:
         raise InputError(
-            f"{name}:1: is a baseline of form {header.baseline}, expected {_FORM}; save it again"
+            at=Place(name, 1),
+            problem=f"is a baseline of form {header.baseline}",
+            expected=f"{_FORM}",
+            remedy="save it again",
         )
     lines = list(_checked_lines(records, header, name))
     # A gate would pass on what is left of a file that was cut off.
     if len(lines) != header.questions:
         raise InputError(
-            f"{name}: holds {len(lines):,} questions, expected {header.questions:,}, as line 1 says"
+            at=Place(name),
+            problem=f"holds {len(lines):,} questions",
+            expected=f"{header.questions:,}, as line 1 says",
         )
     return Baseline(header, lines)
 
@@ -407,21 +436,25 @@ def _checked_lines(
     for number, record in records:
         line = _converted((number, record), BaselineLine, name)
         if (problem := problem_of_id(line.query_id)) is not None:
-            raise InputError(f"{name}:{number}: expected as query_id {problem}")
+            raise InputError(
+                at=Place(name, number), expected=f"as query_id {problem.expected}", found=problem.found
+            )
         first = seen.setdefault(line.query_id, number)
         if first != number:
             raise InputError(
-                f"{name}:{number}: question {visible(line.query_id)} is in line {first}, too; expected it"
-                " once"
+                at=Place(name, number),
+                problem=f"question {visible(line.query_id)} is in line {first}, too",
+                expected="it once",
             )
         if line.values.keys() != header.measures.keys():
             raise InputError(
-                f"{name}:{number}: expected values of {', '.join(map(visible, header.measures))}, found"
-                f" {', '.join(map(visible, line.values)) or 'none'}"
+                at=Place(name, number),
+                expected=f"values of {', '.join(map(visible, header.measures))}",
+                found=", ".join(map(visible, line.values)) or "none",
             )
         numbers = [*line.values.values(), *line.people.values(), *sum(line.between.values(), ())]
         if any(value is not None and not math.isfinite(value) for value in numbers):
-            raise InputError(f"{name}:{number}: expected finite numbers, or null")
+            raise InputError(at=Place(name, number), expected="finite numbers, or null")
         yield line
 
 
@@ -430,4 +463,6 @@ def _converted(record: tuple[int, dict[str, msgspec.Raw]], form: Any, name: str)
     try:
         return msgspec.convert({key: msgspec.json.decode(raw) for key, raw in fields.items()}, form)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise InputError(f"{name}:{number}: expected {_EXPECTED}; {visible(str(error))[:200]}") from None
+        raise InputError(
+            at=Place(name, number), expected=_EXPECTED, cause=visible(str(error))[:200]
+        ) from None

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import (
     Id,
     Unfit,
@@ -135,7 +135,7 @@ def read_spans(source: Source) -> SpanFile:
     name = name_of(source)
     limits = limits_of(source)
     text = b"".join(chunks(source, limits.record))
-    refuse_long(text, f"{name}:1", limits.record)
+    refuse_long(text, Place(name, 1), limits.record)
     # LegalBench-RAG's is one object, and may go over many lines.
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
@@ -147,12 +147,12 @@ def read_spans(source: Source) -> SpanFile:
         try:
             if line.spans is not None or line.sources is not None:
                 if line.spans != VERSION or line.sources is None:
-                    raise Unfit(f"expected a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
+                    raise Unfit(expected=f"a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
                 sources |= line.sources
             else:
                 spans.append((number, _span(line, limits)))
         except Unfit as error:
-            findings.add(f"{name}:{number}: {error}")
+            findings.add(error.parts.located(Place(name, number)))
     findings.raise_if_any()
     return SpanFile(name, [span for _, span in once(spans, name, _place)], sources)
 
@@ -160,7 +160,7 @@ def read_spans(source: Source) -> SpanFile:
 def _span(line: _SpanLine, limits: Limits) -> Span:
     """Return the span of a line, or the nugget that has none."""
     if line.query_id is None or line.nugget_id is None:
-        raise Unfit(f"expected {_EXPECTED}, found none of query_id or nugget_id")
+        raise Unfit(expected=_EXPECTED, found="none of query_id or nugget_id")
     query, nugget = (
         identifier(line.query_id, "query_id", limits),
         identifier(line.nugget_id, "nugget_id", limits),
@@ -169,15 +169,15 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
     if line.doc_id is None and line.start is None and line.end is None:
         return Span(query, nugget, grade=0)
     if line.doc_id is None or line.start is None or line.end is None:
-        raise Unfit("expected all of doc_id, start and end, or none of them (a nugget without a span)")
+        raise Unfit(expected="all of doc_id, start and end, or none of them (a nugget without a span)")
     if not line.quote and not line.sha256:
         raise Unfit(
-            "expected the quote at these offsets, or its sha256: without one, stale spans cannot be detected"
+            expected="the quote at these offsets, or its sha256: without one, stale spans cannot be detected"
         )
     places = [(line.start, line.end), *line.also]
     for start, end in places:
         if end <= start:
-            raise Unfit(f"expected a span of at least one code point, found {start} to {end}")
+            raise Unfit(expected="a span of at least one code point", found=f"{start} to {end}")
     doc = identifier(line.doc_id, "doc_id", limits)
     also = tuple(dict.fromkeys(place for place in places[1:] if place != places[0]))
     known = line.quote, line.sha256.lower(), also, line.grade, line.wide
@@ -194,11 +194,13 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
     try:
         if (key := repeated_in(text)) is not None:
             raise InputError(
-                f"{name}: the key {visible(key)!r} appears twice in one object; expected it once"
+                at=Place(name),
+                problem=f"the key {visible(key)!r} appears twice in one object",
+                expected="it once",
             )
         found = msgspec.json.decode(plain_json(text), type=_Tests)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{name}:1: {explained(error, text[:200], _EXPECTED_TESTS)}") from None
+        raise explained(error, text[:200], _EXPECTED_TESTS).located(Place(name, 1)) from None
     for number, test in enumerate(found.tests):
         try:
             query = str(number) if test.query_id is None else identifier(test.query_id, "query_id", limits)
@@ -209,11 +211,12 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
                 start, end = snippet.span
                 if end <= start or not snippet.answer:
                     raise Unfit(
-                        f"expected a span of at least one code point, with its answer, found {start} to {end}"
+                        expected="a span of at least one code point, with its answer",
+                        found=f"{start} to {end}",
                     )
                 yield Span(query, str(at), doc, start, end, snippet.answer)
         except Unfit as error:
-            raise InputError(f"{name}: test {number}: {error}") from None
+            raise error.parts.located(Place(name, inside=f"test {number}")) from None
 
 
 def write_spans(spans: Iterable[Span], sources: Mapping[str, str]) -> Iterator[str]:
@@ -238,14 +241,12 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
         try:
             chunk = _chunk(line, limits_of(source))
         except Unfit as error:
-            findings.add(f"{name}:{number}: {error}")
+            findings.add(error.parts.located(Place(name, number)))
             continue
         first = found.setdefault(chunk.chunk_id, number)
         if first != number:
-            findings.add(
-                f"{name}:{number}: a second chunk {visible(chunk.chunk_id)!r}, the first is in line {first};"
-                " expected a different id for each"
-            )
+            problem = f"a second chunk {visible(chunk.chunk_id)!r}, the first is in line {first}"
+            findings.add(InputError(problem, at=Place(name, number), expected="a different id for each"))
         elif not findings.count:
             yield chunk
     findings.raise_if_any()
@@ -254,9 +255,9 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
 def _chunk(line: _ChunkLine, limits: Limits) -> Chunk:
     ids = identifier(line.id, "id", limits), identifier(line.doc_id, "doc_id", limits)
     if (line.start is None) != (line.end is None):
-        raise Unfit("expected both start and end, or neither")
+        raise Unfit(expected="both start and end, or neither")
     if line.start is None and not (line.text or "").strip():
-        raise Unfit("expected start and end, or a text")
+        raise Unfit(expected="start and end, or a text")
     if line.start is not None and line.end is not None and line.end <= line.start:
-        raise Unfit(f"expected a chunk of at least one code point, found {line.start} to {line.end}")
+        raise Unfit(expected="a chunk of at least one code point", found=f"{line.start} to {line.end}")
     return Chunk(*ids, line.start, line.end, line.text)

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.opening import (
     DEFAULT,
     Complaints,
@@ -57,7 +57,7 @@ class LineForm(NamedTuple):
     def empty(self, name: str) -> InputError:
         """Return the error for a file without rows."""
         expected = f"lines of {self.width} columns ({' '.join(self.columns)})"
-        return InputError(f"{name}: is empty, expected {expected}")
+        return InputError(at=Place(name), problem="is empty", expected=expected)
 
     def is_tabbed(self, content: bytes) -> bool:
         """Return whether tabs part the fields of this line, so that ids may hold spaces."""
@@ -101,13 +101,13 @@ class LineForm(NamedTuple):
 
     def problem(
         self, content: bytes, spans: list[tuple[int, int]], comments: str, limits: Limits
-    ) -> str | None:
+    ) -> InputError | None:
         """Return what is wrong with a line, or None."""
         problem = _bad_bytes(content, limits)
         if problem is None and content.startswith(b"#") and comments != "data":
-            return (
-                "begins with '#': use --comments skip if this is a comment, or --comments data if ids begin"
-                " with '#'"
+            return InputError(
+                "begins with '#'",
+                remedy="use --comments skip if this is a comment, or --comments data if ids begin with '#'",
             )
         return (
             problem
@@ -226,7 +226,7 @@ def _read_lines(
         spans = kind.spans(content, tabbed)
         problem = kind.problem(content, spans, comments, limits)
         if problem:
-            findings.add(f"{source}:{number}: {problem}")
+            findings.add(problem.located(Place(source, number)))
         else:
             numbers.append(number)
             rows.append([content[left:right] for left, right in spans])
@@ -285,33 +285,37 @@ def _by_tabs(content: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> str | None:
+def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> InputError | None:
     expected = " ".join(kind.columns)
     if len(spans) != kind.width:
-        hint = "; ids with spaces need a tab-separated file" if len(spans) > kind.width else ""
-        return f"expected {kind.width} columns ({expected}), found {len(spans)}: {quoted(content)}{hint}"
+        return InputError(
+            expected=f"{kind.width} columns ({expected})",
+            found=f"{len(spans)}: {quoted(content)}",
+            remedy="ids with spaces need a tab-separated file" if len(spans) > kind.width else "",
+        )
     empty = [kind.columns[at] for at, (left, right) in enumerate(spans) if left == right]
-    return (
-        f"expected {kind.width} columns ({expected}), found nothing in {empty[0]}: {quoted(content)}"
-        if empty
-        else None
-    )
+    if not empty:
+        return None
+    found = f"nothing in {empty[0]}: {quoted(content)}"
+    return InputError(expected=f"{kind.width} columns ({expected})", found=found)
 
 
-def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> str | None:
+def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> InputError | None:
     for at in kind.ids:
         if len(values[at]) > limits.id:
             column = kind.columns[at]
-            return (
-                f"a {column} of {len(values[at]):,} bytes, expected at most {limits.id:,}; see --limit id=…"
+            return InputError(
+                f"a {column} of {len(values[at]):,} bytes",
+                expected=f"at most {limits.id:,}",
+                remedy="see --limit id=…",
             )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
         if _score(text) is None:
-            return f"expected a finite decimal number as score, found {quoted(text)}"
+            return InputError(expected="a finite decimal number as score", found=quoted(text))
     elif grade_of(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
-        return f"expected a number from -{largest} to {largest} as grade, found {quoted(text)}"
+        return InputError(expected=f"a number from -{largest} to {largest} as grade", found=quoted(text))
     return None
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.text import visible
 
 WHOLE = 16 * 2**20  # bytes
@@ -32,12 +32,18 @@ def opened_file(path: str | os.PathLike[str], what: str) -> Iterator[BufferedRea
         # Looked at before it is opened: to open a pipe waits for whoever writes to it.
         is_of_shell = stat.S_ISFIFO(mode) and name.startswith(_OF_SHELLS)
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or is_of_shell):
-            raise InputError(f"{shown}: cannot be read as {what}: it is a pipe or a device, expected a file")
+            raise InputError(
+                at=Place(shown),
+                problem=f"cannot be read as {what}: it is a pipe or a device",
+                expected="a file",
+            )
         with open(name, "rb") as stream:
             yield stream
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{shown}: cannot be read as {what}: {reason}") from None
+        raise InputError(at=Place(shown), problem=f"cannot be read as {what}: {reason}") from None
 
 
 def digest_of(path: str | os.PathLike[str], what: str) -> str:
@@ -67,18 +73,25 @@ def read_whole(path: str | os.PathLike[str], what: str, most: int = WHOLE) -> by
         content = stream.read(most + 1)
     if len(content) > most:
         raise InputError(
-            f"{visible(os.fspath(path))}: cannot be read as {what}: it has more than {most:,} bytes"
+            at=Place(visible(os.fspath(path))),
+            problem=f"cannot be read as {what}: it has more than {most:,} bytes",
         )
     return content
 
 
 def text_of_whole(path: str | os.PathLike[str], what: str, most: int = WHOLE) -> str:
     """Return the text of a small file; `InputError` where it is not UTF-8."""
+    content = read_whole(path, what, most)
     try:
         # As files of text are read: every line ends in \n.
-        text = read_whole(path, what, most).decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{visible(os.fspath(path))}: cannot be read as {what}: {error}") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"cannot be read as {what}: {error}",
+            at=Place(visible(os.fspath(path)), line),
+            remedy="convert it (iconv -t UTF-8)",
+        ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -102,11 +115,16 @@ class NamedInFile:
 
     name: str
     file: str
-    where: str = ""
+    where: Place | None = None
 
     def __str__(self) -> str:
         """Return the name as a message may show it."""
         return visible(self.name)[:200]
+
+    @property
+    def place(self) -> Place:
+        """The name as a place in the file that says it."""
+        return (self.where or Place(visible(self.file))).below(str(self))
 
 
 def beside(named: NamedInFile) -> Path:
@@ -147,7 +165,7 @@ def beside(named: NamedInFile) -> Path:
         except (FileNotFoundError, NotADirectoryError):
             return path.joinpath(*parts[number:])
         except (OSError, ValueError) as error:
-            raise InputError(f"{_place(named)}: cannot be accessed: {error}") from None
+            raise InputError(at=named.place, problem=f"cannot be accessed: {error}") from None
         # Each part by itself: a folder that is a link leads out as a file does.
         expected = stat.S_ISREG if number == len(parts) else stat.S_ISDIR
         if stat.S_ISLNK(mode):
@@ -166,9 +184,9 @@ def read_beside(named: NamedInFile, most: int) -> bytes:
         with open_regular(path) as stream:
             content = stream.read(most + 1)
     except OSError as error:
-        raise InputError(f"{_place(named)}: cannot be read: {error.strerror}") from None
+        raise InputError(at=named.place, problem=f"cannot be read: {error.strerror}") from None
     if len(content) > most:
-        raise InputError(f"{_place(named)}: has more than {most:,} bytes")
+        raise InputError(at=named.place, problem=f"has more than {most:,} bytes")
     return content
 
 
@@ -191,11 +209,9 @@ def problem_of_name(name: str) -> str:
     return ""
 
 
-def _place(named: NamedInFile) -> str:
-    return f"{visible(named.where or named.file)}: {named}"
-
-
 def _refused(named: NamedInFile, why: str) -> InputError:
     return InputError(
-        f"{_place(named)}: {why}; expected a regular file in the folder of {visible(named.file)}, or below it"
+        at=named.place,
+        problem=why,
+        expected=f"a regular file in the folder of {visible(named.file)}, or below it",
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import BudgetReached, InputError, UsageError
+from rageval.errors import BudgetReached, InputError, Place, UsageError
 from rageval.files.whole import text_of_whole
 from rageval.judges.base import ERROR, Reply, Request, Usage
 from rageval.text import visible
@@ -206,7 +206,7 @@ def _read(path: Path) -> _Prices:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected prices as TOML: {error}") from error
+        raise InputError(at=Place(str(path)), expected="prices as TOML", cause=str(error)) from error
     models = {name: _price(path, name, found) for name, found in record.get("models", {}).items()}
     return _Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
 
@@ -220,8 +220,10 @@ def _price(path: Path, name: str, found: Any) -> _Price:
         price = _Price(math.nan, 0.0, 0.0)
     if not all(math.isfinite(value) and value >= 0 for value in (price.input, price.cached, price.output)):
         raise InputError(
-            f"{path}: expected a price like {{ input = 1.0, cached = 0.1, output = 4.0 }} for {name!r},"
-            f" in dollars per million tokens, found {found!r}"
+            at=Place(str(path)),
+            expected=f"a price like {{ input = 1.0, cached = 0.1, output = 4.0 }} for {name!r}, in"
+            " dollars per million tokens",
+            found=f"{found!r}",
         )
     return price
 

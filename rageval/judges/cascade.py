@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.basis import PEOPLE, Basis
 from rageval.core.judge import AnyJudge, Cascade, Judge, Panel, parse_judge
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
 from rageval.text import visible
@@ -65,8 +65,9 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
             said.setdefault(place, []).append(worth > 0)
     if not said:
         raise InputError(
-            f"{visible(table.name)}: has no label of CRAG's rubric ({CRAG.expected}); expected human labels"
-            " of the answers"
+            at=Place(visible(table.name)),
+            problem=f"has no label of CRAG's rubric ({CRAG.expected})",
+            expected="human labels of the answers",
         )
     refuse_same(["short"], list(by), table.name)
     draw = gold_of(table, [sources], drawn(chosen)).draw
@@ -198,8 +199,9 @@ def _kept(
     labelled = {place: right for place, right in gold.right.items() if place in places}
     if not labelled:
         raise InputError(
-            f"{visible(gold.name)}: has no labels for the judged answers; expected the same query_id and"
-            " run_id"
+            at=Place(visible(gold.name)),
+            problem="has no labels for the judged answers",
+            expected="the same query_id and run_id",
         )
     if drawn_apart(doubts, {places[place] for place in labelled}) < DOUBT:
         raise UsageError(

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.whole import text_of_whole
 from rageval.judges.base import PARTS, Slot, names_in, template_of
 from rageval.judges.rubric import (
@@ -63,25 +63,25 @@ def yaml_texts(path: str) -> dict[str, str]:
             continue
         match = _KEY.match(line.rstrip())
         if match is None:
-            raise InputError(f"{path}:{number}: expected a key and its text, found {line[:80]!r}")
+            raise InputError(at=Place(path, number), expected="a key and its text", found=f"{line[:80]!r}")
         value = match[2] or ""
         block = _BLOCK.match(value)
         if block is not None:
-            texts[match[1]], position = _block(lines, position, block[1], f"{path}:{number}")
+            texts[match[1]], position = _block(lines, position, block[1], Place(path, number))
         elif not value:
             while position < len(lines) and re.match(r"[ -]|$", lines[position]):
                 position += 1
         else:
-            texts[match[1]] = _scalar(value, f"{path}:{number}")
+            texts[match[1]] = _scalar(value, Place(path, number))
     return texts
 
 
-def _block(lines: list[str], position: int, chomping: str, where: str) -> tuple[str, int]:
+def _block(lines: list[str], position: int, chomping: str, where: Place) -> tuple[str, int]:
     """Return the text of a block that begins there, and where what follows it begins."""
     first = next((line for line in lines[position:] if line.strip()), "")
     indent = len(first) - len(first.lstrip(" "))
     if not indent:
-        raise InputError(f"{where}: expected a text below it, indented")
+        raise InputError(at=where, expected="a text below it, indented")
     taken: list[str] = []
     while position < len(lines) and (
         not lines[position].strip(" ") or lines[position].startswith(" " * indent)
@@ -95,19 +95,19 @@ def _block(lines: list[str], position: int, chomping: str, where: str) -> tuple[
     return text + "\n" if text and not chomping else text, position
 
 
-def _scalar(value: str, where: str) -> str:
+def _scalar(value: str, where: Place) -> str:
     if value.startswith('"'):
         try:
             text = json.loads(value)
         except ValueError:
             raise InputError(
-                f"{where}: expected one quoted text on this line, found {value[:80]!r}"
+                at=where, expected="one quoted text on this line", found=f"{value[:80]!r}"
             ) from None
         return str(text)
     if value.startswith("'") and value.endswith("'") and len(value) > 1:
         return value[1:-1].replace("''", "'")
     if value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
-        raise InputError(f"{where}: expected a text, found {value[:80]!r}")
+        raise InputError(at=where, expected="a text", found=f"{value[:80]!r}")
     return value.partition(" #")[0].rstrip()
 
 
@@ -148,8 +148,8 @@ def _parsed(path: str) -> ast.Module:
     try:
         return ast.parse(read_prompt_file(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise InputError(f"{path}{line}: expected Python: {error}") from None
+        line = error.lineno if isinstance(error, SyntaxError) and error.lineno else None
+        raise InputError(at=Place(path, line), expected="Python", cause=str(error)) from None
 
 
 def json_prompts(path: str, needed: str) -> dict[str, dict[str, str]]:
@@ -164,7 +164,7 @@ def json_prompts(path: str, needed: str) -> dict[str, dict[str, str]]:
             texts = {name: text for name, text in record.items() if isinstance(text, str)}
             prompts.setdefault(texts.get("name", str(number)), texts)
     if not prompts:
-        raise InputError(f"{path}: expected a line of JSON with a text under {needed!r}")
+        raise InputError(at=Place(path), expected=f"a line of JSON with a text under {needed!r}")
     return prompts
 
 
@@ -197,13 +197,17 @@ def meant(prompts: Mapping[str, str], fields: Collection[str], given: Given, usu
         return wanted
     listed = ", ".join(map(visible, fitting or prompts)) or "none"
     if given.prompt is not None:
-        raise InputError(f"{given.path}: has no prompt {visible(given.prompt)!r}; expected one of {listed}")
+        raise InputError(
+            at=Place(given.path),
+            problem=f"has no prompt {visible(given.prompt)!r}",
+            expected=f"one of {listed}",
+        )
     if len(fitting) > 1:
         raise UsageError(f"{given.path}: has several prompts; choose one with --prompt: {listed}")
     if not fitting:
-        shown = f" a prompt with {', '.join(f'{{{name}}}' for name in fields)}"
-        expected = f" the text {usual!r}, or" if usual else ""
-        raise InputError(f"{given.path}: expected{expected}{shown}; found {listed[:200]}")
+        shown = f"a prompt with {', '.join(f'{{{name}}}' for name in fields)}"
+        expected = f"the text {usual!r}, or " if usual else ""
+        raise InputError(at=Place(given.path), expected=f"{expected}{shown}", found=listed[:200])
     return fitting[0]
 
 
@@ -222,7 +226,7 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
     for heading in headings:
         match = re.search(rf"(?im)^\W*{re.escape(heading)}\W*$\n?", text)
         if match is None:
-            raise InputError(f"{path}: expected a line {heading!r}, and the text below it")
+            raise InputError(at=Place(path), expected=f"a line {heading!r}, and the text below it")
         places.append((match.start(), match.end(), heading))
     places.sort()
     ends = [start for start, _, _ in places[1:]] + [len(text)]
@@ -273,14 +277,14 @@ def _take_fields(file: RubricFile, path: str) -> None:
     try:
         names = list(dict.fromkeys(name for text in texts for name in names_in(template_of(text))))
     except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(at=Place(path), problem=str(error)) from None
     names += [turn.each for turn in file.prompt.turns if turn.each]
     # A field that is not known here would be shown empty, without anybody noticing.
     strange = [name for name in names if name not in (*file.fields, *PARTS)]
     if strange or not names:
         found = f"{{{strange[0]}}}" if strange else "none"
         known = ", ".join(f"{{{name}}}" for name in file.fields)
-        raise InputError(f"{path}: expected fields as the source has them ({known}), found {found}")
+        raise InputError(at=Place(path), expected=f"fields as the source has them ({known})", found=found)
     file.fields = {name: told for name, told in file.fields.items() if name in names}
     shown = {told.partition(":")[0] for told in file.fields.values()} | {*names}
     # What the prompt does not show need not be given.
@@ -372,7 +376,11 @@ def _of_nuggetizer(given: Given) -> RubricFile:
     texts = yaml_texts(given.path)
     method = _key(texts, "method", given.path)
     if method not in _STEPS:
-        raise InputError(f"{given.path}: method: expected one of {', '.join(_STEPS)}, found {method!r}")
+        raise InputError(
+            at=Place(given.path, inside="method"),
+            expected=f"one of {', '.join(_STEPS)}",
+            found=f"{method!r}",
+        )
     system = texts.get("system_message", "") if given.system is None else given.system
     return _step(method, Prompt(system, template=_key(texts, "prefix_user", given.path)))
 
@@ -738,5 +746,5 @@ def _labels(name: str) -> dict[str, float]:
 def _key(texts: Mapping[str, str], name: str, path: str) -> str:
     if not texts.get(name):
         found = ", ".join(texts) or "nothing"
-        raise InputError(f"{path}: expected the text {name!r}, found {found[:200]}")
+        raise InputError(at=Place(path), expected=f"the text {name!r}", found=found[:200])
     return texts[name]

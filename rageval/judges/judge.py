@@ -585,7 +585,7 @@ def _noted(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
 def _gathered(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """Show a few passages at a time, each call bringing the list so far up to date, until all are shown."""
     if not material.candidates:
-        raise InputError("no passages to write nuggets from; give a run (--run FILE)")
+        raise InputError(problem="no passages to write nuggets from", remedy="give a run (--run FILE)")
     of_query: dict[str, list[Task]] = {}
     for task in tasks(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
@@ -60,8 +60,9 @@ class Material:
         """Return the question; `InputError` names what is missing."""
         if query not in self.questions:
             raise InputError(
-                f"query {visible(query)!r}: no such question; expected it in --questions FILE"
-                f" ({len(self.questions):,} questions there)"
+                at=Place(f"query {visible(query)!r}"),
+                problem="no such question",
+                expected=f"it in --questions FILE ({len(self.questions):,} questions there)",
             )
         return self.questions[query]
 
@@ -73,11 +74,13 @@ class Material:
         asked, lacking = self._without_gold()
         text = f" ({visible(question.text)[:60]!r})" if question.text else ""
         raise InputError(
-            f"query {visible(query)!r}{text}: has no gold answer, which this rubric needs (missing"
-            f" for {len(lacking):,} of {len(asked):,} questions: {some(lacking)}); add one for every"
-            f" question, next to the answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in"
-            " --questions FILE; or leave these questions out: --intersection of score, compare, report and"
-            " gate (intersection=True in Python)"
+            at=Place(f"query {visible(query)!r}{text}"),
+            problem=f"has no gold answer, which this rubric needs (missing for {len(lacking):,} of"
+            f" {len(asked):,} questions: {some(lacking)})",
+            remedy="add one for every question, next to the answers (a column"
+            f" {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE; or leave these"
+            " questions out: --intersection of score, compare, report and gate"
+            " (intersection=True in Python)",
         )
 
     def _without_gold(self) -> tuple[list[str], list[str]]:
@@ -109,8 +112,9 @@ class Material:
         question = self.question(query)
         if not question.sub_narratives:
             raise InputError(
-                f"query {visible(query)!r}: has no sub-narratives, which this rubric needs; add"
-                " sub_narratives (a list of texts) to every question in --questions FILE"
+                at=Place(f"query {visible(query)!r}"),
+                problem="has no sub-narratives, which this rubric needs",
+                remedy="add sub_narratives (a list of texts) to every question in --questions FILE",
             )
         return list(question.sub_narratives)
 
@@ -119,15 +123,20 @@ class Material:
         if not self.nuggets.get(query):
             runs = dict.fromkeys(visible(each.run_id) for each in self.answers if each.query_id == query)
             of = f", and {', '.join(list(runs)[:3])} answered it" if runs else ""
-            raise InputError(f"query {visible(query)!r}: has no nuggets{of}; expected them in --nuggets FILE")
+            raise InputError(
+                at=Place(f"query {visible(query)!r}"),
+                problem=f"has no nuggets{of}",
+                expected="them in --nuggets FILE",
+            )
         return self.nuggets[query]
 
     def claims_of(self, query: str, run: str) -> Sequence[str]:
         """Return the claims of an answer, or of the gold answer; `InputError` if they are unknown."""
         if self.claims is None or (query, run) not in self.claims:
             raise InputError(
-                f"run {visible(run)}, query {visible(query)}: its claims are not known; expected them in"
-                " --claims FILE (rageval judge claims writes it)"
+                at=Place(f"run {visible(run)}, query {visible(query)}"),
+                problem="its claims are not known",
+                expected="them in --claims FILE (rageval judge claims writes it)",
             )
         return self.claims[query, run]
 
@@ -139,8 +148,9 @@ class Material:
         """Return the text of a document, in its parts where these are known."""
         if doc not in self.passages:
             raise InputError(
-                f"document {visible(doc)!r}: its text is not known; expected it in --passages FILE, or in the"
-                " answers"
+                at=Place(f"document {visible(doc)!r}"),
+                problem="its text is not known",
+                expected="it in --passages FILE, or in the answers",
             )
         return self.passages[doc]
 
@@ -438,11 +448,16 @@ def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
     for answer in material.answers:
         if answer.run_id == _GOLD:
-            raise InputError(f"run {_GOLD}: this name is reserved for gold answers; use another one")
+            raise InputError(
+                at=Place(f"run {_GOLD}"),
+                problem="this name is reserved for gold answers",
+                remedy="use another one",
+            )
         if answer.repeat:
             raise InputError(
-                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: claims need one answer"
-                " per system and question; remove the repeats"
+                at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+                problem="claims need one answer per system and question",
+                remedy="remove the repeats",
             )
         data = (
             {} if answer.error else {"question": material.question(answer.query_id).text, "text": answer.text}
@@ -502,7 +517,11 @@ def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
         cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
         passages = {doc: material.passage(doc) for doc in cited}
     if strange := {_GOLD, "answer"} & set(passages):
-        raise InputError(f"document {min(strange)}: this id is reserved for answers; use another one")
+        raise InputError(
+            at=Place(f"document {min(strange)}"),
+            problem="this id is reserved for answers",
+            remedy="use another one",
+        )
     return passages
 
 
@@ -895,9 +914,9 @@ def _in_parts(source: Source) -> Iterator[tuple[str, PassageParts]]:
         doc = next((str(name) for name in names if name is not None), None)
         text = record.text or record.segment or record.passage
         if doc is None or not text:
-            raise InputError(f"{name_of(source)}:{line}: expected a passage with an id and a text")
+            raise InputError(at=Place(name_of(source), line), expected="a passage with an id and a text")
         if (problem := problem_of_id(doc)) is not None:
-            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+            raise problem.located(Place(name_of(source), line))
         yield doc, PassageParts(text, record.title, *map(_as_text, (record.url, record.headings)))
 
 
@@ -912,12 +931,15 @@ def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
         for candidate in record.candidates:
             doc, text = str(candidate.docid), candidate.passage()
             if not text.segment:
-                raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
+                raise InputError(
+                    at=Place(name_of(source), line), expected=f"a text of candidate {visible(doc)!r}"
+                )
             # `is`: the text was not there before, so that it is yielded once; equal copies are not.
             if known.setdefault(doc, text) is text:
                 yield doc, text
             elif known[doc] != text:
                 raise InputError(
-                    f"{name_of(source)}:{line}: document {visible(doc)!r} has a different text than before;"
-                    " expected one"
+                    at=Place(name_of(source), line),
+                    problem=f"document {visible(doc)!r} has a different text than before",
+                    expected="one",
                 )

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Complaints, quoted
 from rageval.judges import short
@@ -104,31 +104,38 @@ class FrozenJudgements:
     def _read(self, judge: str | None) -> None:
         findings = Complaints()
         for line, record in read_records(self.path, dict, _EXPECTED):
-            place = f"{self.path}:{line}"
+            place = Place(self.path, line)
             key = _key(record)
             if key is None:
                 findings.add(
-                    f"{place}: expected {_EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
+                    InputError(
+                        at=place,
+                        expected=f"{_EXPECTED}, ids as text",
+                        found=quoted(repr(record).encode()),
+                    )
                 )
             elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
-                findings.add(f"{place}: expected {problem}")
+                findings.add(problem.located(place))
             elif judge is None or record.get("judge") == judge:
                 self._add(key, record, place, findings)
         findings.raise_if_any()
         if not self._records:
-            raise InputError(f"{self.path}: no judgement by the judge {judge!r}; expected at least one")
+            raise InputError(
+                at=Place(self.path), problem=f"no judgement by the judge {judge!r}", expected="at least one"
+            )
 
-    def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Complaints) -> None:
+    def _add(self, key: _Key, record: dict[str, Any], place: Place, findings: Complaints) -> None:
         first = self._records.setdefault(key, record)
         if first is record:
             self._rubrics[key[:-1]].append(key[-1])
         elif first.get("judge") != record.get("judge"):
             judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
-            findings.add(f"{place}: judged by {judges}; name the one to replay: judge=…")
-        elif any(first.get(field) != record.get(field) for field in _VERDICT):
             findings.add(
-                f"{place}: judged before, with another verdict: {_shown(key)}; expected one judgement"
+                InputError(f"judged by {judges}", at=place, remedy="name the one to replay: judge=…")
             )
+        elif any(first.get(field) != record.get(field) for field in _VERDICT):
+            problem = f"judged before, with another verdict: {_shown(key)}"
+            findings.add(InputError(problem, at=place, expected="one judgement"))
 
     def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
@@ -137,7 +144,8 @@ class FrozenJudgements:
         for place, field in enumerate(_DEFAULTS):
             ids = {other[place] for other in known}
             if key[place] not in ids:
-                return f"the {field} {visible(key[place])!r} is not there" + near_misses([key[place]], ids)
+                hint = near_misses([key[place]], ids)
+                return f"the {field} {visible(key[place])!r} is not there" + (f"; {hint}" if hint else "")
             known = [other for other in known if other[place] == key[place]]
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
@@ -190,7 +198,7 @@ def judge_offline(
 ) -> Iterator[_Row]:
     """Judge offline: by one of `NAMES`, or `frozen:FILE`; `short` by the curve of the package, or another."""
     if spec in NAMES and not material.answers:
-        raise InputError(f"nothing to judge: the judge {spec!r} expects files of answers")
+        raise InputError(problem=f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
         yield from _replayed(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
     elif spec == _LEXICAL_RUBRIC:
@@ -290,9 +298,10 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
                 judgement = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
                 if judgement.get("judged_sha", sha) != sha:
                     raise InputError(
-                        f"{frozen.path}: the judgement of query {visible(row.query)}, run {visible(row.run)}"
-                        " is for different texts: the answer, or what it was compared with, has changed;"
-                        " judge it again, or replay the judgements with the files that were judged"
+                        at=Place(frozen.path),
+                        problem=f"the judgement of query {visible(row.query)}, run {visible(row.run)} is for"
+                        " different texts: the answer, or what it was compared with, has changed",
+                        remedy="judge it again, or replay the judgements with the files that were judged",
                     )
                 yield judgement
 
@@ -343,8 +352,9 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
             queries.append(answer.query_id)
     if not rows:
         raise InputError(
-            f"{visible(labels.name)}: has no labels for the judged answers; expected the same query_id and"
-            " run_id"
+            at=Place(visible(labels.name)),
+            problem="has no labels for the judged answers",
+            expected="the same query_id and run_id",
         )
     return short.fitted_on(rows, right, queries)
 

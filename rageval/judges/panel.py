@@ -462,7 +462,7 @@ def _require_tasks(rubric: Rubric, material: Material) -> None:
     """`InputError` if there is nothing that the rubric could judge."""
     # Said before a model is asked or paid for anything.
     if next(tasks(rubric, material), None) is None:
-        raise InputError(f"nothing to judge: {rubric.name} expects {_JUDGED[rubric.file.unit]}")
+        raise InputError(problem=f"nothing to judge: {rubric.name} expects {_JUDGED[rubric.file.unit]}")
 
 
 _OF_RUNS = "documents that a run retrieved (--run FILE), with their texts (--passages FILE)"

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.core.judge import Judge
-from rageval.errors import InputError, MissingPackage, UsageError
+from rageval.errors import InputError, MissingPackage, Place, UsageError
 from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
@@ -217,15 +217,17 @@ def rubric_file_of(text: str, source: str) -> RubricFile:
         file = msgspec.convert(tomllib.loads(text), RubricFile)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"\(at line (\d+)", str(error))
-        where = f":{line[1]}" if line else ""
-        raise InputError(f"{source}{where}: expected a rubric as TOML: {error}") from None
+        number = int(line[1]) if line else None
+        raise InputError(at=Place(source, number), expected="a rubric as TOML", cause=str(error)) from None
     except (ValueError, RecursionError) as error:  # of numbers, too
         # The key that a complaint of msgspec's is about stands in its words alone.
         match = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", str(error))
         path = (match[1] or match[2] or "") if match else ""
         unknown_field = re.search(r"unknown field `([^`]*)`", str(error))
         where = _where(source, text, unknown_field[1] if unknown_field else path.rpartition(".")[2])
-        raise InputError(f"{where}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
+        raise InputError(
+            at=where, expected="a rubric (unit, kind, sees, labels, prompt)", cause=str(error)
+        ) from None
     # In its own folder, or below, lie the examples and the tokenizer that a rubric names.
     if file.examples is not None and file.examples.file is not None:
         named = NamedInFile(file.examples.file, source, _where(source, text, "examples"))
@@ -242,7 +244,9 @@ def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> E
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: cannot be read as examples: {error}") from None
+        raise InputError(
+            f"cannot be read as examples: {error}", at=Place(name), remedy="convert it (iconv -t UTF-8)"
+        ) from None
     if how == "prompt":
         return Examples("prompt", name, text)
     return Examples("turns", name, turns=list(_turns_in(text, name)))
@@ -256,190 +260,284 @@ def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
         try:
             example = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{file}:{number}: expected an example as one JSON object: {error}") from None
+            raise InputError(
+                at=Place(file, number), expected="an example as one JSON object", cause=str(error)
+            ) from None
         if not isinstance(example, dict) or "reply" not in example:
             raise InputError(
-                f"{file}:{number}: expected an example {{question, …, reply}}, found {line[:80]!r}"
+                at=Place(file, number), expected="an example {question, …, reply}", found=f"{line[:80]!r}"
             )
         yield example
 
 
-def _where(source: str, text: str, key: str) -> str:
+def _where(source: str, text: str, key: str) -> Place:
     """Return the source with the line in which the key stands, if it does."""
     pattern = re.compile(rf"\s*(?:\[+)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else None
     for number, line in enumerate(text.splitlines(), 1):
         # TOML's reader tells no lines, so the key is looked for; a message without a line is right as well.
         if pattern is not None and pattern.match(line):
-            return f"{source}:{number}"
-    return source
+            return Place(source, number)
+    return Place(source)
 
 
 def require_sane(rubric: RubricFile, source: str, text: str) -> None:
     """`InputError` for a rubric that no job could use, before anything was asked with it."""
     for key, problem in _problems(rubric):
-        raise InputError(f"{_where(source, text, key)}: {problem}")
+        raise problem.located(_where(source, text, key))
 
 
 def require_numbers(rubric: RubricFile, source: str) -> None:
     """`InputError` for numbers that no job could use, of a rubric that makes its requests itself."""
     for _, problem in _of_numbers(rubric):
-        raise InputError(f"{source}: {problem}")
+        raise problem.located(Place(source))
 
 
-def _problems(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+def _problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     """Yield what is wrong, with the key it stands under."""
     known = (("kind", KINDS), ("unit", UNITS), ("reads", READS))
     for key, names in known:
         value = getattr(rubric, key)
         if value not in names:
-            yield key, f"{key} = {value!r}, expected one of {', '.join(names)}"
+            yield key, InputError(problem=f"{key} = {value!r}", expected=f"one of {', '.join(names)}")
             return
     if rubric.kind in ("label", "labels", "matrix") and len(rubric.labels) < 2:
-        yield "labels", "expected at least two labels with their grades"
+        yield "labels", InputError(expected="at least two labels with their grades")
     if [label for label in rubric.evidence_for if label not in rubric.labels] or (
         rubric.evidence_from or "answer"
     ) not in (*rubric.sees, "answer"):
-        yield "evidence_for", "expected evidence_for some of the labels, evidence_from what it sees"
+        yield (
+            "evidence_for",
+            InputError(expected="evidence_for some of the labels, evidence_from what it sees"),
+        )
     if rubric.canaries and rubric.unit not in _CANARIES:
-        yield "canaries", f"canaries are for the units {', '.join(_CANARIES)}, not {rubric.unit}"
+        yield (
+            "canaries",
+            InputError(problem=f"canaries are for the units {', '.join(_CANARIES)}, not {rubric.unit}"),
+        )
     if rubric.kind == "grades" and not rubric.ranges:
-        yield "ranges", "expected ranges, such as correctness = [-1.0, 2.0]"
+        yield "ranges", InputError(expected="ranges, such as correctness = [-1.0, 2.0]")
     for name in rubric.sees:
         if "." in name and name not in PARTS:
-            yield "sees", f"sees: {name!r} is not a part of a passage; expected one of {', '.join(PARTS)}"
+            yield (
+                "sees",
+                InputError(
+                    problem=f"sees: {name!r} is not a part of a passage",
+                    expected=f"one of {', '.join(PARTS)}",
+                ),
+            )
     yield from _of_numbers(rubric)
     yield from _of_prompt(rubric)
     yield from _of_reading(rubric)
     yield from _of_rules(rubric)
 
 
-def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     for field, most in _MOST.items():
         number = getattr(rubric, field)
         # True is an int to isinstance.
         if type(number) is not int or not 1 <= number <= most:
-            yield field, f"{field} = {number}, expected a whole number from 1 to {most:,}"
+            yield (
+                field,
+                InputError(problem=f"{field} = {number}", expected=f"a whole number from 1 to {most:,}"),
+            )
     for label, grade in rubric.labels.items():
         # Written so that NaN is refused, too.
         if not abs(grade) <= _LARGEST:
-            yield label, f"labels: {label!r} = {grade}, expected a grade from -{_LARGEST:,} to {_LARGEST:,}"
+            yield (
+                label,
+                InputError(
+                    problem=f"labels: {label!r} = {grade}",
+                    expected=f"a grade from -{_LARGEST:,} to {_LARGEST:,}",
+                ),
+            )
     for name, (low, high) in rubric.ranges.items():
         if not -_LARGEST <= low < high <= _LARGEST:
             yield (
                 name,
-                f"ranges: {name!r} = [{low}, {high}], expected two numbers from -{_LARGEST:,} to"
-                f" {_LARGEST:,}, the lower one first",
+                InputError(
+                    problem=f"ranges: {name!r} = [{low}, {high}]",
+                    expected=f"two numbers from -{_LARGEST:,} to {_LARGEST:,}, the lower one first",
+                ),
             )
     for name, number in (("temperature", rubric.heat), ("again", rubric.again)):
         if number is not None and not 0 <= number <= 2:
-            yield name, f"{name} = {number}, expected a number from 0 to 2"
+            yield name, InputError(problem=f"{name} = {number}", expected="a number from 0 to 2")
     for name, number in rubric.sampling.items():
         if name not in (*SAMPLING, *LIMITS) or (name in LIMITS and not rubric.unfenced):
             yield (
                 name,
-                f"sampling: {name}: expected one of {', '.join(SAMPLING)}; max_tokens is set outside"
-                " [sampling]",
+                InputError(
+                    at=Place("sampling", inside=name),
+                    expected=f"one of {', '.join(SAMPLING)}",
+                    remedy="max_tokens is set outside [sampling]",
+                ),
             )
         if name in LIMITS and not (type(number) is int and 1 <= number <= _MOST["max_tokens"]):
-            yield name, f"sampling: {name} = {number}, expected a whole number from 1"
+            yield name, InputError(problem=f"sampling: {name} = {number}", expected="a whole number from 1")
         if not abs(number) <= _LARGEST:
-            yield name, f"sampling: {name} = {number}, expected a number up to {_LARGEST:,}"
+            yield (
+                name,
+                InputError(problem=f"sampling: {name} = {number}", expected=f"a number up to {_LARGEST:,}"),
+            )
 
 
-def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     prompt = rubric.prompt
     if prompt.ask and prompt.template:
-        yield "template", "expected either ask, which follows the data, or a template with fields"
+        yield "template", InputError(expected="either ask, which follows the data, or a template with fields")
         return
     if rubric.unfenced and not prompt.template:
-        yield "unfenced", "only a template can be unfenced: the data before ask always have a fence"
+        yield (
+            "unfenced",
+            InputError(problem="only a template can be unfenced: the data before ask always have a fence"),
+        )
     if rubric.unfenced and "{{fence}}" in prompt.system + prompt.template:
-        yield "prompt", "an unfenced prompt cannot mention {{fence}}"
+        yield "prompt", InputError(problem="an unfenced prompt cannot mention {{fence}}")
     for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
         for number, text in enumerate(texts):
             yield from _of_template(rubric, key, text, number)
     if prompt.turns and not rubric.unfenced:
-        yield "turns", "turns need an unfenced prompt: their text has no fence"
+        yield "turns", InputError(problem="turns need an unfenced prompt: their text has no fence")
     for turn in prompt.turns:
         for text in (turn.user, turn.assistant):
             yield from _of_template(rubric, "item" if turn.each else "turns", text)
         if turn.each and rubric.fields.get(turn.each, "").partition(":")[2] not in ITEM_WAYS:
-            yield "turns", f'turns: each = {turn.each!r}: expected a field of items, as in "answers:items"'
+            yield (
+                "turns",
+                InputError(
+                    at=Place("turns"),
+                    problem=f"each = {turn.each!r}",
+                    expected='a field of items, as in "answers:items"',
+                ),
+            )
     for name, told in rubric.fields.items():
         what, _, way = told.partition(":")
         if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", *ITEM_WAYS, *WAYS):
             ways = ", ".join((*WAYS, *ITEM_WAYS))
             yield (
                 name,
-                f"fields: {name} = {told!r}, expected something it sees ({', '.join(rubric.sees)}) or"
-                f" {' or '.join(OF_RUBRIC)}, and how it is written: {ways}",
+                InputError(
+                    problem=f"fields: {name} = {told!r}",
+                    expected=f"something it sees ({', '.join(rubric.sees)}) or {' or '.join(OF_RUBRIC)}, and"
+                    f" how it is written: {ways}",
+                ),
             )
         in_turns = any(turn.each == name for turn in prompt.turns)
         if way in ITEM_WAYS and not prompt.item and not in_turns:
-            yield name, "expected the template of one item (item = …) in [prompt]"
+            yield name, InputError(expected="the template of one item (item = …) in [prompt]")
 
 
-def _of_template(rubric: RubricFile, key: str, text: str, number: int = 0) -> Iterator[tuple[str, str]]:
+def _of_template(
+    rubric: RubricFile, key: str, text: str, number: int = 0
+) -> Iterator[tuple[str, InputError]]:
     try:
         names = names_in(template_of(text))
     except ValueError as error:
-        yield key, f"{key}: {error}"
+        yield key, InputError(at=Place(key), problem=str(error))
         return
     steps = [f"step{step + 1}" for step in range(number if key == "steps" else len(rubric.prompt.steps))]
     # A step may quote the replies of the steps before it, not its own.
     known = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
     strange = [name for name in names if name not in known and name != "examples"]
     if strange:
-        yield key, f"{key}: {{{strange[0]}}} is not a field; expected one of {', '.join(known)}"
+        yield (
+            key,
+            InputError(
+                at=Place(key),
+                problem=f"{{{strange[0]}}} is not a field",
+                expected=f"one of {', '.join(known)}",
+            ),
+        )
 
 
-def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     parser = PARSERS.get(rubric.reads)
     if parser is not None and rubric.kind not in parser.kinds:
-        yield "reads", f"reads = {rubric.reads!r} is for {' and '.join(parser.kinds)}, not for {rubric.kind}"
+        yield (
+            "reads",
+            InputError(
+                problem=f"reads = {rubric.reads!r} is for {' and '.join(parser.kinds)}, not for {rubric.kind}"
+            ),
+        )
     if rubric.evidence_from and rubric.reads not in (SCHEMA, JSON):
-        yield "evidence_from", f"what is read as {rubric.reads} has no evidence"
+        yield "evidence_from", InputError(problem=f"what is read as {rubric.reads} has no evidence")
     if (rubric.reads == "pattern") != bool(rubric.patterns):
-        yield "patterns", 'patterns and reads = "pattern" belong together'
+        yield "patterns", InputError(problem='patterns and reads = "pattern" belong together')
     for pattern in rubric.patterns:
         try:
             # A pattern that can take exponential time would hang on a reply that somebody chose.
             require_quick(pattern)
         except ValueError as error:
-            yield "patterns", f"patterns: {pattern[:80]!r}: {error}"
+            yield "patterns", InputError(at=Place("patterns", inside=f"{pattern[:80]!r}"), problem=str(error))
     if rubric.tags and (rubric.reads not in ("tagged", "alone") or len(rubric.tags) != 2):
-        yield "tags", 'expected two tags, as in ["[[", "]]"], of reads = "tagged" or "alone"'
+        yield "tags", InputError(expected='two tags, as in ["[[", "]]"], of reads = "tagged" or "alone"')
     for value, label in rubric.values.items():
         if label not in rubric.labels:
-            yield value, f"values: {value} = {label!r}, expected one of the labels {', '.join(rubric.labels)}"
+            yield (
+                value,
+                InputError(
+                    problem=f"values: {value} = {label!r}",
+                    expected=f"one of the labels {', '.join(rubric.labels)}",
+                ),
+            )
 
 
-def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     if rubric.first_stage is not None and rubric.first_stage not in FIRST_STAGES:
-        yield "first_stage", f"first_stage = {rubric.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
+        yield (
+            "first_stage",
+            InputError(problem=f"first_stage = {rubric.first_stage!r}", expected=" or ".join(FIRST_STAGES)),
+        )
     # A name with a dot would be taken for a file, and a file in Python is run.
     for name in rubric.family:
         if not _RUBRIC_NAME.fullmatch(name):
-            yield "family", f"family: {name[:80]!r}: expected the name of a built-in rubric"
+            yield (
+                "family",
+                InputError(
+                    at=Place("family", inside=f"{name[:80]!r}"), expected="the name of a built-in rubric"
+                ),
+            )
     if rubric.abstentions not in ABSTENTIONS:
-        yield "abstentions", f"abstentions = {rubric.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
+        yield (
+            "abstentions",
+            InputError(problem=f"abstentions = {rubric.abstentions!r}", expected=" or ".join(ABSTENTIONS)),
+        )
     if rubric.each not in (None, "gold") or (
         rubric.each and (rubric.unit, rubric.kind) != ("answer", "label")
     ):
-        yield "each", 'each = "gold" is for a rubric that labels an answer once for each gold answer'
+        yield (
+            "each",
+            InputError(
+                problem='each = "gold" is for a rubric that labels an answer once for each gold answer'
+            ),
+        )
     if rubric.unreadable is not None and (rubric.unreadable not in rubric.labels or not rubric.compat):
-        yield "unreadable", "unreadable: expected one of the labels, and the compat that asks for it"
+        yield (
+            "unreadable",
+            InputError(at=Place("unreadable"), expected="one of the labels, and the compat that asks for it"),
+        )
     trim = rubric.trim
     if trim is None:
         return
     lengths = [number for number in (trim.words, trim.tokens) if number is not None]
     if len(lengths) != 1 or not 1 <= lengths[0] <= _LARGEST or trim.field not in rubric.sees:
-        yield "trim", "trim: expected a field that it sees, and either words or tokens, from 1"
+        yield (
+            "trim",
+            InputError(at=Place("trim"), expected="a field that it sees, and either words or tokens, from 1"),
+        )
     if (trim.tokens is None) != (trim.tokenizer is None):
-        yield "trim", "trim: tokens need the tokenizer that counts them: tokenizer = FILE"
+        yield (
+            "trim",
+            InputError(
+                "tokens need the tokenizer that counts them", at=Place("trim"), expected="tokenizer = FILE"
+            ),
+        )
     # Another tokenizer cuts elsewhere, and judgements of both would bear one name.
     elif trim.tokenizer is not None and trim.sha256 != sha256_of(trim.tokenizer):
-        yield "tokenizer", f"trim: {trim.tokenizer} has changed (expected sha256 = {trim.sha256})"
+        yield (
+            "tokenizer",
+            InputError(f"{trim.tokenizer} has changed", at=Place("trim"), expected=f"sha256 = {trim.sha256}"),
+        )
 
 
 def sha256_of(path: str) -> str:
@@ -520,7 +618,9 @@ def _tokenizer(path: str) -> Any:
     try:
         return import_module("tokenizers").Tokenizer.from_file(path)
     except Exception as error:  # of a library in another language, which says no kind
-        raise InputError(f"{path}: cannot be read as a tokenizer (tokenizer.json): {error}") from None
+        raise InputError(
+            at=Place(path), problem=f"cannot be read as a tokenizer (tokenizer.json): {error}"
+        ) from None
 
 
 # --- A rubric in use: requests out of data, verdicts out of replies.
@@ -840,16 +940,18 @@ def _builtin(name: str) -> Rubric:
 def _out_of_python(path: Path) -> Rubric:
     """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
     if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(at=Place(str(path)), problem="no such file")
     try:
         rubric = runpy.run_path(str(path)).get("RUBRIC")
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # whatever somebody's script may raise
-        raise InputError(f"{path}: cannot be run: {type(error).__name__}: {error}") from error
+        raise InputError(
+            at=Place(str(path)), problem=f"cannot be run: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(rubric, Rubric):
         raise InputError(
-            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(rubric).__name__}"
+            at=Place(str(path)), expected="RUBRIC = Rubric(name, RubricFile(…))", found=type(rubric).__name__
         )
     require_numbers(rubric.file, str(path))
     return rubric

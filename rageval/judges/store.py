@@ -31,7 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rageval.errors import InputError, OutputError, RagevalError, StoreLost, UsageError
+from rageval.errors import InputError, OutputError, Place, RagevalError, StoreLost, UsageError
 from rageval.judges.base import (
     FILTERED,
     OK,
@@ -98,13 +98,17 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
     """Connect to the store, of the newest form and known to be writable; `RagevalError` if not."""
     with explained(path):
         if path != MEMORY and os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{path}: is not a regular file; expected a store of judgements or a new file")
+            raise InputError(
+                at=Place(path),
+                problem="is not a regular file",
+                expected="a store of judgements or a new file",
+            )
         if read_only:
             connection = _open_to_read(path)
             try:
                 _checked(connection, path)
                 if not _number(connection, "user_version"):
-                    raise InputError(f"{path}: is empty, expected a store of judgements")
+                    raise InputError(at=Place(path), problem="is empty", expected="a store of judgements")
             except BaseException:
                 connection.close()
                 raise
@@ -164,7 +168,7 @@ def connect(path: str, uri: bool = False) -> sqlite3.Connection:
 def _open_to_read(path: str) -> sqlite3.Connection:
     """Also from a folder where nothing may be written, as long as no other process is writing."""
     if not os.path.isfile(path):
-        raise InputError(f"{path}: there is no such store of judgements")
+        raise InputError(at=Place(path), problem="there is no such store of judgements")
     address = Path(path).absolute().as_uri()
     connection = connect(f"{address}?mode=ro", uri=True)
     try:
@@ -182,11 +186,15 @@ def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     """Return the connection, if the file is empty or a store that this rageval can read."""
     filled = _number(connection, "schema_version")  # first: another process may be filling it just now
     if filled and _number(connection, "application_id") != _OURS:
-        raise InputError(f"{path}: is a database, but not a store of judgements; name another file")
+        raise InputError(
+            at=Place(path), problem="is a database, but not a store of judgements", remedy="name another file"
+        )
     if (version := _number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
-            f"{path}: was written by a newer rageval (store version {version}, expected at most"
-            f" {len(MIGRATIONS)}); update rageval or name another file"
+            at=Place(path),
+            problem=f"was written by a newer rageval (store version {version})",
+            expected=f"at most version {len(MIGRATIONS)}",
+            remedy="update rageval or name another file",
         )
     return connection
 
@@ -310,7 +318,9 @@ def explained(path: str) -> Iterator[None]:
 
 
 def _damaged(path: str) -> InputError:
-    return InputError(f"{path}: is damaged; export what can be read and import it into a new store")
+    return InputError(
+        at=Place(path), problem="is damaged", remedy="export what can be read and import it into a new store"
+    )
 
 
 def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
@@ -318,7 +328,7 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
     # The low byte is the primary code, whatever the extended one says.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
-        return InputError(f"{path}: is not a store of judgements; name another file")
+        return InputError(at=Place(path), problem="is not a store of judgements", remedy="name another file")
     # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
     is_ruined = str(error).startswith(("unsupported file format", "no such "))
     if code == sqlite3.SQLITE_CORRUPT or is_ruined:

@@ -13,11 +13,11 @@ from rageval.errors import UsageError
 
 VOTES = ("mean", "median", "majority")
 _Judgement = Mapping[str, Any]
-Place = tuple[str, str, str, str]
+JudgementKey = tuple[str, str, str, str]
 GRADED = ("ok", "repaired")
 
 
-def place(judgement: _Judgement) -> Place:
+def place(judgement: _Judgement) -> JudgementKey:
     """Return what a judgement is about, whoever made it."""
     query, run = str(judgement["query_id"]), str(judgement["run_id"])
     return query, run, str(judgement["item_id"]), str(judgement["aspect"])

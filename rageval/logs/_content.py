@@ -15,17 +15,18 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import IO, Any, cast
 
 import msgspec
 
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 from rageval.files import columnar
-from rageval.files.jsonl import REPEATED, explained, plain_json, read_decoded, repeated_in
+from rageval.files.jsonl import explained, plain_json, read_decoded, repeated_in, repeated_key
 from rageval.files.opening import (
     BOM,
+    COPY_AGAIN,
     ZSTD,
     Limits,
     Source,
@@ -55,14 +56,14 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class Record:
     """A value of a log and where it stands, decoded as far as somebody looks.
 
-    >>> record = Record.of({"a": {"b": [1, 2]}}, "log.json")
+    >>> record = Record.of({"a": {"b": [1, 2]}}, Place("log.json"))
     >>> [each.value() for each in record.get("a").get("b").each()], record.get("c")
     ([1, 2], None)
     """
 
     __slots__ = ("_is_checked", "_raw", "_value", "where")
 
-    def __init__(self, raw: bytes | msgspec.Raw, where: str, is_checked: bool = False) -> None:
+    def __init__(self, raw: bytes | msgspec.Raw, where: Place, is_checked: bool = False) -> None:
         """Take a value of JSON; `is_checked`, if it is known that no object in it names a key twice."""
         self._is_checked = is_checked
         self._raw = memoryview(raw)  # so that what is within copies nothing
@@ -70,7 +71,7 @@ class Record:
         self.where = where
 
     @classmethod
-    def of(cls, value: Any, where: str) -> Record:
+    def of(cls, value: Any, where: Place) -> Record:
         """Return a record of what is decoded already."""
         record = cls(b"", where)
         record._value = value
@@ -86,7 +87,7 @@ class Record:
         if found is msgspec.UNSET:
             return None
         # `log.json: a.b`: the first name stands behind the file, the further ones behind dots.
-        where = f"{self.where}.{name}" if ": " in self.where else f"{self.where}: {name}"
+        where = replace(self.where, inside=f"{self.where.inside}.{name}" if self.where.inside else name)
         is_raw = isinstance(found, msgspec.Raw)
         return Record(found, where, self._is_checked) if is_raw else Record.of(found, where)
 
@@ -104,7 +105,7 @@ class Record:
         else:
             items = self._decoded(_items) if self._begins(b"[") else []
         for number, item in enumerate(items):
-            where = f"{self.where}[{number}]" if ": " in self.where else f"{self.where}: [{number}]"
+            where = replace(self.where, inside=f"{self.where.inside}[{number}]")
             is_raw = isinstance(item, msgspec.Raw)
             yield Record(item, where, self._is_checked) if is_raw else Record.of(item, where)
 
@@ -112,7 +113,7 @@ class Record:
         """Return the fields of an object; `InputError` where it is anything else."""
         found = self.value()
         if not isinstance(found, dict):
-            raise InputError(f"{self.where}: expected an object as a record, found {found!r:.60}")
+            raise InputError(at=self.where, expected="an object as a record", found=f"{found!r:.60}")
         return found
 
     def value(self) -> Any:
@@ -120,7 +121,7 @@ class Record:
         if self._value is msgspec.UNSET:
             found = self._decoded(msgspec.json.decode)
             if not self._is_checked and (key := repeated_in(bytes(self._raw), [found])) is not None:
-                raise InputError(f"{self.where}: {REPEATED.format(visible(key)[:80])}")
+                raise repeated_key(visible(key)[:80]).located(self.where)
             return found  # not kept: records are many, and each is looked at once
         return self._value
 
@@ -136,7 +137,7 @@ class Record:
         try:
             return decode(self._raw)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.where}: {explained(error, bytes(self._raw), 'JSON')}") from None
+            raise explained(error, bytes(self._raw), "JSON").located(self.where) from None
 
 
 @dataclass
@@ -174,7 +175,7 @@ def opened(source: Source) -> Content:
 
             def records() -> Iterator[Record]:
                 for line, raw in read_decoded(source, _raw, "a record of a log"):
-                    yield Record(raw.copy(), f"{name}:{line}", is_checked=True)
+                    yield Record(raw.copy(), Place(name, line), is_checked=True)
 
             one = next(records())
             return _value(source, name) if set(one.keys()) in _SPLIT else Content(name, "lines", one, records)
@@ -183,7 +184,7 @@ def opened(source: Source) -> Content:
     if first in (b"{", b"["):
         return _value(source, name)
     if not start.strip():
-        raise InputError(f"{name}: is empty, expected a log")
+        raise InputError(at=Place(name), problem="is empty", expected="a log")
     return _table(name, "csv", lambda: _csv_rows(source, name))
 
 
@@ -237,10 +238,10 @@ def _objects_of(source: Source, name: str) -> tuple[Record, Callable[[], Iterato
     def records() -> Iterator[Record]:
         for line, text in _objects(source):
             try:
-                yield Record(_raw(text).copy(), f"{name}:{line}")
+                yield Record(_raw(text).copy(), Place(name, line))
             except (ValueError, RecursionError) as error:
-                why = explained(error, text[:400], "a record of a log")
-                raise InputError(f"{name}:{line}: {why}") from None
+                problem = explained(error, text[:400], "a record of a log")
+                raise problem.located(Place(name, line)) from None
 
     return next(records()), records
 
@@ -248,7 +249,7 @@ def _objects_of(source: Source, name: str) -> tuple[Record, Callable[[], Iterato
 def _value(source: Source, name: str) -> Content:
     """Read one value of JSON that fills the file; an array is its records, and so are rows of a table."""
     text = _plain(_all_of(source, name, limits_of(source).record))
-    whole = Record(text, name)
+    whole = Record(text, Place(name))
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (ValueError, RecursionError) as error:
@@ -257,11 +258,11 @@ def _value(source: Source, name: str) -> Content:
         place = int(digits) if digits.isascii() and digits.isdigit() else len(text)
         begin = text.rfind(b"\n", 0, place) + 1
         line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, place) + 1
-        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
+        raise explained(error, line, "a log").located(Place(name, number)) from None
     is_list = text.lstrip(_BLANKS)[:1] == b"["
     first = next(whole.each(), None) if is_list else whole
     if first is None:
-        raise InputError(f"{name}: holds no record, expected a log")
+        raise InputError(at=Place(name), problem="holds no record", expected="a log")
     if not is_list and set(whole.keys()) in _SPLIT:
         rows = list(_split_rows(whole))
         return Content(name, "value", rows[0] if rows else whole, lambda: iter(rows))
@@ -276,11 +277,11 @@ def _split_rows(whole: Record) -> Iterator[Record]:
     columns, data = whole.get("columns"), whole.get("data")
     names = columns.value() if columns else None
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise InputError(f"{whole.where}: expected column names, found {names!r:.80}")
+        raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
     for row in data.each() if data else ():
         cells = row.value()
         if not isinstance(cells, list) or len(cells) != len(names):
-            raise InputError(f"{row.where}: expected {len(names)} cells, found {cells!r:.80}")
+            raise InputError(at=row.where, expected=f"{len(names)} cells", found=f"{cells!r:.80}")
         yield Record.of(dict(zip(names, cells, strict=True)), row.where)
 
 
@@ -290,8 +291,10 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
         size += len(part)
         if size > most:
             raise InputError(
-                f"{name}: is one value of more than {most:,} bytes; raise the limit with --limit record=…"
-                " (it must fit into memory), or log as JSON lines"
+                at=Place(name),
+                problem=f"is one value of more than {most:,} bytes",
+                remedy="raise the limit with --limit record=… (it must fit into memory), or log as JSON"
+                " lines",
             )
         parts.append(part)
     return b"".join(parts).removeprefix(BOM)
@@ -300,11 +303,11 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
 def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
     def records() -> Iterator[Record]:
         for number, row in rows():
-            yield Record.of(row, f"{name}:{number}")
+            yield Record.of(row, Place(name, number))
 
     first = next(records(), None)
     if first is None:
-        raise InputError(f"{name}: holds no rows, expected a log")
+        raise InputError(at=Place(name), problem="holds no rows", expected="a log")
     return Content(name, form, first, records)
 
 
@@ -328,18 +331,26 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
             header = list(_numbered(header))
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
-            raise InputError(f"{name}:1: a column appears twice in the header: {', '.join(header)[:200]}")
+            raise InputError(
+                at=Place(name, 1), problem=f"a column appears twice in the header: {', '.join(header)[:200]}"
+            )
         # A cell may hold line ends: a row begins behind the last line of the one before.
         line = reader.line_num + 1
         for row in reader:
             if row and len(row) != len(header):
                 between = f"(cells are separated by {_MARKS[mark]}, as in the header)"
-                raise InputError(f"{name}:{line}: expected {len(header)} cells, found {len(row)} {between}")
+                raise InputError(
+                    at=Place(name, line), expected=f"{len(header)} cells", found=f"{len(row)} {between}"
+                )
             if any(map(str.strip, row)):
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{name}:{reader.line_num}: is not CSV ({error}), nor any other known log") from None
+        raise InputError(
+            at=Place(name, reader.line_num),
+            problem=f"is not CSV ({error}), nor any other known log",
+            remedy="write it again, as CSV, JSON or JSON lines",
+        ) from None
 
 
 # Columns of tools whose tables repeat names: promptfoo's for each system, and the index of Phoenix's frames.
@@ -364,8 +375,10 @@ def _text_lines(source: Source, name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             line = number + part.count(b"\n", 0, error.start)
             raise InputError(
-                f"{name}:{line}: is neither JSON nor text in UTF-8; expected a log (JSON, JSON lines, CSV,"
-                " Parquet or .eval); of a table, save it as CSV in UTF-8, or convert it (iconv -t UTF-8)"
+                at=Place(name, line),
+                problem="is neither JSON nor text in UTF-8",
+                expected="a log (JSON, JSON lines, CSV, Parquet or .eval)",
+                remedy="of a table, save it as CSV in UTF-8, or convert it (iconv -t UTF-8)",
             ) from None
         number += part.count(b"\n")
 
@@ -378,36 +391,47 @@ def _zip(source: Source, name: str) -> Content:
     number = content.count(_ENTRY)
     if number > limits.entries:
         raise InputError(
-            f"{name}: expected a zip of at most {limits.entries:,} entries, found {number:,};"
-            " raise the limit with --limit entries=…"
+            at=Place(name),
+            expected=f"a zip of at most {limits.entries:,} entries",
+            found=f"{number:,}",
+            remedy="raise the limit with --limit entries=…",
         )
     packed = io.BytesIO(content)
     try:
         infos = {info.filename: info for info in zipfile.ZipFile(packed).infolist()}
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise InputError(f"{name}: is not a complete zip ({error})") from None
+        raise InputError(
+            at=Place(name), problem=f"is not a complete zip ({error})", remedy=COPY_AGAIN
+        ) from None
     for member in infos:
         parts = member.replace("\\", "/").split("/")
         if ".." in parts or member.startswith(("/", "\\")) or ":" in parts[0]:
             raise InputError(
-                f"{name}: a member is called {visible(member)[:80]!r}, which leads out of the zip"
+                at=Place(name),
+                problem=f"a member is called {visible(member)[:80]!r}, which leads out of the zip",
             )
 
     def read(member: str) -> Record:
-        where = f"{name}: {visible(member)[:120]}"
+        where = Place(name, inside=visible(member)[:120])
         if member not in infos:
-            raise InputError(f"{name}: holds no {member}; expected one")
+            raise InputError(at=Place(name), problem=f"holds no {member}", expected="one")
         return Record(_plain(_member(packed, infos[member], where, limits)), where)
 
-    return Content(name, "zip", Record.of({}, name), lambda: iter(()), list(infos), read)
+    return Content(name, "zip", Record.of({}, Place(name)), lambda: iter(()), list(infos), read)
 
 
-def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits) -> bytes:
+def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: Place, limits: Limits) -> bytes:
     """Return a member's content. `zipfile` itself knows Zstandard from Python 3.14 on only."""
-    packed.seek(info.header_offset)
+    # Of a damaged directory the offset may be before the file.
+    packed.seek(max(info.header_offset, 0))
     local = packed.read(_LOCAL.size)
-    if len(local) < _LOCAL.size or not local.startswith(_ZIP) or info.flag_bits & _ENCRYPTED:
-        raise InputError(f"{where}: is damaged or encrypted")
+    if (
+        info.header_offset < 0
+        or len(local) < _LOCAL.size
+        or not local.startswith(_ZIP)
+        or info.flag_bits & _ENCRYPTED
+    ):
+        raise InputError(at=where, problem="is damaged or encrypted", remedy=COPY_AGAIN)
     _, name, extra = _LOCAL.unpack(local)
     packed.seek(name + extra, io.SEEK_CUR)
     raw = packed.read(info.compress_size)
@@ -423,18 +447,26 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
         else:
             content = None  # a method that is none of these
     except MissingPackage as error:
-        raise InputError(f"{where}: {error}; or log as JSON") from None
+        raise InputError(at=where, problem=str(error), remedy="or log as JSON") from None
     except Exception as error:  # each of the packages has errors of its own
-        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
+        raise InputError(
+            at=where, problem=f"cannot be unpacked ({error!s:.200})", remedy=COPY_AGAIN
+        ) from None
     if content is None:
         raise InputError(
-            f"{where}: is compressed with method {info.compress_type}; expected deflate or Zstandard"
+            at=where,
+            problem=f"is compressed with method {info.compress_type}",
+            expected="deflate or Zstandard",
         )
     if len(content) > most:
         raise InputError(
-            f"{where}: unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit of a"
-            " record; if it is no attack, raise --limit ratio=… and record=…"
+            at=where,
+            problem=f"unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit"
+            " of a record",
+            remedy="if it is no attack, raise --limit ratio=… and record=…",
         )
     if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
-        raise InputError(f"{where}: is damaged: its checksum is not that of its content")
+        raise InputError(
+            at=where, problem="is damaged: its checksum is not that of its content", remedy=COPY_AGAIN
+        )
     return content

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.logs._content import Content, Record
 from rageval.logs.paths import literal, parsed_json
 from rageval.logs.rows import (
@@ -195,7 +195,7 @@ def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
         if tuple(name.partition(".")[0] for name in names[at : at + 3]) == _OUTPUT
     ]
     if not begins:
-        raise InputError(f"{content.first.where}: expected {', '.join(_OUTPUT)} behind each output")
+        raise InputError(at=content.first.where, expected=f"{', '.join(_OUTPUT)} behind each output")
     about = [name for name in names[: begins[0]] if name != "Description"]
     for record in content.records():
         cells = {name: _DISARMED.sub("", text, count=1) for name, text in record.object().items()}
@@ -208,10 +208,10 @@ def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
             if not mine["Status"]:
                 continue  # a system that was not asked this
             system = _SYSTEM.fullmatch(names[begin])
-            where = f"{record.where}: Named Scores"
+            where = record.where.below("Named Scores")
             named = parsed_json(mine["Named Scores"], where) if mine["Named Scores"] else {}
             if not isinstance(named, dict):
-                raise InputError(f"{where}: expected an object of scores, found {named!r:.80}")
+                raise InputError(at=where, expected="an object of scores", found=f"{named!r:.80}")
             reason = mine.get("Grader Reason", "")
             label = {"PASS": "pass", "FAIL": "fail"}.get(mine["Status"])
             has_failed = mine["Status"] == "ERROR"
@@ -439,16 +439,16 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             value = cells.get(name)
             items: Any = value or []
             if isinstance(value, str) and value.strip():  # in a CSV, as Python writes a list
-                items = literal(value, f"{where}: {name}")
+                items = literal(value, where.below(name))
             kinds = str | int if name.endswith("ids") else str
             if not isinstance(items, list) or not all(isinstance(item, kinds) for item in items):
-                raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
+                raise InputError(at=where, expected=f"a list of texts as {name}", found=f"{value!r:.80}")
             lists[name] = items
         lost += len(lists["reference_contexts"]) if not lists["reference_context_ids"] else 0
         ids = lists["retrieved_context_ids"]
         contexts = lists["retrieved_contexts"]
         if ids and contexts and len(ids) != len(contexts):
-            raise InputError(f"{where}: expected as many retrieved_context_ids as texts, found {len(ids)}")
+            raise InputError(at=where, expected="as many retrieved_context_ids as texts", found=f"{len(ids)}")
         number = max(len(ids), len(contexts))  # the order is the rank: ragas keeps no scores
         pairs = zip(contexts or [""] * number, ids or [""] * number, strict=True)
         yield Row(
@@ -470,11 +470,11 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
 _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 
-def _ragas_turn(cells: dict[str, Any], where: str) -> dict[str, Any]:
+def _ragas_turn(cells: dict[str, Any], where: Place) -> dict[str, Any]:
     """Return a row with the question and the answer of its conversation, which may have one of each only."""
     said = cells.get("user_input")
     if isinstance(said, str) and said.startswith(_CONVERSATION):
-        said = literal(said, f"{where}: user_input")
+        said = literal(said, where.below("user_input"))
     if not isinstance(said, list):
         return cells
     messages = [
@@ -483,15 +483,15 @@ def _ragas_turn(cells: dict[str, Any], where: str) -> dict[str, Any]:
         if isinstance(each, dict)
     ]
     place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
-    question, answer = turn_of(messages, f"{where}: user_input", "--tool records", place)
+    question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
     return cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
 
 
-def _ragas_text(value: Any, name: str, where: str) -> str | None:
+def _ragas_text(value: Any, name: str, where: Place) -> str | None:
     if value is None or value != value:  # pandas has NaN where there is no text
         return None
     if not isinstance(value, str):
-        raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")
+        raise InputError(at=where, expected=f"a text as {name}", found=f"{value!r:.80}")
     return value
 
 
@@ -541,7 +541,9 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
         about = case.metadata or case.additional_metadata
         asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
         if asked is None and case.turns is None:
-            raise InputError(f"{record.where}: expected an input, or turns of a conversation, found neither")
+            raise InputError(
+                at=record.where, expected="an input, or turns of a conversation", found="neither"
+            )
         if asked is None:
             turns = case.turns if isinstance(case.turns, list) else []
             if isinstance(case.turns, str) and case.turns.startswith("["):
@@ -549,7 +551,7 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
             within = path if path == ("test_results",) else talks
             way = f"--records {'.'.join(within)}" if within else "--tool records"
             place = "turns|json" if isinstance(case.turns, str) else "turns"
-            asked, answer = turn_of(turns, f"{record.where}: turns", way, place)
+            asked, answer = turn_of(turns, record.where.below("turns"), way, place)
             retrieved = [turn.get("retrievalContext") or turn.get("retrieval_context") for turn in turns]
             contexts = next(filter(None, retrieved), None)
         metrics = case.metrics_data or []
@@ -596,15 +598,16 @@ def _snake(value: Any) -> Any:
     return plain
 
 
-def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:
+def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: Place) -> list[Passage]:
     """Return the passages; those of a dataset may be joined by bars, which may also stand in a passage."""
     if isinstance(contexts, str):
         mark = reading.split.get("contexts")
         if mark is None and "|" in contexts:
             raise InputError(
-                f"{where}: retrieval_context is one text with |, with which deepeval joins passages, and"
-                " which a passage may contain, too; use --split"
-                " 'contexts=|' if none does"
+                at=where,
+                problem="retrieval_context is one text with |, with which deepeval joins passages, and"
+                " which a passage may contain, too",
+                remedy="use --split 'contexts=|' if none does",
             )
         contexts = [text for text in contexts.split(mark) if text.strip()] if mark else [contexts]
     return [Passage(text) for text in contexts or () if text]
@@ -683,12 +686,14 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
         scores = cells.get("retrieve_scores") or [None] * len(texts)  # where nothing was scored
         counts = [len(texts), len(docs), len(scores)]
         if len(set(counts)) > 1:
-            raise InputError(f"{where}: expected as many texts as ids and scores, found {counts}")
+            raise InputError(at=where, expected="as many texts as ids and scores", found=f"{counts}")
         # Of each list of documents any one is enough: a nugget each. A question without any has [[]].
         gold = cells.get("retrieval_gt")
         groups = gold if isinstance(gold, list) else []
         if not all(isinstance(group, list) for group in groups):
-            raise InputError(f"{where}: expected as retrieval_gt a list of lists of ids, found {gold!r:.80}")
+            raise InputError(
+                at=where, expected="as retrieval_gt a list of lists of ids", found=f"{gold!r:.80}"
+            )
         relevant = [[text_of(doc) for doc in group if text_of(doc)] for group in groups]
         answer, query_id = cells.get("generated_texts"), text_of(cells.get("qid"))
         yield Row(
@@ -722,7 +727,7 @@ def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         cells: dict[str, Any] = record.object()
         lacking = [name for name in needed if name not in cells]
         if lacking:
-            raise InputError(f"{record.where}: expected the columns {', '.join(lacking)}, too")
+            raise InputError(at=record.where, expected=f"the columns {', '.join(lacking)}, too")
         reading.unread.update(name for name, cell in cells.items() if cell and name not in needed)
         # The rows of a query in one run are one answer; each has another passage.
         place = str(cells["query_id"]), str(cells["query_run"])

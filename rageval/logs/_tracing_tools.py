@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.logs._content import Content, Record
 from rageval.logs.paths import literal, parsed_json
 from rageval.logs.rows import (
@@ -45,14 +45,16 @@ from rageval.logs.rows import (
 )
 
 
-def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: str) -> list[Passage]:
+def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: Place) -> list[Passage]:
     """Return what was retrieved in a trace; of several retrievals the one that was asked for."""
     if len(hops) < 2:
         return list(hops[0]) if hops else []
     if not reading.hop:
         raise InputError(
-            f"{where}: {len(hops)} retrievals in one trace, expected one; choose the ranking: --hop first,"
-            " --hop last, or --hop union (all, one behind the other)"
+            at=where,
+            problem=f"{len(hops)} retrievals in one trace",
+            expected="one",
+            remedy="choose the ranking: --hop first, --hop last, or --hop union (all, one behind the other)",
         )
     if reading.hop == "union":
         # Scores of several retrievals are of no common scale.
@@ -82,7 +84,7 @@ class _OtelSpan(msgspec.Struct):
     attributes: dict[str, Any]
     events: list[dict[str, Any]]
     service: str
-    where: str
+    where: Place
     failed: str = ""
 
     @property
@@ -239,13 +241,15 @@ def _frame_span(record: Record) -> _OtelSpan:
     }
     if isinstance(cells.get("context.trace_id"), dict):
         raise InputError(
-            f"{record.where}: is a DataFrame written by columns, expected one record per span; write it with"
-            " to_json(path, orient='records', lines=True)"
+            at=record.where,
+            problem="is a DataFrame written by columns",
+            expected="one record per span",
+            remedy="write it with to_json(path, orient='records', lines=True)",
         )
     said = {name.removeprefix(_ATTRIBUTE): cells[name] for name in cells if name.startswith(_ATTRIBUTE)}
     for name in (*_LISTS, "metadata"):
         if isinstance(said.get(name), str):
-            said[name] = literal(said[name], f"{record.where}: {_ATTRIBUTE}{name}")
+            said[name] = literal(said[name], record.where.below(_ATTRIBUTE + name))
     # A cell of a CSV is empty both where nothing was returned and where a text of no characters was: of the
     # latter alone the kind is known.
     is_csv = all(isinstance(cell, str) for cell in row.values())
@@ -342,7 +346,7 @@ def _in(record: Record, name: str) -> Iterator[Record]:
 _DEEPEST = 20  # levels of a value of OTLP
 
 
-def _attributes(pairs: Any, where: str) -> dict[str, Any]:
+def _attributes(pairs: Any, where: Place) -> dict[str, Any]:
     if not isinstance(pairs, list):
         return {}
     return {
@@ -352,7 +356,7 @@ def _attributes(pairs: Any, where: str) -> dict[str, Any]:
     }
 
 
-def _value(value: Any, where: str, depth: int = 0) -> Any:
+def _value(value: Any, where: Place, depth: int = 0) -> Any:
     """Return a value of OTLP, which says of what type it is."""
     if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
         return None
@@ -474,7 +478,7 @@ def _messages(span: _OtelSpan, name: str, other: str) -> Any:
     return _read(said[name], span.where) if name in said else unfolded(said.get(other))
 
 
-def _read(value: Any, where: str) -> Any:
+def _read(value: Any, where: Place) -> Any:
     """Return a list that may be written in a text; one that was cut is no text to be taken as it is."""
     return parsed_json(value, where) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else value
 
@@ -644,11 +648,11 @@ def _mlflow_table(content: Content, reading: LogReading) -> Iterator[Row]:
         )
 
 
-def _flat(value: Any, where: str) -> Any:
+def _flat(value: Any, where: Place) -> Any:
     """Return a trace, or a row of a frame, as fields of one object."""
     # In a CSV lists are texts as Python writes them; the whole trace stands in a column of its own as JSON.
     if isinstance(value, dict) and isinstance(value.get("spans"), str):
-        value = parsed_json(text_of(value.get("trace")), f"{where}: trace")
+        value = parsed_json(text_of(value.get("trace")), where.below("trace"))
     if not isinstance(value, dict) or not isinstance(info := value.get("info", value), dict):
         return value
     # A trace has `info` and `data`; in a frame, the same fields are columns.
@@ -689,7 +693,7 @@ def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str
     )
 
 
-def _told(span: dict[str, Any], name: str, where: str) -> Any:
+def _told(span: dict[str, Any], name: str, where: Place) -> Any:
     """Return an attribute, which MLflow keeps as JSON in a text."""
     attributes = span.get("attributes")
     value = attributes.get(name) if isinstance(attributes, dict) else None
@@ -741,7 +745,7 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
     if content.first.get("observations") is None:
         # The traces are parted over pages of observations; a page that is not the last is not all.
         traces: dict[str, list[dict[str, Any]]] = {}
-        where: dict[str, str] = {}
+        where: dict[str, Place] = {}
         last: Record | None = None
         for page in content.records():
             last = page.at("meta", "cursor")
@@ -752,7 +756,9 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
                 traces.setdefault(trace, []).append(value)
                 where.setdefault(trace, record.where)
         if last is not None and last.value() is not None:
-            raise InputError(f"{last.where}: more pages follow; fetch them, too, one per line")
+            raise InputError(
+                at=last.where, problem="more pages follow", remedy="fetch them, too, one per line"
+            )
         for trace, observations in traces.items():
             whole = {"id": trace, "observations": observations}
             yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
@@ -762,7 +768,7 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
         yield _langfuse_row(read_as(_LangfuseTrace, value, record.where), value, record.where, reading)
 
 
-def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogReading) -> Row:
+def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: LogReading) -> Row:
     # An export has them in no order that means anything.
     observed = sorted(trace.observations, key=lambda each: each.start_time)
     made = [each for each in observed if each.type == "GENERATION"]
@@ -839,7 +845,7 @@ class _Run(msgspec.Struct):
 class _Kept(msgspec.Struct):
     run: _Run
     record: Any
-    where: str
+    where: Place
 
 
 @log_reader("langsmith", holding("run_type trace_id dotted_order"))
@@ -857,7 +863,9 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
         root = next((each for each in kept if each.run.parent_run_id is None), None)
         if root is None:
             raise InputError(
-                f"{kept[0].where}: the root of the trace {trace!r:.80} is not here; expected whole traces"
+                at=kept[0].where,
+                problem=f"the root of the trace {trace!r:.80} is not here",
+                expected="whole traces",
             )
         hops = []
         for each in kept:

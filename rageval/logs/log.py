@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import STDIN
@@ -86,7 +86,7 @@ def parted(
     """
     kept = list(_mapped(rows, mapping, reading))
     if not kept:
-        raise InputError(f"{tool}: the log holds no answers and no questions")
+        raise InputError(at=Place(tool), problem="the log holds no answers and no questions")
     # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
     # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
@@ -232,7 +232,7 @@ def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -
             columns[name] = [None] * most
         elif len(column) != most:
             counts = ", ".join(f"{len(each)} {name}" for name, each in columns.items() if each)
-            raise InputError(f"{row.where}: expected as many texts as ids and scores, found {counts}")
+            raise InputError(at=row.where, expected="as many texts as ids and scores", found=f"{counts}")
     return [
         Passage(
             one_text(text, "contexts", row.where), one_text(doc, "context_ids", row.where), number_of(score)
@@ -245,7 +245,7 @@ def _listed(value: Any) -> list[Any]:
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def one_text(value: Any, name: str, where: str) -> str:
+def one_text(value: Any, name: str, where: Place) -> str:
     """Return a value as text; `InputError` for a list or an object, which is none."""
     if isinstance(value, str):
         return value
@@ -256,7 +256,7 @@ def one_text(value: Any, name: str, where: str) -> str:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
         return str(value).lower() if isinstance(value, bool) else str(int(value) if is_whole else value)
     kind = "a list: end the path in [] or [0]" if isinstance(value, list) else "an object: name a field of it"
-    raise InputError(f"{where}: expected a text for {name}, found {kind}")
+    raise InputError(at=where, expected=f"a text for {name}", found=kind)
 
 
 def word(text: str) -> str:
@@ -299,8 +299,9 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
             for row, query in zip(rows, given, strict=True):
                 if not query:
                     raise InputError(
-                        f"{row.where}: expected an id of the question at the path of --map query_id, found"
-                        " none"
+                        at=row.where,
+                        expected="an id of the question at the path of --map query_id",
+                        found="none",
                     )
             if not tells_apart:
                 reading.remarks.append(Remark("mapped_ids_not_unique"))
@@ -310,8 +311,9 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
     for row, key in zip(rows, keys, strict=True):
         if not key:
             raise InputError(
-                f"{row.where}: expected a question, to identify answers; set its path: --map"
-                " question=… or --map query_id=…"
+                at=row.where,
+                expected="a question, to identify answers",
+                remedy="set its path: --map question=… or --map query_id=…",
             )
     # Made from the question, so that logs of two systems that were asked the same meet.
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
@@ -359,7 +361,9 @@ class _Parting:
                 # Few are long enough to be encoded for this: a character takes four bytes at most.
                 if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
                     raise InputError(
-                        f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
+                        at=row.where,
+                        expected=f"ids of at most {most:,} bytes",
+                        found=f"{visible(name)[:60]!r}…",
                     )
             self._question(row, query)
             passages = self._passages(row, query, by_rank)
@@ -402,7 +406,7 @@ class _Parting:
         passages: dict[str, Passage] = {}
         for passage in row.contexts:
             if not passage.id and not passage.text:
-                raise InputError(f"{row.where}: expected a text or an id of every passage, found neither")
+                raise InputError(at=row.where, expected="a text or an id of every passage", found="neither")
             doc = self._document(passage)
             self._made_ids += not word(passage.id)
             if doc in passages:
@@ -488,8 +492,9 @@ class _Parting:
             most = self._reading.limits.grade
             if value is not None and abs(value) > most:
                 raise InputError(
-                    f"{row.where}: expected as {visible(grade.aspect)} a number from -{most:,} to {most:,},"
-                    f" found {value:g}"
+                    at=row.where,
+                    expected=f"as {visible(grade.aspect)} a number from -{most:,} to {most:,}",
+                    found=f"{value:g}",
                 )
             known: dict[str, Any] = {} if value is None else {"grade": value}
             known |= {"label": grade.label} if grade.label else {}
@@ -550,8 +555,9 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
             if place in where:
                 run, query = map(visible, place)
                 raise InputError(
-                    f"{visible(name)}: run {run} has an answer to query {query} in {visible(where[place])},"
-                    " too; import each with its own --run, or repeats in one file"
+                    at=Place(visible(name)),
+                    problem=f"run {run} has an answer to query {query} in {visible(where[place])}, too",
+                    remedy="import each with its own --run, or repeats in one file",
                 )
             where[place] = name
         for question in log.questions:

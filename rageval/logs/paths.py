@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.names import suggestion
 from rageval.text import visible
 
@@ -146,7 +146,7 @@ def _no_path(whole: str, rest: str) -> UsageError:
     )
 
 
-def found_at(record: Any, path: Path, where: str) -> Any:
+def found_at(record: Any, path: Path, where: Place) -> Any:
     """Return what stands at a path: one value, a list where it leads to many; None where nothing does."""
     value = _walked(record, path.steps, where)
     for each in path.filters:
@@ -154,13 +154,13 @@ def found_at(record: Any, path: Path, where: str) -> Any:
     return value
 
 
-def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
+def _walked(value: Any, steps: Sequence[str | int | None], where: Place) -> Any:
     for number, step in enumerate(steps):
         if step is _EACH:
             if value is None:
                 return None
             if not isinstance(value, list):
-                raise InputError(f"{where}: expected a list for [], found {_said(value)}")
+                raise InputError(at=where, expected="a list for []", found=_said(value))
             # The steps behind the brackets are taken from each item.
             return [_walked(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
@@ -172,7 +172,7 @@ def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
     return value
 
 
-def _filtered(value: Any, how: Filter, where: str) -> Any:
+def _filtered(value: Any, how: Filter, where: Place) -> Any:
     # A step before led to many texts, and each of them holds more.
     if isinstance(value, list) and how.name != "split":
         return [_filtered(item, how, where) for item in value]
@@ -181,18 +181,18 @@ def _filtered(value: Any, how: Filter, where: str) -> Any:
     if isinstance(value, str) and not value.strip():
         return None  # an empty cell of a table
     if not isinstance(value, str):
-        raise InputError(f"{where}: expected a text to split, found {_said(value)}")
+        raise InputError(at=where, expected="a text to split", found=_said(value))
     if how.name == "split":
         return [part for part in value.split(how.argument) if part.strip()]
     return parsed_json(value, where) if how.name == "json" else literal(value, where)
 
 
-def parsed_json(text: str, where: str) -> Any:
+def parsed_json(text: str, where: Place) -> Any:
     """Return the JSON that a text holds."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: expected JSON in a text ({error!s:.80}), found {_said(text)}") from None
+        raise InputError(at=where, expected=f"JSON in a text ({error!s:.80})", found=_said(text)) from None
 
 
 # What a list of texts and numbers looks like as Python writes it; nothing else is understood, nothing run.
@@ -211,7 +211,7 @@ _DEEPEST = 20
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "nan": None}
 
 
-def literal(text: str, where: str) -> Any:
+def literal(text: str, where: Place) -> Any:
     r"""Return a list of texts and numbers, or of objects, that is written as Python writes it.
 
     >>> literal("['it\\'s', \"a\\nb\", 1.5, None]", "here"), literal("[{'text': 'a'}]", "here")
@@ -265,8 +265,9 @@ def literal(text: str, where: str) -> Any:
         if len(stack) == 1 and len(stack[0][1]) == 1:
             return stack[0][1][0]
     raise InputError(
-        f"{where}: expected a list of quoted texts as Python writes it, found at character {place + 1}"
-        f" {_said(text[place : place + 60])}"
+        at=where,
+        expected="a list of quoted texts as Python writes it",
+        found=f"at character {place + 1} {_said(text[place : place + 60])}",
     )
 
 
@@ -280,7 +281,7 @@ def list_in(text: str) -> str:
         return ""
     for way, read in (("|json[]", parsed_json), ("|literal[]", literal)):
         try:
-            items = read(text.strip(), "")
+            items = read(text.strip(), Place("the text"))
         except InputError:
             continue
         if items and isinstance(items, list) and all(isinstance(item, str) for item in items):
@@ -290,11 +291,11 @@ def list_in(text: str) -> str:
     return ""
 
 
-def _meant(match: re.Match[str], where: str) -> str:
+def _meant(match: re.Match[str], where: Place) -> str:
     if match[1]:
         return chr(int(match[1][1:], 16))
     if match[2] not in _PLAIN:
-        raise InputError(f"{where}: expected a text as Python writes it, found {match[0]!r} in it")
+        raise InputError(at=where, expected="a text as Python writes it", found=f"{match[0]!r} in it")
     return _PLAIN[match[2]]
 
 

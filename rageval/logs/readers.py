@@ -10,7 +10,7 @@ from importlib import import_module
 from itertools import islice, takewhile
 from typing import Any
 
-from rageval.errors import InputError, RagevalError, UsageError
+from rageval.errors import InputError, Place, RagevalError, UsageError
 from rageval.files.kinds import kind_of
 from rageval.files.opening import STDIN, Limits, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
@@ -139,8 +139,10 @@ def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
             other = next((each.tool for each in _all() if each.fits(alone)), None)
             if other is not None:
                 raise InputError(
-                    f"{record.where}: expected records of one tool, {reader.tool} as in line 1, found one of"
-                    f" {other}; split them into two files"
+                    at=record.where,
+                    expected=f"records of one tool, {reader.tool} as in line 1",
+                    found=f"one of {other}",
+                    remedy="split them into two files",
                 )
         yield record
 
@@ -156,7 +158,12 @@ def _reader(
     if tool is not None and tool != GENERIC:
         reader = _named(tool)
         if not reader.fits(content):
-            raise InputError(f"{content.name}: is not a log of {tool}; {_listing(content, records)}")
+            fields, way = _listing(content, records)
+            raise InputError(
+                at=Place(content.name),
+                problem=f"is not a log of {tool}; {fields}",
+                remedy=way,
+            )
         return reader
     if tool is None and records is None:
         fitting = [each for each in _all() if each.fits(content)]
@@ -164,7 +171,9 @@ def _reader(
         if len(fitting) > 1:
             names = ", ".join(each.tool for each in fitting)
             raise InputError(
-                f"{content.name}: may be a log of {names}; choose with: --tool {fitting[0].tool}"
+                at=Place(content.name),
+                problem=f"may be a log of {names}",
+                remedy=f"choose with: --tool {fitting[0].tool}",
             )
         if fitting:
             return fitting[0]
@@ -175,7 +184,12 @@ def _reader(
             if kind is not None and kind.name not in ("table", "answer rows")
             else ""
         )
-        raise InputError(f"{content.name}: {ours}no reader knows this. {_listing(content, records)}")
+        fields, way = _listing(content, records)
+        raise InputError(
+            at=Place(content.name),
+            problem=f"{ours}no reader knows this. {fields}",
+            remedy=way,
+        )
 
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not
     # suffice.
@@ -248,7 +262,7 @@ def _is_asked(record: Record, depth: int = 0) -> bool:
     )
 
 
-def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[Place, Any]]:
     """Yield the records of a log that no reader knows, decoded."""
     number = 0
     for whole in content.records():
@@ -260,7 +274,7 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any
         raise UsageError(f"--records {visible('.'.join(names))}: there is no list of records")
 
 
-def _listing(content: Content, records: str | None) -> str:
+def _listing(content: Content, records: str | None) -> tuple[str, str]:
     """Say which fields the records have, and what might be told of them."""
     names = _place(content, {}, records)
     fields, number = fields_of(value for _, value in _values(content, names))
@@ -271,7 +285,9 @@ def _listing(content: Content, records: str | None) -> str:
         example = f' "{text[:24]}{"…" if len(text) > 24 else ""}"' if text else ""
         lines.append(f"{path} {' or '.join(seen.kinds)} {len(seen.records)}/{number}{example}")
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    say = suggested(fields)
-    say = f"Say for instance {say}" if say else "Set their paths: --map question=…,answer=…"
     noun = "record" if number == 1 else "records"
-    return f"{number:,} {noun}{place}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"
+    say = suggested(fields)
+    return (
+        f"{number:,} {noun}{place}: {', '.join(lines[:_LISTED] + more) or 'no fields'}.",
+        f"Say for instance {say}" if say else "Set their paths: --map question=…,answer=…",
+    )

@@ -8,14 +8,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import without_nulls
 from rageval.files.opening import DEFAULT, Limits
 from rageval.logs._content import Content, Record
@@ -58,7 +58,7 @@ class Row:
     `relevant` are documents, by lists of which any one is enough; `record` is what `--map` looks into.
     """
 
-    where: str
+    where: Place
     question: str = ""
     answer: str | None = None
     gold: list[str] = field(default_factory=list)
@@ -130,7 +130,7 @@ def holding(*ways: str) -> Callable[[Content], bool]:
     return fits
 
 
-def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
+def read_as(form: type[_Struct], record: Any, where: Place) -> _Struct:
     """Return a decoded value as a struct declares it; `InputError` names the field that is not so."""
     try:
         # Not strict: from tables and some exporters numbers come as texts.
@@ -142,7 +142,11 @@ def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
                 return msgspec.convert(fewer, form, strict=False)
         what, _, place = str(error).partition(" - at `$")
         inside = f" in {place.rstrip('`').lstrip('.')}" if place.rstrip("`") else ""
-        raise InputError(f"{where}: {visible(what)[:200]}{inside}") from None
+        raise InputError(
+            f"{visible(what)[:200]}{inside}",
+            at=where,
+            remedy="if the tool changed its format, set the paths: --tool records --map question=…,answer=…",
+        ) from None
 
 
 SPENT = ("cost", "input_tokens", "output_tokens", "seconds")  # what an answer cost, by the tool's own count
@@ -233,12 +237,12 @@ def _yes_or_no(value: Any) -> Any:
 _TEXTS = ("text", "content", "page_content", "passage", "document", "chunk")
 
 
-def passages_of(documents: Any, where: str) -> list[Passage]:
+def passages_of(documents: Any, where: Place) -> list[Passage]:
     """Return documents as tools hold them: texts, or objects with a text, an id and a score."""
     if documents is None:
         return []
     if not isinstance(documents, list):
-        raise InputError(f"{where}: expected a list of documents, found {type(documents).__name__}")
+        raise InputError(at=where, expected="a list of documents", found=type(documents).__name__)
     passages = []
     for number, document in enumerate(documents):
         if isinstance(document, str):
@@ -246,7 +250,11 @@ def passages_of(documents: Any, where: str) -> list[Passage]:
             continue
         if not isinstance(document, dict):
             kind = type(document).__name__
-            raise InputError(f"{where}[{number}]: expected a text or a document, found {kind}")
+            raise InputError(
+                at=replace(where, inside=f"{where.inside}[{number}]"),
+                expected="a text or a document",
+                found=kind,
+            )
         about = document.get("metadata")
         about = about if isinstance(about, dict) else {}
         text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
@@ -343,7 +351,7 @@ def last_said(messages: Iterable[Any], role: str) -> str | None:
     return said
 
 
-def turn_of(messages: Sequence[Any], where: str, way: str, place: str) -> tuple[str, str | None]:
+def turn_of(messages: Sequence[Any], where: Place, way: str, place: str) -> tuple[str, str | None]:
     """Return the question and the answer of a conversation; `InputError` where there are several of them.
 
     `way` and `place` are the words by which one of several is read: whose `content` stands at a number.
@@ -351,9 +359,11 @@ def turn_of(messages: Sequence[Any], where: str, way: str, place: str) -> tuple[
     asked = [each for each in messages if isinstance(each, dict) and each.get("role") == "user"]
     if len(asked) != 1:
         raise InputError(
-            f"{where}: is a conversation with {len(asked)} questions, expected one and its answer (scores of"
-            " a conversation are of none of its answers); to import one of each, counted from 0:"
-            f" {way} --map 'question={place}[0].content,answer={place}[1].content'"
+            at=where,
+            problem=f"is a conversation with {len(asked)} questions",
+            expected="one and its answer (scores of a conversation are of none of its answers)",
+            remedy=f"to import one of each, counted from 0: {way} --map"
+            f" 'question={place}[0].content,answer={place}[1].content'",
         )
     return last_said(asked, "user") or "", last_said(messages, "assistant")
 

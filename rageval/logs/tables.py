@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import named
 from rageval.files.opening import Source, chunks, limits_of, name_of, with_limits
 from rageval.files.synonyms import SYNONYMS, ColumnsRead, columns_of
@@ -54,7 +54,9 @@ class Tables:
         if not called.keys() & ids.keys():
             shown = f"{_some_ids(known.values())}; of the answers: {_some_ids(self.questions.values())}"
             raise InputError(
-                f"{name}: no question in common with the answers, by id or by text; ids there: {shown}"
+                at=Place(name),
+                problem="no question in common with the answers, by id or by text",
+                remedy=f"ids there: {shown}",
             )
         found = ((ids.get(key) or _id_of(key), question) for key, question in called.items())
         joined = {query: question._replace(query_id=query) for query, question in found}
@@ -113,9 +115,10 @@ def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
         what = "a right answer" if gold_alone else "an answer of a system"
         shown = ", ".join(map(visible, names))[:200]
         raise InputError(
-            f"{content.name}: of the columns {shown} none is called as a question"
-            f" and as {what} are; expected {', '.join(SYNONYMS['question'])}, and"
-            f" {', '.join(SYNONYMS[wanted])}; or set their columns: rageval import {content.name} -o DIR"
+            at=Place(content.name),
+            problem=f"of the columns {shown} none is called as a question and as {what} are",
+            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[wanted])}",
+            remedy=f"or set their columns: rageval import {content.name} -o DIR",
         )
     return columns
 
@@ -145,7 +148,7 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
         )
 
 
-def _texts(cell: Any, name: str, where: str) -> list[str]:
+def _texts(cell: Any, name: str, where: Place) -> list[str]:
     """Return the texts of a cell: of a list, also one that is written as text, all; else the cell's."""
     if isinstance(cell, str) and (way := list_in(cell)):
         cell = found_at({"cell": cell}, path_of(f"cell{way}"), where)
@@ -179,18 +182,20 @@ def _refuse_other_gold(rows: Sequence[Row]) -> None:
     known: dict[str, Row] = {}
     for row in rows:
         if row.gold and _gold(row.gold) != _gold(known.setdefault(row.key, row).gold):
-            raise _other_gold(row.where, row.gold, known[row.key].where, known[row.key].gold)
+            raise _other_gold(row.where, row.gold, str(known[row.key].where), known[row.key].gold)
 
 
 def _gold(texts: Sequence[str]) -> set[str]:
     return {folded(text) for text in texts}
 
 
-def _other_gold(where: str, gold: Sequence[str], first: str, other: Sequence[str]) -> InputError:
+def _other_gold(where: Place, gold: Sequence[str], first: str, other: Sequence[str]) -> InputError:
     shown = " and ".join(visible("; ".join(each))[:80] for each in (other, gold))
     return InputError(
-        f"{where}: the right answers to this question differ from those in {first} ({shown}); expected the"
-        " same in all rows of a question; several right answers are a list in one cell"
+        at=where,
+        problem=f"the right answers to this question differ from those in {first} ({shown})",
+        expected="the same in all rows of a question",
+        remedy="several right answers are a list in one cell",
     )
 
 
@@ -235,7 +240,7 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
             if not known.gold:
                 found.questions[question.query_id] = question
             elif gold and _gold(known.gold) != _gold(question.gold):
-                where = f"{name}: question {visible(question.text or question.query_id)[:80]!r}"
+                where = Place(name, inside=f"question {visible(question.text or question.query_id)[:80]!r}")
                 raise _other_gold(where, question.gold, first, known.gold)
     return found
 
@@ -244,8 +249,9 @@ def only_system(source: Source, names: Sequence[str]) -> str:
     """Return the one system whose answers a table holds; `InputError` for several."""
     if len(names) != 1:
         raise InputError(
-            f"{visible(name_of(source))}: expected the answers of one system, found {len(names)}:"
-            f" {', '.join(map(visible, names))[:200]}"
+            at=Place(visible(name_of(source))),
+            expected="the answers of one system",
+            found=f"{len(names)}: {', '.join(map(visible, names))[:200]}",
         )
     return names[0]
 
@@ -259,13 +265,13 @@ def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Rema
     if _are_apart(joined):
         if clash:
             raise InputError(
-                f"{clash}, and the tables have no question in common by its text: expected the same ids for"
-                " the same questions in all tables"
+                f"{clash}, and the tables have no question in common by its text",
+                expected="the same ids for the same questions in all tables",
             )
         shown = "; ".join(
             f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
         )
-        raise InputError(f"the tables have no question in common, by id or by text: {shown}")
+        raise InputError(problem=f"the tables have no question in common, by id or by text: {shown}")
     return joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
 
 
@@ -324,9 +330,8 @@ def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], 
     files = _file_names(sources)
     if len(set(files)) < len(files) or not all(files):
         raise InputError(
-            f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them;"
-            " expected names in a column"
-            f" ({', '.join(SYNONYMS['run_id'])}), or files of different names"
+            problem=f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them",
+            expected=f"names in a column ({', '.join(SYNONYMS['run_id'])}), or files of different names",
         )
     renamed, said = [], []
     for file, log in zip(files, logs, strict=True):

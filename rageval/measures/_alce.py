@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.measures._abstention import decided, decisions
 from rageval.measures._claims import _share, _Verdict, answer_recall
 from rageval.measures._grades import crag_share
@@ -150,9 +150,10 @@ def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
         docs = cited[int(each.aspect)] if each.aspect.isdecimal() and int(each.aspect) < len(cited) else ()
         if each.item != _EVERY and each.item not in docs and each.item.removeprefix(_ALL_BUT) not in docs:
             raise InputError(
-                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
-                f" sentence {visible(each.aspect)!r} and {visible(each.item)!r}, which the answer does not"
-                " cite there; expected * for all that it cites, an id, or -id for all but that one"
+                at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+                problem=f"the judgements hold sentence {visible(each.aspect)!r} and {visible(each.item)!r},"
+                " which the answer does not cite there",
+                expected="* for all that it cites, an id, or -id for all but that one",
             )
         verdicts[each.aspect, each.item] = None if math.isnan(each.grade) else each.grade == 1
     return verdicts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.measures.assessment import Assessment, Judgement, mean, share
 from rageval.measures.base import NEITHER, measure
 from rageval.measures.ranking import Share
@@ -168,9 +168,10 @@ def _refuse_stranger(
     number = judgement.aspect
     if not (number.isdigit() and int(number) < len(cited) and judgement.item in cited[int(number)]):
         raise InputError(
-            f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
-            f" sentence {visible(number)!r} citing {visible(judgement.item)!r}, the answer does not;"
-            " expected judgements of these answers, with sentences counted from 0"
+            at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+            problem=f"the judgements hold sentence {visible(number)!r} citing"
+            f" {visible(judgement.item)!r}, the answer does not",
+            expected="judgements of these answers, with sentences counted from 0",
         )
 
 
@@ -198,7 +199,8 @@ def sentences_of(answer: Assessment, citing: int) -> int:
         return citing  # of what was never judged nothing else is known
     if count < citing:
         raise InputError(
-            f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: has"
-            f" {count:,} sentences, and {citing:,} that cite; expected the sentences of one answer"
+            at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+            problem=f"has {count:,} sentences, and {citing:,} that cite",
+            expected="the sentences of one answer",
         )
     return count

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
@@ -333,10 +333,10 @@ def _entailed(answer: Assessment) -> _Entailed:
 
 def _stranger(answer: Assessment, said: Judgement) -> InputError:
     return InputError(
-        f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: found aspect"
-        f" {visible(said.aspect)[:80]!r} of item {visible(said.item)[:80]!r}; expected a claim of the answer"
-        " (response:0, …) and what may entail it (gold, or a passage's id), or a claim of gold (gold:0, …)"
-        " and answer, or a passage's id"
+        at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+        problem=f"is about aspect {visible(said.aspect)[:80]!r} of item {visible(said.item)[:80]!r}",
+        expected="a claim of the answer (response:0, …) and what may entail it (gold, or a passage's"
+        " id), or a claim of gold (gold:0, …) and answer, or a passage's id",
     )
 
 

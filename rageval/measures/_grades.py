@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 from rageval.errors import MeasureError
-from rageval.measures.assessment import Assessment, Place, grades, mean, share
+from rageval.measures.assessment import Assessment, RankingPlace, grades, mean, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
 from rageval.measures.ranking import Share
 from rageval.measures.scales import CORRECTNESS, CRAG, FAITHFULNESS, OUTCOME, PASSES, Scale
@@ -374,7 +374,7 @@ def win_rate(answer: Assessment) -> Share:
     return share(sum(won), len(won))
 
 
-def _points(answer: Assessment, place: Place) -> float:
+def _points(answer: Assessment, place: RankingPlace) -> float:
     """Return the points for a place; for an invalid ranking what stands in for them, from 1/N to 1."""
     if place.is_valid:
         return (place.among + 1 - place.place) / place.among

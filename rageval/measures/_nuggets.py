@@ -218,8 +218,9 @@ def counts(importance: str, judgement: Judgement) -> float:
     count = _COUNTED[importance].get(judgement.importance)
     if count is None and importance != "all":
         raise InputError(
-            f"nugget {visible(str(judgement.aspect))!r} has the importance"
-            f" {visible(str(judgement.importance))!r}, which cannot be weighed here; expected vital or okay"
+            problem=f"nugget {visible(str(judgement.aspect))!r} has the importance"
+            f" {visible(str(judgement.importance))!r}, which cannot be weighed here",
+            expected="vital or okay",
         )
     return 1.0 if count is None else count
 

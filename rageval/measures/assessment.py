@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     item: str
 
 
-class Place(NamedTuple):
+class RankingPlace(NamedTuple):
     """Where an answer stands in one ranking of several answers to a query.
 
     `is_valid` where the places of that ranking are 1 to `among`; `all_valid` where those of every ranking of
@@ -81,7 +81,7 @@ class _Sight(Protocol):
     def taken_for(self, scale: Scale) -> tuple[str | None, float] | None:
         """Return label and grade that a missing judgement is taken for; None if it is left out."""
 
-    def places(self, place: AnswerPlace, asker: object) -> list[Place]:
+    def places(self, place: AnswerPlace, asker: object) -> list[RankingPlace]:
         """Return the places in all rankings."""
 
     def knows(self, scale: Scale) -> bool:
@@ -203,7 +203,7 @@ class Assessment:
         self.is_open = self.is_open or (self.place[1] < 0 and bool(self.lost))
         return self._lengths.get(rule, math.nan)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[RankingPlace]:
         """Return the place of the answer in each ranking of the answers to this query."""
         self.scales.append(POSITION)
         return self._sight.places(self.place, self._asker)

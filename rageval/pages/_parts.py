@@ -41,7 +41,7 @@ def unpacked(text: str) -> _Column:
     try:
         values = np.frombuffer(b64decode(text, validate=True), "<f8")
     except (binascii.Error, ValueError):
-        raise InputError(f"expected a column of numbers in base64, found {text!r:.40}") from None
+        raise InputError(expected="a column of numbers in base64", found=f"{text!r:.40}") from None
     return [plain(value) for value in values.tolist()]
 
 
@@ -82,7 +82,7 @@ def pairs_unpacked(report: Mapping[str, Any]) -> dict[str, Any]:
         pairs = [dict(zip(fields, row, strict=True)) for row in found["rows"]]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"its pairs are damaged ({error}); expected rows of as many values as fields"
+            problem=f"its pairs are damaged ({error})", expected="rows of as many values as fields"
         ) from None
     return {**report, "comparison": {**comparison, "pairs": pairs}}
 

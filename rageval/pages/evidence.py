@@ -30,7 +30,7 @@ from rageval.files.opening import Source, can_read_again
 from rageval.judges.base import Usage
 from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS, passages_in
-from rageval.judges.votes import Place
+from rageval.judges.votes import JudgementKey
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
 from rageval.records import Answer, Nugget, Question, Sentence
@@ -295,7 +295,7 @@ MOST_PAIRS = 66  # those of twelve judges
 
 def by_judge(grades: JudgementTable) -> dict[str, Judged]:
     """Return the judgements of each judge, by what they are about."""
-    found: dict[str, dict[Place, Record]] = {}
+    found: dict[str, dict[JudgementKey, Record]] = {}
     for _, line in grades.each():
         place = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
         found.setdefault(line.judge, {})[place] = {
@@ -336,9 +336,9 @@ def _shared(
     return list(islice(shared, MOST_PAIRS))
 
 
-def of_qrels(qrels: Qrels, places: Collection[Place] | None = None) -> Judged:
+def of_qrels(qrels: Qrels, places: Collection[JudgementKey] | None = None) -> Judged:
     """Return judgements of documents by what they are about: at these places, if any are named."""
-    found: dict[Place, Record] = {}
+    found: dict[JudgementKey, Record] = {}
     for row in qrels:
         place = row.query_id, DOCUMENTS, row.doc_id, row.iteration
         if places is None or place in places:
@@ -388,7 +388,7 @@ def judging(
     return records
 
 
-def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
+def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[JudgementKey]:
     """Return the places whose notes are needed."""
     most = _listed_of(pairs)
     return {each.place for _, one, _, other in pairs for each in parting(one, other)[:most]}
@@ -399,7 +399,7 @@ def _listed_of(pairs: Sized) -> int:
     return max(_LEAST, _MOST // max(1, len(pairs)))
 
 
-def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: Place) -> Record:
+def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: JudgementKey) -> Record:
     """Return a verdict with its reason: the file's own, or what the notes know."""
     said: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
     own = said_in(judgement.get("evidence"), judgement.get("reason"))
@@ -601,7 +601,7 @@ class _Replies:
         if not os.path.isfile(path):
             self._why = f"there is no store of replies at {path}"
             if self._is_named:
-                raise InputError(f"{self._why}; expected one written by rageval judge (--store FILE)")
+                raise InputError(problem=self._why, expected="one written by rageval judge (--store FILE)")
             return None
         try:
             self._store = Store(path, read_only=True)

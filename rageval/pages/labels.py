@@ -24,7 +24,7 @@ from typing import IO, Any, Literal
 import msgspec
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, OutputError, UsageError
+from rageval.errors import InputError, OutputError, Place, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import JudgementTable, form_of_judgements, judgement_line
 from rageval.files.plans import Ask, AskedQuery, LabelPlan
@@ -77,8 +77,9 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
         raise UsageError(f"--annotator {name!r}: expected a name of 1 to {_LONGEST_NAME} letters")
     if not all(ask.context is not None for query in plan.asked for ask in query.asks):
         raise InputError(
-            "the plan has no texts to label; make it with the judged files: rageval label plan … --answers"
-            " FILE (--questions, --nuggets, --passages)"
+            problem="the plan has no texts to label",
+            remedy="make it with the judged files: rageval label plan … --answers FILE (--questions,"
+            " --nuggets, --passages)",
         )
     # The same person gets the same order each time, another person another one.
     rng = random.Random(f"{plan.sha}/{annotator}")
@@ -421,54 +422,64 @@ class LabelFile:
         lines: list[int] = []
         if not is_cut or end:
             for line, record in read_records(source, dict[str, Any], "a label"):
-                label = self._checked(record, f"{name}:{line}: ")
+                label = self._checked(record, Place(name, line))
                 if label.place in self._labels:
-                    raise InputError(f"{name}:{line}: a second label of the same item; remove one of the two")
+                    raise InputError(
+                        at=Place(name, line),
+                        problem="a second label of the same item",
+                        remedy="remove one of the two",
+                    )
                 self._labels[label.place] = label
                 lines.append(line)
         # Read at once, which is much faster; only if something is odd line by line, to name it.
         if self._labels and (problem := _unread(*self._labels.values())):
             for line, label in zip(lines, self._labels.values(), strict=True):
                 if singly := _unread(label):
-                    raise InputError(f"{name}:{line}: {singly}")
-            raise InputError(f"{name}: {problem}")
+                    raise singly.moved(Place(name, line))
+            raise problem.moved(Place(name))
         if is_cut:
             self._write(self._labels)
             facts = {"number": len(self._labels)}
             self.remarks.append(Remark("last_label_cut", Scope(file=str(self.path)), facts))
 
-    def _checked(self, record: Any, where: str = "") -> Label:
+    def _checked(self, record: Any, place: Place | None = None) -> Label:
         """Return a label of this plan, by this annotator, on its scale."""
         if not isinstance(record, dict):
-            raise InputError(f"{where}expected a label, found {type(record).__name__}")
+            raise InputError(at=place, expected="a label", found=type(record).__name__)
         try:
             label = msgspec.convert(record, Label)
         except msgspec.ValidationError as error:
-            raise InputError(f"{where}expected a label as the page sends it; {visible(str(error))}") from None
+            raise InputError(
+                at=place, expected="a label as the page sends it", cause=visible(str(error))
+            ) from None
         problem = self._problem(label)
         if problem is not None:
-            raise InputError(f"{where}{problem}")
+            raise problem.moved(place)
         return label
 
-    def _problem(self, label: Label) -> str | None:
+    def _problem(self, label: Label) -> InputError | None:
         """Return why it is no label that this page gives, None if it is one."""
         ask = self._asks.get(label.place)
         # `known` are also the plans that this one extends, whose labels go on counting.
         if ask is None or label.plan not in self.plan.known:
-            return "expected a label of this plan"
+            return InputError(expected="a label of this plan")
         if label.annotator != self.annotator or label.judge != f"person:{self.annotator}":
-            return f"expected a label of {visible(self.annotator)}"
+            return InputError(expected=f"a label of {visible(self.annotator)}")
         # Labels of one file are read on one scale.
         if label.rubric.partition("@")[0] != self.plan.rubric.partition("@")[0]:
-            return f"expected the rubric {visible(self.plan.rubric)}, found {visible(label.rubric)!r:.80}"
+            return InputError(
+                expected=f"the rubric {visible(self.plan.rubric)}", found=f"{visible(label.rubric)!r:.80}"
+            )
         for name in ("importance", "weight", "sentences"):
             if getattr(label, name) != getattr(ask, name):
-                return f"expected {name} as in the plan, found {getattr(label, name)!r:.80}"
+                return InputError(expected=f"{name} as in the plan", found=f"{getattr(label, name)!r:.80}")
         shown = [str(run) for run in label.shown or ()]
         if (label.shown is not None) != (ask.pair is not None) or (
             label.shown is not None and (len(shown) != 2 or pair_aspect(*shown) != label.aspect)
         ):
-            return "expected in `shown` the systems in the order in which their answers were shown"
+            return InputError(
+                expected="in `shown` the systems in the order in which their answers were shown"
+            )
         if label.status != "ok":
             return None
         # From here on: whether the label or grade can be chosen on the page.
@@ -476,16 +487,18 @@ class LabelFile:
             low, high = self.plan.ranges.get(ask.text, (0.0, 0.0))
             if label.label is not None or label.grade is None or not low <= label.grade <= high:
                 found = label.grade if label.label is None else label.label
-                return f"expected a number from {low:g} to {high:g} as grade, found {_shown(found)}"
+                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=_shown(found))
             return None
         worth = _OUTCOMES if self.plan.kind == "pair" else self.plan.labels
         if label.label is None and label.grade in worth.values():
             return None
         if label.label not in worth:
             found = label.grade if label.label is None else label.label
-            return f"expected one of {', '.join(sorted(worth))}, found {_shown(found)}"
+            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=_shown(found))
         if label.grade is not None and label.grade != worth[label.label]:
-            return f"expected {label.label!r} with grade {worth[label.label]:g}, found {label.grade:g}"
+            return InputError(
+                expected=f"{label.label!r} with grade {worth[label.label]:g}", found=f"{label.grade:g}"
+            )
         return None
 
     def change(self, labels: Iterable[Any], cleared: Iterable[Any]) -> None:
@@ -495,11 +508,11 @@ class LabelFile:
         """
         given = {label.place: label for label in map(self._checked, labels)}
         if problem := next(filter(None, map(_unread, given.values())), None):
-            raise InputError(problem)
+            raise problem
         gone: set[_Place] = set()
         for each in cleared:
             if not isinstance(each, dict):
-                raise InputError(f"expected a place {{{', '.join(_KEYS)}}}, found {type(each).__name__}")
+                raise InputError(expected=f"a place {{{', '.join(_KEYS)}}}", found=type(each).__name__)
             query, run, item, aspect = (str(each.get(key)) for key in _KEYS)
             gone.add((query, run, item, aspect))
         with self._lock:
@@ -527,25 +540,25 @@ class LabelFile:
             return b"".join(label.line for label in self._labels.values())
 
 
-def _unread(*labels: Label) -> str | None:
+def _unread(*labels: Label) -> InputError | None:
     """Return why `rageval score` does not read a grade in each label that has one, None if it does."""
     try:
         lines = b"".join(label.line for label in labels)
         table = JudgementTable("labels")
         table.add_file(io.BytesIO(lines))
         if form_of_judgements(io.BytesIO(lines)) != "judgements" or len(table) != len(labels):
-            return "expected labels, found another kind of record"
+            return InputError(expected="labels", found="another kind of record")
         table.finish()
         rubrics = table.rubrics()
         scales = [on(table, scale) for scale in ALL if not rubrics.isdisjoint(scale.rubrics)]
     except InputError as error:
-        return str(error).removeprefix("<stream>:1: ")
+        return error.problems[0].moved(None)
     except ValueError as error:  # half a character, which no file can hold
-        return f"expected text that UTF-8 can hold; {visible(str(error))}"
+        return InputError(expected="text that UTF-8 can hold", cause=visible(str(error)))
     for row in range(len(table)):
         grade = next((scale.worth(row) for scale in scales if scale.holds(row)), table.grade_in(row))
         if table.said_in(row).is_graded and grade != grade:
-            return "status 'ok' without a grade, expected a label or a grade"
+            return InputError("status 'ok' without a grade", expected="a label or a grade")
     return None
 
 
@@ -653,10 +666,10 @@ class _LabelHandler(BaseHTTPRequestHandler):
         try:
             found = msgspec.json.decode(body)
             if not isinstance(found, dict):
-                raise InputError(f"expected JSON {{labels: […], cleared: […]}}, found {type(found).__name__}")
+                raise InputError(expected="JSON {labels: […], cleared: […]}", found=type(found).__name__)
             labels, cleared = (found.get(key, []) for key in ("labels", "cleared"))
             if not isinstance(labels, list) or not isinstance(cleared, list):
-                raise InputError("expected lists of labels and of cleared places")
+                raise InputError(expected="lists of labels and of cleared places")
             self.server.labels.change(labels, cleared)
         except InputError as error:  # sent again, it would be refused again
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))

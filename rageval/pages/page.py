@@ -17,7 +17,7 @@ from rageval.comparison.results import BEST
 from rageval.comparison.tables import lettered
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.ruling import Ruling
-from rageval.errors import InputError, MissingPackage
+from rageval.errors import InputError, MissingPackage, Place
 from rageval.files.whole import text_of_whole
 from rageval.measures.base import LOWER, NEITHER
 from rageval.pages._parts import (
@@ -309,13 +309,17 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     _, found, rest = text.partition(OPENING)
     block, closed, _ = rest.partition(CLOSING)
     if not found or not closed:
-        raise InputError(f"{source}: has no report; expected {_EXPECTED}")
+        raise InputError(at=Place(str(source)), problem="has no report", expected=_EXPECTED)
     try:
         report = json.loads(block)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: its numbers are damaged ({error}); expected {_EXPECTED}") from None
+        raise InputError(
+            at=Place(str(source)), problem=f"its numbers are damaged ({error})", expected=_EXPECTED
+        ) from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
-        raise InputError(f"{source}: expected a report of format {FORMAT}; make it again")
+        raise InputError(
+            at=Place(str(source)), expected=f"a report of format {FORMAT}", remedy="make it again"
+        )
     return with_columns(pairs_unpacked(report), unpacked)
 
 

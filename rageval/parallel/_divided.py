@@ -66,8 +66,7 @@ def _why_not(by: str, error: InputError) -> Remark:
     """Return why what this process perhaps can read could not be read; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
-    first, *_ = str(error).split("\n")
-    return Remark("not_read_by_workers", facts={"by": by, "error": first})
+    return Remark("not_read_by_workers", facts={"by": by, "error": str(error.problems[0])})
 
 
 def _findable(path: Any) -> Any:

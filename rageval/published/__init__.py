@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from rageval import hooks
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.names import suggestion
 from rageval.table import NUMBER, Column, Marked, Table
 from rageval.text import visible
@@ -190,13 +190,13 @@ def reproduce(name: str, folder: str | os.PathLike[str] = ".") -> Reproduced:
     """
     table, place, missing = declared(name), Path(folder), list[str]()
     if not os.path.isdir(folder):
-        raise InputError(f"{visible(str(folder))}: expected a folder with the files of {name}")
+        raise InputError(at=Place(visible(str(folder))), expected=f"a folder with the files of {name}")
     made = _of_judgements if table.runs is None else _of_runs
     found: dict[Row, Cells] = {}
     for row, cells in made(table, place, missing):
         found.setdefault(row, {}).update(cells)
     if not found:
-        raise InputError(f"{visible(str(folder))}: {'; '.join(missing)}. {table.get}")
+        raise InputError(at=Place(visible(str(folder))), problem=f"{'; '.join(missing)}.", remedy=table.get)
     labels = list(dict.fromkeys(row[:-1] for row in table.values))
     columns = [*table.columns, AVERAGE]
 

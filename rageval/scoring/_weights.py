@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
 from rageval.files.nuggets import (
@@ -21,7 +21,7 @@ from rageval.records import Nugget
 from rageval.scoring.assessments import _OnScale
 from rageval.text import visible
 
-Place = tuple[int, int]  # query and aspect, by number
+NuggetKey = tuple[int, int]  # query and aspect, by number
 _OF_NUGGETS = (SUPPORT, ATTESTED, LEXICAL, STANCE, SIMILARITY)
 _STATED, _ATTESTED = SUPPORT.rubrics[1], ATTESTED.rubrics[0]
 _LETTERS = {"A": 4.0, "B": 2.0, "C": 1.0}  # what a question of DRAGUN's rubrics weighs by its importance
@@ -40,7 +40,7 @@ def weigh(table: JudgementTable, source: Any) -> None:
     nuggets = _rubric_of(nuggets, table, name)
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
     by_text = _by_text(nuggets)
-    first: dict[Place, int] = {}
+    first: dict[NuggetKey, int] = {}
     for row, place in _rows(table):
         first.setdefault(place, row)
     judged = {
@@ -48,7 +48,7 @@ def weigh(table: JudgementTable, source: Any) -> None:
         for place, row in sorted(first.items())
     }
     if not any(judged.values()):
-        raise InputError(_nothing_shared(table, list(first), nuggets, name))
+        raise _nothing_shared(table, list(first), nuggets, name)
     _join(table, judged, name)
     strange = [place for place, nugget in judged.items() if nugget is None]
     _add_remarks(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
@@ -148,7 +148,7 @@ def _label(nugget: Nugget, answers: set[str], given: set[str]) -> str:
     return "partial_support" if given else "not_support"
 
 
-def _rows(table: JudgementTable) -> Iterator[tuple[int, Place]]:
+def _rows(table: JudgementTable) -> Iterator[tuple[int, NuggetKey]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
     scales = [_OnScale(table, scale, check=False) for scale in _OF_NUGGETS]
     everything = not any(scales)
@@ -163,9 +163,11 @@ def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
     odd = next((nugget for nugget in nuggets if nugget.aggregator not in SCORED), None)
     if odd is not None:
         raise InputError(
-            f"{visible(name)}: nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} combines"
-            f" its answers with {odd.aggregator}, which cannot be scored; expected {' or '.join(SCORED)}:"
-            " leave the nugget out"
+            at=Place(visible(name)),
+            problem=f"nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} combines its"
+            f" answers with {odd.aggregator}, which cannot be scored",
+            expected=" or ".join(SCORED),
+            remedy="leave the nugget out",
         )
 
 
@@ -177,7 +179,11 @@ def _nuggets(source: Any) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         found = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in found):
-            raise InputError(f"nuggets: expected a file, a dataset or records of Nugget, found {found!r:.80}")
+            raise InputError(
+                at=Place("nuggets"),
+                expected="a file, a dataset or records of Nugget",
+                found=f"{found!r:.80}",
+            )
         return found, "nuggets"
     return list(read_nuggets(source)), name_of(source)
 
@@ -195,9 +201,10 @@ def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[
         weight = _LETTERS.get(nugget.importance or "")
         if weight is None:
             raise InputError(
-                f"{visible(name)}: question {visible(nugget.nugget_id)!r} of query"
-                f" {visible(nugget.query_id)!r} has the importance {visible(str(nugget.importance))!r};"
-                f" expected one that begins with {', '.join(_LETTERS)}"
+                at=Place(visible(name)),
+                problem=f"question {visible(nugget.nugget_id)!r} of query {visible(nugget.query_id)!r} has"
+                f" the importance {visible(str(nugget.importance))!r}",
+                expected=f"one that begins with {', '.join(_LETTERS)}",
             )
         plain = nugget._replace(importance=None, weight=weight)
         if asked:  # runs' questions are compared with the rubric's by number, which ends its id
@@ -222,13 +229,13 @@ def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
     }
 
 
-def _words(table: JudgementTable, place: Place) -> tuple[str, str]:
+def _words(table: JudgementTable, place: NuggetKey) -> tuple[str, str]:
     query, aspect = place
     return table.queries.words[query], table.aspects.words[aspect]
 
 
-def _join(table: JudgementTable, judged: Mapping[Place, Nugget | None], name: str) -> None:
-    unlike: list[tuple[int, Place]] = []
+def _join(table: JudgementTable, judged: Mapping[NuggetKey, Nugget | None], name: str) -> None:
+    unlike: list[tuple[int, NuggetKey]] = []
     said = table.row_said[:]
     for row, place in _rows(table):
         own, nugget = table.said_in(row), judged[place]
@@ -243,14 +250,14 @@ def _join(table: JudgementTable, judged: Mapping[Place, Nugget | None], name: st
         said[row] = table.said[whole]
     if unlike:
         row, place = unlike[0]
-        raise InputError(_conflict(table, row, place, judged[place], name, len(unlike)))
+        raise _conflict(table, row, place, judged[place], name, len(unlike))
     table.row_said = said
     table.kept.clear()  # for what others made of the rows rests on what they said
 
 
 def _conflict(
-    table: JudgementTable, row: int, place: Place, nugget: Nugget | None, name: str, number: int
-) -> str:
+    table: JudgementTable, row: int, place: NuggetKey, nugget: Nugget | None, name: str, number: int
+) -> InputError:
     query, aspect = map(visible, _words(table, place))
     own: Said = table.said_in(row)
     here = [own.importance] if own.importance else []
@@ -258,30 +265,36 @@ def _conflict(
     there = [nugget.importance] if nugget and nugget.importance else []
     there += [f"of weight {nugget.weight:g}"] if nugget and nugget.weight is not None else []
     more = f" ({number:,} such judgements)" if number > 1 else ""
-    return (
-        f"{table.where(row)}: nugget {aspect[:80]!r} of query {query!r} is {' and '.join(here)} here, and"
-        f" {' and '.join(there)} in {visible(name)}; expected the same in both{more}: judge by those nuggets,"
-        " or leave the nuggets out"
+    return InputError(
+        f"nugget {aspect[:80]!r} of query {query!r} is {' and '.join(here)} here, and"
+        f" {' and '.join(there)} in {visible(name)}",
+        at=table.where(row),
+        expected=f"the same in both{more}",
+        remedy="judge by those nuggets, or leave the nuggets out",
     )
 
 
-def _nothing_shared(table: JudgementTable, places: list[Place], nuggets: list[Nugget], name: str) -> str:
+def _nothing_shared(
+    table: JudgementTable, places: list[NuggetKey], nuggets: list[Nugget], name: str
+) -> InputError:
     if not nuggets:
-        return f"{visible(name)}: holds no nuggets"
+        return InputError("holds no nuggets", at=Place(visible(name)))
     judged = "none"
     if places:
         query, aspect = map(visible, _words(table, places[0]))
         judged = f"{aspect[:80]!r} of query {query!r}"
     first = nuggets[0]
-    return (
-        f"{visible(name)}: none of its nuggets was judged in {visible(table.name)}; expected judgements"
-        f" whose query_id and aspect are those of nuggets, such as {visible(first.nugget_id)!r} of query"
-        f" {visible(first.query_id)!r}; found judgements of {judged}"
+    return InputError(
+        f"none of its nuggets was judged in {visible(table.name)}",
+        at=Place(visible(name)),
+        expected="judgements whose query_id and aspect are those of nuggets, such as"
+        f" {visible(first.nugget_id)!r} of query {visible(first.query_id)!r}",
+        found=f"judgements of {judged}",
     )
 
 
 def _add_remarks(
-    table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], strange: list[Place], name: str
+    table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], strange: list[NuggetKey], name: str
 ) -> None:
     """Add what only one side knows, of the queries that both know."""
     about = Scope(file=name)

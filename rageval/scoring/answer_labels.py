@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.judgements import JudgementTable
 from rageval.scoring.assessments import answers_in
 from rageval.scoring.gold import Gold, labels_of_answer, refuse_the_judge
@@ -28,9 +28,10 @@ class AnswerLabels:
         if not set(answers_in(judged)) & set(answers_in(people)):
             failed = people.failed()
             raise InputError(
-                f"{visible(people.name)}: has no labels for the answers of {visible(judged.name)}; expected"
-                " the same query_id and run_id in both files"
-                + (f" ({failed:,} of its judgements failed)" if failed else "")
+                at=Place(visible(people.name)),
+                problem=f"has no labels for the answers of {visible(judged.name)}",
+                expected="the same query_id and run_id in both"
+                f" files{f' ({failed:,} of its judgements failed)' if failed else ''}",
             )
 
     def unmatched(self) -> Iterator[tuple[str, Sequence[str]]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.errors import InputError, MeasureError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import JUDGED_FIRST, kind_of_records
@@ -389,15 +389,16 @@ def read_judgements(
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
     elif kind is not None and kind.holds == ROWS:
         raise InputError(
-            f"judgements: found a table of answers ({', '.join(map(str, records[0])):.200}), which is judged"
-            f" before it is scored ({JUDGED_FIRST})"
+            at=Place("judgements"),
+            problem=f"found a table of answers ({', '.join(map(str, records[0])):.200}), which is judged"
+            f" before it is scored ({JUDGED_FIRST})",
         )
     else:
         grades.add_dicts(records)
     for path in with_limits(items_of(as_source(answers, "answers")), limits):
         grades.add_answers(path)
     if not grades.runs.words:
-        raise InputError(f"{grades.name}: holds no judgements and no answers")
+        raise InputError(at=Place(grades.name), problem="holds no judgements and no answers")
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
         from rageval.scoring._weights import match, relate
 

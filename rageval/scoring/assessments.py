@@ -15,11 +15,11 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable, read_facts
-from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
+from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, RankingPlace, Seen
 from rageval.measures.base import LOWER, POOL, Measure
 from rageval.measures.scales import ASPECTS, ATTESTED, OUTCOME, POSITION, RUBRICS, SUPPORT, Scale
 from rageval.text import visible
@@ -244,7 +244,7 @@ class _OnScale:
             # What lies between levels has no label; the mean of any grades needs none.
             more += f"; for the mean of any numbers: grade(aspect={visible(str(line.aspect))[:80]})"
         raise InputError(
-            f"{self._table.where(row)}: expected {scale.expected} for {scale.name}, found {found}{more}"
+            at=self._table.where(row), expected=f"{scale.expected} for {scale.name}", found=f"{found}{more}"
         )
 
 
@@ -310,8 +310,10 @@ def answerable_in(table: JudgementTable) -> dict[int, bool]:
                 # Judgements and questions may both say it; when they differ, nobody knows which is right.
                 if said.setdefault(number, answerable) != answerable:
                     raise InputError(
-                        f"{visible(name_of(table.questions))}: found answerable={str(answerable).lower()} for"
-                        f" query {visible(query)}, and the judgements the opposite; expected the same in both"
+                        at=Place(visible(name_of(table.questions))),
+                        expected="the same in both",
+                        found=f"answerable={str(answerable).lower()} for query {visible(query)}, and the"
+                        " judgements the opposite",
                     )
         table.kept["answerable"] = said
     found: dict[int, bool] = table.kept["answerable"]
@@ -573,7 +575,7 @@ class JudgeOfRun:
             )
         return said
 
-    def places(self, place: AnswerPlace, asker: object) -> list[Place]:
+    def places(self, place: AnswerPlace, asker: object) -> list[RankingPlace]:
         """Return where an answer stands in the rankings by this judge."""
         if not required(self._table, POSITION, asker).is_by(self._judge):
             raise NotThisJudge
@@ -586,9 +588,9 @@ class JudgeOfRun:
             if judge != self._judge or repeat not in (again, _NO_REPEAT):
                 continue
             own = places.get(self._run, ())
-            found += [Place(at, number, is_valid, all_valid) for at in own]
+            found += [RankingPlace(at, number, is_valid, all_valid) for at in own]
             if not own:  # the others were ranked, and this answer was not
-                found.append(Place(math.nan, number + 1, False, False))
+                found.append(RankingPlace(math.nan, number + 1, False, False))
         return found
 
 
@@ -676,9 +678,10 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     known = table.queries.words
     if not any(query in asked for query in known):
         raise InputError(
-            f"{visible(name_of(questions))}: has none of the {len(known):,} queries, such as"
-            f" {visible(str(known[0]))!r}; expected the questions that were asked (queries there:"
-            f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})"
+            at=Place(visible(name_of(questions))),
+            problem=f"has none of the {len(known):,} queries, such as {visible(str(known[0]))!r}",
+            expected="the questions that were asked (queries there:"
+            f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})",
         )
     found = table.expecting(asked)
     found.questions = questions

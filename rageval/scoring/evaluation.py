@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
+from rageval.errors import InputError, MeasureError, Place, UsageError
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -131,7 +131,7 @@ class Evaluator:
         self._looks_twice = self.rules.ties == EXPECTED or not is_read_once
         self._fingerprint = self.qrels.fingerprint()
         if not self.qrels.query_ids:
-            raise InputError(f"{self.qrels.name}: holds no judgements")
+            raise InputError(at=Place(self.qrels.name), problem="holds no judgements")
         for measure in self.measures:
             if isinstance(measure, Measure) and measure.argument == COVERING:
                 self.qrels.require_spans(measure)
@@ -321,12 +321,13 @@ class Evaluator:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
             ids, ours = self.qrels.query_ids, source.query_ids
-            such_as = f"; the run's queries are such as {visible(ours[0])!r}" if ours else ""
+            such_as = f"the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
-                f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
-                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
-                f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
-                + (near_misses(ours, ids) or such_as)
+                at=Place(visible(source.name)),
+                problem=f"none of its {notes.queries_in_run:,} queries is judged in"
+                f" {visible(self.qrels.name)} ({len(ids):,} queries, such as {visible(ids[0])!r})",
+                expected="a run and judgements of the same topics",
+                remedy=near_misses(ours, ids) or such_as,
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
@@ -334,7 +335,7 @@ class Evaluator:
             return
         if self.qrels.is_complete:
             return
-        found = NothingJudged(self.why_nothing_judged(source, notes))
+        found = NothingJudged(problem=str(self.why_nothing_judged(source, notes)))
         if self.rules.nothing_judged == "error":
             raise found
         # Points at the line of the user's that called rageval, however deep this is.

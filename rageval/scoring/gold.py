@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from rageval.core.basis import Basis, BasisKind, DrawKind
 from rageval.core.judge import parse_judge
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.kinds import kind_of
@@ -208,7 +208,9 @@ def drawn(chosen: Any = None) -> Draw:
         return Draw(how="stated", chances=_checked(chosen, "gold_chosen"))
     if not os.path.isfile(chosen):
         raise InputError(
-            f"{visible(str(chosen))}: no such file; expected {UNIFORM}, a plan, or query and chance"
+            at=Place(visible(str(chosen))),
+            problem="no such file",
+            expected=f"{UNIFORM}, a plan, or query and chance",
         )
     sha = _sha_of([chosen])
     if is_plan(chosen):
@@ -231,8 +233,10 @@ def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) ->
     unknown = [query for query in labelled if query not in draw.chances]
     if unknown:
         raise InputError(
-            f"{draw.name}: {len(unknown):,} labeled queries have no probability of being chosen,"
-            f" such as {visible(unknown[0])!r}; expected a line for each"
+            at=Place(draw.name),
+            problem=f"{len(unknown):,} labeled queries have no probability of being chosen, such as"
+            f" {visible(unknown[0])!r}",
+            expected="a line for each",
         )
     return [draw.chances.get(query, 1.0) for query in queries]
 
@@ -247,8 +251,10 @@ def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
     certain = [query for query in without if chances[query] == 1]
     if certain:
         raise InputError(
-            f"{visible(name)}: {len(certain):,} queries with a probability of 1 have no label, such as"
-            f" {visible(certain[0])!r}; expected the probability with which each query was chosen"
+            at=Place(visible(name)),
+            problem=f"{len(certain):,} queries with a probability of 1 have no label, such as"
+            f" {visible(certain[0])!r}",
+            expected="the probability with which each query was chosen",
         )
     number = sum(query in labelled for query in chances)
     expected = math.fsum(chances.values())
@@ -264,8 +270,9 @@ def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
     for query, chance in chances.items():
         if not 0 < chance <= 1:
             raise InputError(
-                f"{name}: expected a probability above 0, up to 1, for query {visible(str(query))}, found"
-                f" {chance}"
+                at=Place(name),
+                expected=f"a probability above 0, up to 1, for query {visible(str(query))}",
+                found=f"{chance}",
             )
     return {str(query): float(chance) for query, chance in chances.items()}
 
@@ -294,8 +301,9 @@ def _mind_plan(sources: Iterable[Any], draw: Draw) -> None:
             )
         if draw.plan is not None and plan not in draw.plan.known:
             raise InputError(
-                f"{place}: is a label of the plan {visible(plan[:8])}, not of {draw.plan.sha[:8]}, which was"
-                " given"
+                at=Place(place),
+                problem=f"is a label of the plan {visible(plan[:8])}, not of {draw.plan.sha[:8]}, which was"
+                " given",
             )
 
 
@@ -523,15 +531,18 @@ def _of_lines(source: Source, failed: dict[str, set[str]]) -> Iterator[tuple[str
     for row, line in table.each():
         if line.run_id != _DOCUMENTS:
             raise InputError(
-                f"{table.where(row)}: expected a judgement of a document (run_id {_DOCUMENTS}), found one of"
-                f" {visible(str(line.run_id))}"
+                at=table.where(row),
+                expected=f"a judgement of a document (run_id {_DOCUMENTS})",
+                found=f"one of {visible(str(line.run_id))}",
             )
         if not table.said_in(row).is_graded:
             failed.setdefault(str(line.query_id), set()).add(str(line.item_id))
             continue
         # Measures of documents know whole grades only.
         if line.grade is None or line.grade % 1:
-            raise InputError(f"{table.where(row)}: expected a whole grade of a document, found {line.grade}")
+            raise InputError(
+                at=table.where(row), expected="a whole grade of a document", found=f"{line.grade}"
+            )
         place = {"query_id": line.query_id, "doc_id": line.item_id, "nugget_id": line.aspect}
         rows.setdefault(line.judge, []).append({**place, "relevance": int(line.grade)})
     for judge, found in rows.items():

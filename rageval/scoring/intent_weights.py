@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError
+from rageval.errors import InputError, MeasureError, Place
 from rageval.files.nuggets import read_intent_weights, weight_of
 from rageval.files.opening import name_of
 from rageval.measures import run_measures
@@ -43,14 +43,17 @@ def with_intent_weights(
         lacking = [nugget for nugget in nuggets if nugget not in known]
         if lacking:
             raise InputError(
-                f"{name}: no weight for nugget {visible(lacking[0])!r} of query {visible(query)!r}"
-                f" ({len(lacking):,} of its {len(nuggets):,} have none), which {visible(qrels.name)} judges;"
-                " expected a weight for each"
+                at=Place(name),
+                problem=f"no weight for nugget {visible(lacking[0])!r} of query {visible(query)!r}"
+                f" ({len(lacking):,} of its {len(nuggets):,} have none), which {visible(qrels.name)} judges",
+                expected="a weight for each",
             )
         own = [known[nugget] for nugget in nuggets]
         if own and not any(own):
             raise InputError(
-                f"{name}: every nugget of query {visible(query)!r} weighs 0; expected a weight above 0"
+                at=Place(name),
+                problem=f"every nugget of query {visible(query)!r} weighs 0",
+                expected="a weight above 0",
             )
         of_query.append(of_mean_1(own))
     strange = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
@@ -71,9 +74,10 @@ def _read_weights(given: Any) -> tuple[Mapping[str, Mapping[str, float]], str]:
     for query, nuggets in given.items():
         if not isinstance(nuggets, Mapping):
             raise InputError(
-                f"intent_weights: expected {{query: {{nugget: weight}}}}, found {nuggets!r:.80} for"
-                f" {visible(str(query))!r}"
+                at=Place("intent_weights"),
+                expected="{query: {nugget: weight}}",
+                found=f"{nuggets!r:.80} for {visible(str(query))!r}",
             )
-        where = f"intent_weights: query {visible(str(query))!r}"
+        where = Place("intent_weights", inside=f"query {visible(str(query))!r}")
         found[str(query)] = {str(name): weight_of(weight, where) for name, weight in nuggets.items()}
     return found, "intent_weights"

@@ -13,7 +13,7 @@ from operator import sub
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from rageval.errors import InputError, MeasureError
+from rageval.errors import InputError, MeasureError, Place
 from rageval.files.objects import (
     ITERATIONS,
     NUGGET_COLUMNS,
@@ -28,11 +28,11 @@ from rageval.files.objects import (
     nugget_column,
     unread,
 )
-from rageval.files.opening import DEFAULT, LARGEST_GRADE
+from rageval.files.opening import DEFAULT, LARGEST_GRADE, Complaints
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
-from rageval.scoring.runs import EVERYTHING, Run, Scattered, _listed, _text, begins
+from rageval.scoring.runs import EVERYTHING, Run, Scattered, _text, begins
 from rageval.scoring.scores import digest
 from rageval.text import visible
 
@@ -369,10 +369,11 @@ class Qrels:
                 query = next(number for number, end in enumerate(columns.docs[1:]) if at < end)
                 doc = _text(bytes(columns.ids[columns.id_ends[at] : columns.id_ends[at + 1]]))
                 raise InputError(
-                    f"{visible(self.name)}: document {visible(doc)!r} of query"
-                    f" {visible(self.query_ids[query])!r} has the grades {least} and {most}; expected one"
-                    " grade a document where the second column is not a nugget (--nuggets-in-qrels yes if"
-                    " it is one)"
+                    at=Place(visible(self.name)),
+                    problem=f"document {visible(doc)!r} of query {visible(self.query_ids[query])!r} has the"
+                    f" grades {least} and {most}",
+                    expected="one grade a document where the second column is not a nugget"
+                    " (--nuggets-in-qrels yes if it is one)",
                 )
         queries, total = len(columns.queries), len(lowest)
         plain = self._copied()
@@ -777,16 +778,21 @@ def _without_repetitions(rows: QrelsRows) -> QrelsRows:
     again = [(row, first[pair]) for row, pair in enumerate(pairs) if first.setdefault(pair, row) != row]
     unlike = [(row, earlier) for row, earlier in again if rows.grades[row] != rows.grades[earlier]]
     if unlike:
-        raise InputError(_listed(_conflict(rows, row, earlier) for row, earlier in unlike))
+        complaints = Complaints()
+        for row, earlier in unlike:
+            complaints.add(_conflict(rows, row, earlier))
+        raise complaints.error()
     kept = list(first.values())
     return QrelsRows._make((rows.source, *([column[row] for row in kept] for column in rows[1:])))
 
 
-def _conflict(rows: QrelsRows, row: int, earlier: int) -> str:
-    return (
-        f"{rows.source}:{rows.lines[row]}: document {visible(rows.docs[row])}, nugget"
-        f" {visible(rows.nuggets[row])} of query {visible(rows.queries[row])} is judged {rows.grades[row]}"
-        f" here but {rows.grades[earlier]} in line {rows.lines[earlier]}; remove the wrong one"
+def _conflict(rows: QrelsRows, row: int, earlier: int) -> InputError:
+    return InputError(
+        f"document {visible(rows.docs[row])}, nugget {visible(rows.nuggets[row])} of query"
+        f" {visible(rows.queries[row])} is judged {rows.grades[row]} here but {rows.grades[earlier]} in line"
+        f" {rows.lines[earlier]}",
+        at=Place(rows.source, rows.lines[row]),
+        remedy="remove the wrong one",
     )
 
 

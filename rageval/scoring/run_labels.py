@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.gold import Gold, refuse_same
 from rageval.scoring.qrels import Qrels
@@ -39,7 +39,9 @@ class RunLabels:
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
             raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
         if not self._judged.keys() & gold.queries:
-            raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
+            raise InputError(
+                at=Place(visible(gold.draw.name)), problem=f"has no query of {visible(qrels.name)}"
+            )
 
     def unmatched(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the human labels without a verdict of the judge."""

@@ -94,8 +94,9 @@ def judgements_of(inputs: CommandFiles, floor: int, options: Any) -> Qrels:
         found_runs = ", ".join(visible(name_of(run)) for run in inputs.files["run"]) or "none"
         found_qrels = ", ".join(visible(name_of(qrels)) for qrels in inputs.files["qrels"]) or "none"
         raise InputError(
-            "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
-            f" answers (JSON lines); found runs: {found_runs}; judgements: {found_qrels}"
+            expected="one or more runs (lines of 6 columns) and one file of judgements (4 columns), or"
+            " judged answers (JSON lines)",
+            found=f"runs: {found_runs}; judgements: {found_qrels}",
         )
     (qrels,) = inputs.files["qrels"]
     if isinstance(qrels, QrelsOfDataset):

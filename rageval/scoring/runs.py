@@ -9,8 +9,9 @@ from functools import cached_property
 from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.objects import column_of, columns_of, columns_of_frame, finite, ids, mappings
+from rageval.files.opening import Complaints
 from rageval.files.trec import RunRows
 from rageval.text import visible
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 EVERYTHING = -(2**31)  # below any grade
 DOC_SCORES = "{doc: score}"  # of each query, where a run is a dict
-_SHOWN = 10
 _FIELDS = ("query_id", "doc_id", "score")
 _LONGEST_RANK = 8
 _COUNTED = [[b"%d" % rank for rank in range(start, 1002)] for start in (0, 1)]
@@ -70,9 +70,9 @@ class Documents(NamedTuple):
     scores: Sequence[float]
     ranks: Sequence[bytes] | None = None
 
-    def where(self, row: int) -> str:
-        """Return `file:line` of a row, for error messages."""
-        return f"{self.source}:{self.lines[row]}"
+    def where(self, row: int) -> Place:
+        """Return file and line of a row, for error messages."""
+        return Place(self.source, self.lines[row])
 
     def ranked(self, order: Order) -> _Ranked:
         """Order the documents of a query."""
@@ -192,21 +192,17 @@ def _closed(found: Documents, dedup: str | None) -> Documents:
         kept = list(first.values())
         columns = (None if column is None else [column[row] for row in kept] for column in found[2:])
         return Documents._make((found.source, found.query, *columns))
-    raise InputError(
-        _listed(
-            f"{found.where(row)}: document {visible(found.docs[row])} is ranked twice for query"
-            f" {visible(found.query)}, first in line {found.lines[earlier]};"
-            " remove one, or keep the first with --dedup first (dedup='first')"
-            for row, earlier in again
+    complaints = Complaints()
+    for row, earlier in again:
+        problem = f"document {visible(found.docs[row])} is ranked twice for query {visible(found.query)}"
+        complaints.add(
+            InputError(
+                f"{problem}, first in line {found.lines[earlier]}",
+                at=found.where(row),
+                remedy="remove one, or keep the first with --dedup first (dedup='first')",
+            )
         )
-    )
-
-
-def _listed(messages: Iterable[str]) -> str:
-    """Return the first messages, a line each, and how many there are more."""
-    found = list(messages)
-    more = len(found) - _SHOWN
-    return "\n".join([*found[:_SHOWN], *([f"… and {more:,} more"] if more > 0 else [])])
+    raise complaints.error()
 
 
 class _Ranked(NamedTuple):
@@ -234,17 +230,19 @@ def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) 
     if order.by_rank:
         first, second = sorted(group)[:2]
         raise InputError(
-            f"{found.where(second)}: has the rank of line {found.lines[first]}; ndeval orders by rank alone"
-            " and rejects this: give each document its own rank, or use --compat ndeval-traditional, which"
-            " orders by score"
+            at=found.where(second),
+            problem=f"has the rank of line {found.lines[first]}",
+            remedy="ndeval orders by rank alone and rejects this: give each document its own rank, or"
+            " use --compat ndeval-traditional, which orders by score",
         )
     if order.ties == "error":
         first, second = group[:2]
         tied = sum(count - 1 for count in Counter(found.scores).values())
         raise InputError(
-            f"{found.where(second)}: score {found.scores[second]:g} is tied with line {found.lines[first]}"
-            f" ({tied:,} tied rows of query {visible(found.query)}), rejected by --ties error; choose a rule,"
-            " such as --ties trec"
+            at=found.where(second),
+            problem=f"score {found.scores[second]:g} is tied with line {found.lines[first]} ({tied:,}"
+            f" tied rows of query {visible(found.query)}), rejected by --ties error",
+            remedy="choose a rule, such as --ties trec",
         )
     # Those inside the pool stay before those outside it, whatever the rule says within each part.
     inside = len(group) if order.pool is None else max(0, order.pool - before)
@@ -263,14 +261,16 @@ def _sorted(found: Documents, group: Sequence[int], ties: str) -> Sequence[int]:
 def _rank_column(found: Documents) -> list[int]:
     if found.ranks is None:
         raise InputError(
-            f"{found.source}: has no rank column, which ties='rank' and compat='ndeval' need; choose"
-            " another rule"
+            at=Place(found.source),
+            problem="has no rank column, which ties='rank' and compat='ndeval' need",
+            remedy="choose another rule",
         )
     # One look at all digits together; `int` would take signs, spaces and underscores, too.
     if not b"".join(found.ranks).isdigit() or len(max(found.ranks, key=len)) > _LONGEST_RANK:
         raise InputError(
-            f"{found.source}: the rank column holds more than whole numbers of up to {_LONGEST_RANK} digits;"
-            " choose another --ties or --compat"
+            at=Place(found.source),
+            problem=f"the rank column holds more than whole numbers of up to {_LONGEST_RANK} digits",
+            remedy="choose another --ties or --compat",
         )
     return list(map(int, found.ranks))
 

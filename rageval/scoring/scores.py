@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from rageval import hooks
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError
+from rageval.errors import InputError, MeasureError, Place
 from rageval.measures.ranking import Blend, pooled
-from rageval.names import suggestion
+from rageval.names import did_you_mean
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, frame
 from rageval.text import visible
 
@@ -550,8 +550,9 @@ def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: st
     lost = [query for query in queries if query not in groups]
     if lost:
         raise InputError(
-            f"{source}: {len(lost):,} judged queries have no group, such as {visible(lost[0])!r};"
-            " expected one for each"
+            at=Place(source),
+            problem=f"{len(lost):,} judged queries have no group, such as {visible(lost[0])!r}",
+            expected="one for each",
         )
 
 
@@ -561,16 +562,20 @@ def groups_by(
     """Return the value of the field for every query; `InputError` names the fields there are."""
     if not any(field in known for known in facts.values()):
         raise InputError(
-            f"{source}: there is no field {field!r}; expected one of"
-            f" {', '.join(map(visible, fields)) or 'none'}" + suggestion(field, fields)
+            at=Place(source),
+            problem=f"there is no field {field!r}",
+            expected=f"one of {', '.join(map(visible, fields)) or 'none'}",
+            remedy=did_you_mean(field, fields),
         )
     queries = list(queries)
     lost = [query for query in queries if field not in facts.get(query, {})]
     if lost:
         first = ", ".join(map(visible, list(facts)[:3])) + (", …" if len(facts) > 3 else "")
         raise InputError(
-            f"{source}: has no {field} for {len(lost):,} of {len(queries):,} queries, such as"
-            f" {visible(lost[0])!r}; expected it for each (queries there: {first})"
+            at=Place(source),
+            problem=f"has no {field} for {len(lost):,} of {len(queries):,} queries, such as"
+            f" {visible(lost[0])!r}",
+            expected=f"it for each (queries there: {first})",
         )
     return {query: facts[query][field] for query in queries}
 
@@ -579,16 +584,19 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
     """Return weights that sum to 1, one for every group there is."""
     total = math.fsum(weights.values())
     if not abs(total - 1) <= 1e-6 or not min(weights.values(), default=-1.0) >= 0:
-        raise InputError(f"{source}: expected weights from 0 that sum to 1, found a sum of {total:g}")
+        raise InputError(
+            at=Place(source), expected="weights from 0 that sum to 1", found=f"a sum of {total:g}"
+        )
     there = set(groups.values())
     # A group without weight is an error, and so is a weight for a group that does not exist: most likely
     # misspelt.
     lost = sorted(there - set(weights)) + sorted(name for name in set(weights) - there if weights[name])
     if lost:
         raise InputError(
-            f"{source}: {visible(lost[0])!r} has"
-            f" {'no weight' if lost[0] in there else 'a weight but no query'};"
-            f" expected a weight for each of {', '.join(map(visible, sorted(there)))}"
+            at=Place(source),
+            problem=f"{visible(lost[0])!r} has"
+            f" {'no weight' if lost[0] in there else 'a weight but no query'}",
+            expected=f"a weight for each of {', '.join(map(visible, sorted(there)))}",
         )
     return dict(weights)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def soft_scores(
     from rageval.scoring.sources import run_source
 
     if not 0 <= alpha <= 1:
-        raise InputError(f"alpha={alpha!r}: expected a number from 0 to 1")
+        raise InputError(at=Place(f"alpha={alpha!r}"), expected="a number from 0 to 1")
     ranked = {query: docs[:k] for query, docs in run_source(run).run().ranked()}
     found = {}
     for query, nuggets in chances.items():
@@ -92,6 +92,9 @@ def _check(query: str, nuggets: Mapping[str, Mapping[str, float]]) -> None:
         for doc, chance in docs.items():
             if not 0 <= chance <= 1:
                 raise InputError(
-                    f"query {visible(query)!r}, nugget {visible(nugget)!r}, document {visible(doc)!r}:"
-                    f" expected a probability from 0 to 1, found {chance!r}"
+                    at=Place(
+                        f"query {visible(query)!r}, nugget {visible(nugget)!r}, document {visible(doc)!r}"
+                    ),
+                    expected="a probability from 0 to 1",
+                    found=f"{chance!r}",
                 )

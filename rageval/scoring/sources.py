@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval import hooks
 from rageval.core.remark import Remark
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
@@ -754,8 +754,10 @@ def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
         return
     if kind.name == "spans":
         raise WrongKind(
-            f"{name_of(source)}: holds spans of sources; give their chunks and texts with --chunks FILE and"
-            " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
+            at=Place(name_of(source)),
+            problem="holds spans of sources",
+            remedy="give their chunks and texts with --chunks FILE and --sources DIR (in Python:"
+            " rageval.spans.project(spans, chunks, sources))",
         )
     if not kind.fits_place((expected,)):
         raise wrong_kind(source, kind, _NOUNS[expected])
@@ -783,7 +785,7 @@ def _run_table(run: Any, name: str) -> Run:
     if hasattr(run, "__iter__"):
         return Run.from_records(run, name)
     raise InputError(
-        f"{visible(name)}: expected a run (a path, dict, DataFrame or records), found {run!r:.80}"
+        at=Place(visible(name)), expected="a run (a path, dict, DataFrame or records)", found=f"{run!r:.80}"
     )
 
 
@@ -814,7 +816,7 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
         return found
     if hasattr(qrels, "__iter__"):
         return Qrels.from_records(qrels)
-    raise InputError(f"expected judgements (a path, dict, DataFrame or records), found {qrels!r:.80}")
+    raise InputError(expected="judgements (a path, dict, DataFrame or records)", found=f"{qrels!r:.80}")
 
 
 def run_name(source: Source) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rageval.core.remark import Remark
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
@@ -93,7 +93,7 @@ def read_quotes(source: Source) -> dict[_Pair, Quote]:
     found: dict[_Pair, Quote] = {}
     for line, said in read_records(source, Quote, "a judgement {query_id, item_id, aspect, evidence}"):
         if (said.start is None) != (said.end is None):
-            raise InputError(f"{name_of(source)}:{line}: expected both start and end, or neither")
+            raise InputError(at=Place(name_of(source), line), expected="both start and end, or neither")
         if said.status in GRADED and ((said.evidence or "").strip() or said.start is not None):
             # Of two judges' words the first's: either is a place where the nugget stands.
             found.setdefault((str(said.query_id), str(said.aspect), str(said.item_id)), said)
@@ -150,16 +150,19 @@ def _anchor(
     text = sources.text(doc)
     if not isinstance(row.relevance, int):
         raise InputError(
-            f"document {visible(row.doc_id)} of query {visible(row.query_id)}: is judged {row.relevance};"
-            " spans have whole grades"
+            at=Place(f"document {visible(row.doc_id)} of query {visible(row.query_id)}"),
+            problem=f"is judged {row.relevance}",
+            remedy="spans have whole grades",
         )
     span = Span(row.query_id, row.iteration, doc, grade=row.relevance)
     places = chunks.located(row.doc_id).places
     if said is not None and said.start is not None and said.end is not None:
         if not 0 <= said.start < said.end <= len(text.text):
             raise InputError(
-                f"offsets {said.start} to {said.end} of {visible(row.query_id)}/{visible(row.iteration)}:"
-                f" expected some within the {len(text.text):,} code points of {visible(doc)}"
+                at=Place(
+                    f"offsets {said.start} to {said.end} of {visible(row.query_id)}/{visible(row.iteration)}"
+                ),
+                expected=f"some within the {len(text.text):,} code points of {visible(doc)}",
             )
         found.by_offsets += 1
         return spanning(span, text, said.start, said.end)

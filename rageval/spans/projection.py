@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.objects import ids, whole
 from rageval.files.opening import LARGEST_GRADE, Limits, Source, name_of, with_limits
 from rageval.files.spans import SpanFile, read_chunks, read_spans, write_spans
@@ -133,10 +133,11 @@ class Projected:
         lost = [doc for doc in retrieved if doc not in self.chunks]
         if lost:
             raise InputError(
-                f"{visible(run)}: {len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
-                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}; expected a run over these"
-                " chunks: was it made with another chunking?"
-                "" + near_misses(lost[:1000], self.chunks.ids)
+                at=Place(visible(run)),
+                problem=f"{len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
+                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}",
+                expected="a run over these chunks: was it made with another chunking?",
+                remedy=near_misses(lost[:1000], self.chunks.ids),
             )
 
     def refuse_open(self, way: str) -> None:
@@ -144,8 +145,9 @@ class Projected:
         if self.undecided:
             pairs = undecided_pairs(self.open_pairs, self._open_chunks)
             raise InputError(
-                f"{self.name}: {pairs}; {way} anchor with --quotes, or use chunks that hold the old ones"
-                " whole"
+                at=Place(self.name),
+                problem=pairs,
+                remedy=f"{way} anchor with --quotes, or use chunks that hold the old ones whole",
             )
 
     def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterator[Covering]:
@@ -178,15 +180,19 @@ def projected(
     if gone and stale == "error":
         stale_text = stale_spans(len(gone), len(gold.spans), _span_examples(gone))
         raise InputError(
-            f"{gold.name}: {stale_text}; judge and anchor the changed text again, or use --stale drop"
-            " (stale='drop' in Python) to leave them out"
+            at=Place(gold.name),
+            problem=stale_text,
+            remedy="judge and anchor the changed text again, or use --stale drop (stale='drop' in"
+            " Python) to leave them out",
         )
     # Nuggets without a span stand in no source, and are found in no chunk.
     cut = {span.doc_id for span in fresh if span.doc_id}
     if cut and not cut & set(chunks.docs):
         raise InputError(
-            f"{chunks.name}: none of its {len(chunks):,} chunks is of a source that a span is in, such as"
-            f" {visible(min(cut))!r}; expected doc_id to name the same sources"
+            at=Place(chunks.name),
+            problem=f"none of its {len(chunks):,} chunks is of a source that a span is in, such as"
+            f" {visible(min(cut))!r}",
+            expected="doc_id to name the same sources",
         )
     # Of all spans, also of those that are left out: it names the gold, and not what became of it.
     sha = sha256("\n".join(sorted(write_spans(gold.spans, gold.sources))).encode()).hexdigest()
@@ -417,7 +423,7 @@ def project(
     """
     gold = read_spans(with_limits(as_file(spans, "spans"), limits))
     if not gold.spans:
-        raise InputError(f"{gold.name}: holds no spans")
+        raise InputError(at=Place(gold.name), problem="holds no spans")
     texts = Sources(with_limits(sources, limits))
     cut = Chunks(with_limits(as_file(chunks, "chunks"), limits), texts)
     return qrels_of(projected(gold, cut, texts, overlap, stale))

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import in_memory, read_records
 from rageval.files.objects import records_of_frame
 from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, with_limits
@@ -60,11 +60,13 @@ class Sources:
                 if name is None or str(name) in self._texts:
                     found = "none" if name is None else f"{visible(str(name))!r} twice"
                     raise InputError(
-                        f"{self.name}:{number}: expected a different id for each source, found {found}"
+                        at=Place(self.name, number), expected="a different id for each source", found=found
                     )
                 self._texts[str(name)] = SourceText(line.text)
         if not self._paths and not self._texts:
-            raise InputError(f"{self.name}: holds no text, expected the sources of the chunks")
+            raise InputError(
+                at=Place(self.name), problem="holds no text", expected="the sources of the chunks"
+            )
 
     def __contains__(self, doc: str) -> bool:
         return doc in self._texts or doc in self._paths
@@ -76,7 +78,7 @@ class Sources:
             if len(paths) != 1:
                 found = "nothing" if not paths else " and ".join(map(visible, sorted(paths)[:2]))
                 raise InputError(
-                    f"{self.name}: expected one file for the source {visible(doc)!r}, found {found}"
+                    at=Place(self.name), expected=f"one file for the source {visible(doc)!r}", found=found
                 )
             self._texts[doc] = SourceText(self._text_in(os.path.join(self.name, paths[0])))
         return self._texts[doc]
@@ -93,9 +95,11 @@ class Sources:
         lost = [doc for doc in names if doc not in self]
         if lost:
             raise InputError(
-                f"{self.name}: {len(lost):,} of {len(names):,} sources of {what} are not there, such as"
-                f" {visible(lost[0])!r}; expected a file of this name, with any suffix"
-                + near_misses(lost, self.ids)
+                at=Place(self.name),
+                problem=f"{len(lost):,} of {len(names):,} sources of {what} are not there, such as"
+                f" {visible(lost[0])!r}",
+                expected="a file of this name, with any suffix",
+                remedy=near_misses(lost, self.ids),
             )
 
     @property
@@ -111,8 +115,9 @@ class Sources:
             return content.decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{path}: byte {error.start + 1} is 0x{content[error.start]:02x}, which is not UTF-8;"
-                " expected a text (convert it: iconv -t UTF-8)"
+                at=Place(path),
+                problem=f"byte {error.start + 1} is 0x{content[error.start]:02x}, which is not UTF-8",
+                expected="a text (convert it: iconv -t UTF-8)",
             ) from None
 
 
@@ -204,9 +209,10 @@ def require_ids(known: Collection[str], wanted: Iterable[str], chunks: str) -> N
     lost = [name for name in names if name not in there]
     if lost:
         raise InputError(
-            f"{chunks}: {len(lost):,} of {len(names):,} judged ids are in no chunk, such as"
-            f" {visible(lost[0])!r}; expected the chunks with these ids: is it another chunking?"
-            + near_misses(lost[:1000], known)
+            at=Place(chunks),
+            problem=f"{len(lost):,} of {len(names):,} judged ids are in no chunk, such as"
+            f" {visible(lost[0])!r}",
+            expected=f"the chunks with these ids: is it another chunking?{near_misses(lost[:1000], known)}",
         )
 
 
@@ -238,9 +244,10 @@ def _placed(name: str, chunks: Sequence[Chunk], sources: Sources) -> list[Locate
     lost = [chunk for chunk, places in zip(chunks, found, strict=True) if not places]
     if lost:
         raise InputError(
-            f"{name}: {len(lost):,} of {len(chunks):,} chunks of {visible(chunks[0].doc_id)!r} are not in its"
-            f" text, such as {visible(lost[0].chunk_id)!r}{_why(lost[0], text.text)}; expected the text of"
-            " this source, or offsets in code points"
+            at=Place(name),
+            problem=f"{len(lost):,} of {len(chunks):,} chunks of {visible(chunks[0].doc_id)!r} are not"
+            f" in its text, such as {visible(lost[0].chunk_id)!r}{_why(lost[0], text.text)}",
+            expected="the text of this source, or offsets in code points",
         )
     return [
         Located(chunk.chunk_id, places) for chunk, places in zip(chunks, _settled(chunks, found), strict=True)

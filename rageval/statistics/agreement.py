@@ -329,8 +329,8 @@ def components(values: Float, repeated: bool = False) -> _Components:
     queries, judges = table.shape
     if queries < 2 or judges < 2:
         raise InputError(
-            "expected two or more queries with two or more judgements each, found"
-            f" {queries:,} with {judges:,}"
+            expected="two or more queries with two or more judgements each",
+            found=f"{queries:,} with {judges:,}",
         )
     mean, of_query, of_judge = table.mean(), table.mean(axis=1), table.mean(axis=0)
     between = judges * float(((of_query - mean) ** 2).sum()) / (queries - 1)

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from rageval.errors import RagevalError
-from rageval.measures.assessment import Assessment, Judgement, Place, Seen
+from rageval.measures.assessment import Assessment, Judgement, RankingPlace, Seen
 from rageval.measures.base import NEITHER, Measure
 from rageval.measures.base import measure as declared
 from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, TOGETHER, Scale
@@ -132,9 +132,9 @@ class _Asked:
     def taken_for(self, scale: Scale) -> None:
         return None
 
-    def places(self, place: object, asker: object) -> list[Place]:
+    def places(self, place: object, asker: object) -> list[RankingPlace]:
         self.scales[POSITION] = None
-        return [Place(1.0, 2, True, True)]
+        return [RankingPlace(1.0, 2, True, True)]
 
     def stand_in(self) -> float:
         return math.nan

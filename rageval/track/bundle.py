@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
 from rageval.files.writing import file_names, whole_file
@@ -163,7 +163,7 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
         files={name: _digest(content) for name, content in sorted(contents.items())},
         **fields,
     )
-    _check(manifest, visible(str(path)))
+    _check(manifest, Place(visible(str(path))))
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
     return _write(path, contents)
@@ -300,8 +300,9 @@ def _pack(stream: Any, contents: Mapping[str, bytes | Path], keys: Sequence[byte
             if any(key in data for key in keys):
                 shown = visible(str(source) if isinstance(source, Path) else name)
                 raise InputError(
-                    f"{shown}: contains a key that is in one of your environment variables; remove it before"
-                    " you publish"
+                    at=Place(shown),
+                    problem="contains a key that is in one of your environment variables",
+                    remedy="remove it before you publish",
                 )
             # Of no owner and no date, so that the same files give the same bytes.
             member = tarfile.TarInfo(_TOP + name)
@@ -323,7 +324,9 @@ class Bundle:
     def path(self, name: str) -> Path:
         """Return where a file of the manifest lies; no name leads out of the bundle."""
         if name not in self.paths:
-            raise InputError(f"{MANIFEST}: {visible(name)[:200]}: no such file in the bundle")
+            raise InputError(
+                at=Place(MANIFEST, inside=visible(name)[:200]), problem="no such file in the bundle"
+            )
         return self.paths[name]
 
 
@@ -339,9 +342,11 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
                 paths = _unpacked(stream, Path(folder))
             except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
                 said = visible(str(error))[:200]
-                raise InputError(f"{shown}: expected a bundle (board.tar.gz): {said}") from None
+                raise InputError(at=Place(shown), expected="a bundle (board.tar.gz)", cause=said) from None
         if MANIFEST not in paths:
-            raise InputError(f"{shown}: has no {MANIFEST}; expected a bundle of rageval board bundle")
+            raise InputError(
+                at=Place(shown), problem=f"has no {MANIFEST}", expected="a bundle of rageval board bundle"
+            )
         yield Bundle(_manifest(paths[MANIFEST], shown), paths, sha256)
 
 
@@ -350,20 +355,23 @@ def _manifest(path: Path, shown: str) -> Manifest:
     try:
         found = msgspec.json.decode(content, type=Manifest)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{shown}: {MANIFEST}: {visible(str(error))[:200]}") from None
+        raise InputError(at=Place(shown, inside=MANIFEST), problem=visible(str(error))[:200]) from None
     if found.form != FORM:
-        raise InputError(f"{shown}: {MANIFEST}: has form {visible(found.form)[:40]}, expected {FORM}")
-    _check(found, f"{shown}: {MANIFEST}")
+        raise InputError(
+            at=Place(shown, inside=MANIFEST), problem=f"has form {visible(found.form)[:40]}", expected=FORM
+        )
+    _check(found, Place(shown, inside=MANIFEST))
     return found
 
 
-def _check(found: Manifest, shown: str) -> None:
+def _check(found: Manifest, place: Place) -> None:
     """Raise `InputError` for a manifest whose leaderboard would take hours, or that names something twice."""
     systems, measures = len(found.systems), found.measures.count(",") + 1
     if systems > _MOST_SYSTEMS or systems * measures > _MOST_PLACES:
         raise InputError(
-            f"{shown}: has {systems:,} systems and {measures:,} measures, expected at most {_MOST_SYSTEMS:,}"
-            f" systems and {_MOST_PLACES:,} places"
+            at=place,
+            problem=f"has {systems:,} systems and {measures:,} measures",
+            expected=f"at most {_MOST_SYSTEMS:,} systems and {_MOST_PLACES:,} places",
         )
     # A file that is named often would be read as often, and a system that is there twice has no one value.
     for names in (
@@ -376,7 +384,9 @@ def _check(found: Manifest, shown: str) -> None:
     ):
         name, often = Counter(names).most_common(1)[0] if names else ("", 1)
         if often > 1:
-            raise InputError(f"{shown}: names {visible(name)[:200]} {often:,} times, expected once")
+            raise InputError(
+                at=place, problem=f"names {visible(name)[:200]} {often:,} times", expected="once"
+            )
 
 
 def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:

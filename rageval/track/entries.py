@@ -24,7 +24,7 @@ from rageval.checking import validation
 from rageval.checking.findings import ERROR
 from rageval.checking.tables import answers_in
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, columns_named
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.answers import read_answers
 from rageval.files.kinds import tag_of
 from rageval.files.opening import assigned
@@ -87,7 +87,9 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
     Each is checked before it is opened. Only files are opened, and links are not followed.
     """
     if not os.path.isdir(folder):  # of a name that is too long, too
-        raise InputError(f"{visible(str(folder))}: no such folder; expected a folder of runs")
+        raise InputError(
+            at=Place(visible(str(folder))), problem="no such folder", expected="a folder of runs"
+        )
     found: list[Entry] = []
     waiting = [""]
     while waiting:
@@ -97,7 +99,9 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
                 names = [each.name for each in scan if not each.name.startswith(".")]
         except OSError as error:
             if not inside:
-                raise InputError(f"{visible(str(folder))}: cannot be read: {error.strerror}") from None
+                raise InputError(
+                    at=Place(visible(str(folder))), problem=f"cannot be read: {error.strerror}"
+                ) from None
             found.append(Entry(inside, problem=f"a folder that cannot be read: {error.strerror}"))
             continue
         if inside and not names:
@@ -114,7 +118,7 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
             else:
                 found.append(looked_at)
     if not found:
-        raise InputError(f"{visible(str(folder))}: has no files, expected runs")
+        raise InputError(at=Place(visible(str(folder))), problem="has no files", expected="runs")
     return sorted(found)
 
 
@@ -246,7 +250,8 @@ def read(path: Path, name: str, job: EntryJob) -> EntryRead:
     except InputError as error:
         errors += 1
         # Only the first line, and without the organizer's path, as participants read it.
-        said.append(_said(1, ERROR, str(error).split("\n")[0].replace(str(path), name)))
+        first = error.problems[0]
+        said.append(_said(1, ERROR, str(first).replace(str(path), name)))
     except OSError as error:
         errors += 1
         said.append(_said(1, ERROR, f"cannot be read: {error.strerror or type(error).__name__}"))
@@ -265,8 +270,8 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
         if job.judged is not None and not topics & job.judged:
             theirs, asked = (min(names, default="") for names in (topics, job.judged))
             raise InputError(
-                f"none of its {len(topics):,} topics, such as {visible(theirs)!r}, is judged; expected"
-                f" topics such as {visible(asked)!r}"
+                problem=f"none of its {len(topics):,} topics, such as {visible(theirs)!r}, is judged",
+                expected=f"topics such as {visible(asked)!r}",
             )
         # What it calls itself counts if that is a name.
         tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -281,5 +286,5 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
     # The leaderboard has a row a file, so a file is of one run.
     if len(runs) != 1:
         shown = ", ".join(map(visible, list(runs)[:3])) or "none"
-        raise InputError(f"has answers of {len(runs)} runs ({shown}), expected one run per file")
+        raise InputError(problem=f"has answers of {len(runs)} runs ({shown})", expected="one run per file")
     return next(iter(runs.items()))

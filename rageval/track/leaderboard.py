@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from rageval.comparison.leaderboards import HOW, Standing, standings
-from rageval.errors import InputError
+from rageval.errors import InputError, Place
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
 from rageval.files.whole import digest_of, open_regular
@@ -90,10 +90,16 @@ def write_archive(
             with open_regular(plan.folder / each.file) as handed_in:
                 sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
         except OSError as error:
-            raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
+            raise InputError(
+                at=Place(visible(each.file)), problem=f"cannot be read: {error.strerror or error}"
+            ) from None
         # What is published has to be what was validated.
         if sha256 != each.sha256:
-            raise InputError(f"{visible(each.file)}: changed after it was validated; run the command again")
+            raise InputError(
+                at=Place(visible(each.file)),
+                problem="changed after it was validated",
+                remedy="run the command again",
+            )
     chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
     inputs = replace(
         _inputs(plan, submissions, judged),

@@ -11,7 +11,7 @@ from typing import Any
 
 from rageval.checking.tracks import columns_named
 from rageval.comparison.leaderboards import Standing
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import GRADED, judgement_line
@@ -127,7 +127,7 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
     # Fewer topics than were asked for: then all of them.
     number = min(plan.label or 0, len(asks))
     if not number:
-        raise InputError(f"--label: nothing to label with {rubric.name}")
+        raise InputError(at=Place("--label"), problem=f"nothing to label with {rubric.name}")
     found = drawn(Population(systems, asks), Aim(number, plan.seed), rubric, material)
     say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
     return plan_lines(found)
@@ -188,8 +188,9 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
         rubric = rubric_named(name)
         if "gold" in rubric.file.sees and not any(each.gold for each in material.questions.values()):
             raise InputError(
-                f"there are no right answers, which {rubric.name} needs; add them to --topics FILE"
-                + " or to the tables" * (plan.is_of_tables and plan.topics is None)
+                problem=f"there are no right answers, which {rubric.name} needs",
+                remedy="add them to --topics"
+                f" FILE{' or to the tables' * (plan.is_of_tables and plan.topics is None)}",
             )
         settings, remarks = prepared(plan.judges, rubric, material, plan.settings)
         for remark in remarks:
@@ -315,11 +316,14 @@ def organize(
             if lost and plan.strict:
                 raise InputError(
                     f"{len(lost)} of {len(found.submissions)} files are not valid, such as"
-                    f" {visible(lost[0].file)}: {visible(lost[0].first)} (--strict)"
+                    f" {visible(lost[0].file)} ({visible(lost[0].first)})",
+                    at=Place(visible(str(plan.folder))),
+                    expected="valid files (--strict)",
                 )
             if not found.valid and plan.stage != "validate":
                 raise InputError(
-                    f"{visible(str(plan.folder))}: none of {len(found.submissions)} files is valid"
+                    at=Place(visible(str(plan.folder))),
+                    problem=f"none of {len(found.submissions)} files is valid",
                 )
     return found
 
@@ -424,8 +428,9 @@ def _check_gold(plan: TrackPlan) -> None:
     most = max(Counter(run for run, _ in queries).values(), default=0)
     if most < FEWEST:
         raise InputError(
-            f"{visible(', '.join(files))}: labels of at most {most} questions a run, {FEWEST} are needed to"
-            f" correct it; label {FEWEST} questions of every run, or more"
+            at=Place(visible(", ".join(files))),
+            problem=f"labels of at most {most} questions a run, {FEWEST} are needed to correct it",
+            remedy=f"label {FEWEST} questions of every run, or more",
         )
 
 

@@ -20,7 +20,7 @@ import msgspec
 from rageval.checking.findings import ERROR, WARNING
 from rageval.checking.tables import answers_in, topics_in
 from rageval.checking.tracks import OF_TABLES
-from rageval.errors import InputError, OutputError
+from rageval.errors import InputError, OutputError, Place
 from rageval.files.answers import NO_ANSWER, read_answers, write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.questions import write_questions
@@ -308,18 +308,22 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
         file, _, name = (part.strip() for part in line.partition("\t"))
         if not file or not name or "\t" in name:
             raise InputError(
-                f"{shown}:{number}: expected a file, a tab and the name to list it under, found"
-                f" {visible(line[:80])!r}"
+                at=Place(shown, number),
+                expected="a file, a tab and the name to list it under",
+                found=f"{visible(line[:80])!r}",
             )
         if file not in known:
-            raise InputError(f"{shown}:{number}: no file {visible(file[:80])} in the folder of runs")
+            raise InputError(
+                at=Place(shown, number), problem=f"no file {visible(file[:80])} in the folder of runs"
+            )
         if problem := _problem_of(name):
-            raise InputError(f"{shown}:{number}: {problem}; expected another")
+            raise InputError(at=Place(shown, number), problem=problem, expected="another")
         for what, key in (("file", file), ("name", _alike(name))):
             if before := first.get(f"{what} {key}"):
                 raise InputError(
-                    f"{shown}:{number}: a second line of this {what}, the first is line {before}; expected"
-                    " each file and each name once"
+                    at=Place(shown, number),
+                    problem=f"a second line of this {what}, the first is line {before}",
+                    expected="each file and each name once",
                 )
             first[f"{what} {key}"] = number
         names[file] = name
@@ -354,7 +358,9 @@ def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callab
         if read.strange:  # with topics it would not be valid
             query = visible(read.strange[0].text or read.strange[0].query_id)[:80]
             raise InputError(
-                f"{visible(each.file)}: no table has the question of {query!r}; add --topics FILE"
+                at=Place(visible(each.file)),
+                problem=f"no table has the question of {query!r}",
+                remedy="add --topics FILE",
             )
         # What was asked stands in the file of questions.
         answers = [answer._replace(run_id=each.run, question="") for answer in read.answers]

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
@@ -170,7 +170,7 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     kept = [scores for run, scores in found.items() if run in known or not known]
     if not kept:
         shown = ", ".join(map(visible, list(found)[:3]))
-        raise InputError(f"the judgements are of {shown}, which are not among the submitted runs")
+        raise InputError(problem=f"the judgements are of {shown}, which are not among the submitted runs")
     return kept
 
 
@@ -222,7 +222,9 @@ def _of_documents(files: Sequence[str]) -> Any:
             if row.status not in GRADED:
                 continue
             if row.grade is None or not row.grade.is_integer() or abs(row.grade) > _LARGEST_GRADE:
-                raise InputError(f"{path}:{line}: expected a whole number as grade, found {row.grade}")
+                raise InputError(
+                    at=Place(path, line), expected="a whole number as grade", found=f"{row.grade}"
+                )
             rows.append(Qrel(str(row.query_id), str(row.item_id), int(row.grade), str(row.aspect)))
     return Qrels.from_records(rows, ", ".join(Path(path).name for path in files))
 

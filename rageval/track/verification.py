@@ -24,7 +24,15 @@ from rageval.comparison.leaderboards import HOW, standings
 from rageval.core.basis import DrawKind
 from rageval.core.judge import Judge, Panel, parse_judge
 from rageval.core.remark import Remark
-from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, MissingPackage, RagevalError
+from rageval.errors import (
+    EXIT_CODES,
+    FAULTS,
+    InputError,
+    MissingJudgements,
+    MissingPackage,
+    Place,
+    RagevalError,
+)
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_decoded, read_records
 from rageval.files.whole import digest_of, read_whole
@@ -528,7 +536,9 @@ class _Inputs:
 
     def __init__(self, folder: Path) -> None:
         if not os.path.isdir(folder):
-            raise InputError(f"{visible(str(folder))}: no such folder; expected one of withheld files")
+            raise InputError(
+                at=Place(visible(str(folder))), problem="no such folder", expected="one of withheld files"
+            )
         files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         self.by_digest = {digest_of(path, "an input"): path for path in files}
         self.replies: dict[str, str] = {}

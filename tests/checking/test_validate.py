@@ -401,8 +401,8 @@ def test_answers_of_another_track_are_one_finding(check: Checker) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "file: is empty, expected JSON lines"),
-        (b"\n\n", "file: is empty, expected JSON lines"),
+        (b"", "file: is empty; expected JSON lines"),
+        (b"\n\n", "file: is empty; expected JSON lines"),
         (b"\xff\xfe{\x00", "file:1: the file is UTF-16"),
         (gzip.compress(b'{"x": 1}', mtime=0)[:-9], "file: is truncated or damaged"),
         (b"\n" + b"x" * 2**21, "file:1: a line of more than"),

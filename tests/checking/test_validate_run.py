@@ -180,7 +180,7 @@ def test_several_files_are_checked_whatever_one_of_them_is(check: Checker) -> No
 
 
 def test_comments(check: Checker) -> None:
-    assert "file:1: error: begins with '#': use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
+    assert "file:1: error: begins with '#'; use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
     assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"
 
@@ -188,7 +188,7 @@ def test_comments(check: Checker) -> None:
 def test_an_empty_run(check: Checker) -> None:
     outcome = check(b"\n")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "file: is empty, expected lines of 6 columns (qid Q0 docid rank score tag)" in outcome.err
+    assert "file: is empty; expected lines of 6 columns (qid Q0 docid rank score tag)" in outcome.err
 
 
 def test_the_whole_output(check: Checker) -> None:

@@ -93,7 +93,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
         lines([judged("9", status="refused", grade=0)]),
         "status 'refused' with a grade",
     ),
-    "nothing said": (lines([judged("9")]), "status 'ok' without a grade, expected a label or a grade"),
+    "nothing said": (lines([judged("9")]), "status 'ok' without a grade; expected a label or a grade"),
     "repaired, nothing said": (lines([judged("9", status="repaired")]), "status 'repaired' without a grade"),
     "a grade beyond all": (lines([judged("9", grade=1e7)]), "expected a grade from -1,000,000 to 1,000,000"),
     "a grade beyond floats": (b'{"query_id": "9", "run_id": "r", "grade": 1e999}\n', "expected"),

@@ -83,8 +83,8 @@ def test_the_files_are_right_as_long_as_nothing_is_changed(score: Scorer) -> Non
     "kind", [b"", b"\n\n", b" \t \n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0), lzma.compress(b"\n")]
 )
 def test_files_that_hold_nothing(score: Scorer, kind: bytes) -> None:
-    assert_refused(score(run=kind), "run: is empty, expected")
-    assert_refused(score(qrels=kind), "qrels: is empty, expected")
+    assert_refused(score(run=kind), "run: is empty; expected")
+    assert_refused(score(qrels=kind), "qrels: is empty; expected")
 
 
 BAD_RUN_LINES = {
@@ -103,7 +103,7 @@ BAD_RUN_LINES = {
     "half a character": (b"q1 Q0 d3 3 7 t\xe2\x82\n", "is not UTF-8"),
     "a comment": (b"# q1 Q0 d3 3 7\n", "--comments skip"),
     "an id that starts with #": (b"#1 Q0 d3 3 7 t\n", "--comments data"),
-    "a long id": (b"q1 Q0 %b 3 7 t\n" % (b"d" * 1025), "a docid of 1,025 bytes, expected at most 1,024"),
+    "a long id": (b"q1 Q0 %b 3 7 t\n" % (b"d" * 1025), "a docid of 1,025 bytes; expected at most 1,024"),
     "a long query id": (b"%b Q0 d 3 7 t\n" % (b"q" * 1025), "a qid of 1,025 bytes"),
     "a long id of few characters": (b"q1 Q0 %b 3 7 t\n" % ("文".encode() * 342), "a docid of 1,026 bytes"),
     "a long line": (b"q1 Q0 d3 3 7 %b\n" % (b"t" * 2**20), "a line of more than 1,048,576 bytes"),
@@ -258,7 +258,7 @@ class TestFiles:
 
     def test_a_directory(self, score: Scorer, tmp_path: Path) -> None:
         score()
-        assert_refused(command(tmp_path, "qrels", "-m", MEASURE), "is a directory, expected a file")
+        assert_refused(command(tmp_path, "qrels", "-m", MEASURE), "is a directory; expected a file")
 
     @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
     def test_a_file_one_may_not_read(self, score: Scorer) -> None:

@@ -443,7 +443,7 @@ def test_a_parquet_file_with_a_column_twice_is_refused(tmp_path: Path) -> None:
         parquet.write_table(pyarrow.table(columns, names=names), "twice.parquet")
         outcome = command("twice.parquet", "qrels", "-m", "recall@5")
         assert (outcome.code, outcome.out) == (2, "")
-        assert f"twice.parquet: has 2 columns {twice}, expected one" in outcome.err
+        assert f"twice.parquet: has 2 columns {twice}; expected one" in outcome.err
 
 
 def test_a_rubric_without_a_schema_is_refused_when_it_is_made() -> None:

@@ -140,7 +140,7 @@ def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
     assert [(each.truth, each.judge) for each in found] == [("m", "m"), ("n", "n")]
     assert "only in the truth, and left out: lonely" in map(str, found[0].remarks)
     assert "the judge has no row 'all' for all runs; using means of topics" in map(str, found[0].remarks)
-    with pytest.raises(InputError, match="2 runs are in both leaderboards, expected 3 or more"):
+    with pytest.raises(InputError, match="2 runs are in both leaderboards; expected 3 or more"):
         compare_leaderboards(board(values[:, :2]), board(values))
 
 

@@ -250,7 +250,7 @@ def test_another_size_than_was_published(
     server: Server, transport: Transport, target: Path, size: int
 ) -> None:
     server.files["/f"] = File(CONTENT)
-    with pytest.raises(InputError, match=f"has 300,000 bytes, expected {size:,}"):
+    with pytest.raises(InputError, match=f"has 300,000 bytes; expected {size:,}"):
         download([f"{server.url}/f"], target, transport, size=size)
     assert target.read_bytes() == OLD
 
@@ -261,14 +261,14 @@ def test_a_stream_without_end(server: Server, target: Path) -> None:
     with pytest.raises(InputError, match="sends more than the 1,000 bytes"):
         download([f"{server.url}/f"], target, Transport(allow_http=True, limit=1000))
     server.files["/f"] = File(CONTENT)
-    with pytest.raises(InputError, match="has 300,000 bytes, expected at most 1,000"):
+    with pytest.raises(InputError, match="has 300,000 bytes; expected at most 1,000"):
         download([f"{server.url}/f"], target, Transport(allow_http=True, limit=1000))
     assert left(target) == set()
 
 
 def test_a_compressed_answer_is_refused(server: Server, transport: Transport, target: Path) -> None:
     server.files["/f"] = File(CONTENT, headers={"Content-Encoding": "gzip"})
-    with pytest.raises(InputError, match="arrives as gzip, expected the file as it is"):
+    with pytest.raises(InputError, match="arrives as gzip; expected the file as it is"):
         download([f"{server.url}/f"], target, transport)
 
 

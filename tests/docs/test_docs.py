@@ -15,6 +15,7 @@ from test_readme import ROOT, blocks, rageval, run
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = (DOCS / "files.md").read_text(encoding="utf-8")
 ANSWERS = (DOCS / "answers.md").read_text(encoding="utf-8")
+API = (DOCS / "api.md").read_text(encoding="utf-8")
 SAMPLES = sorted((ROOT / "examples/data/answers").glob("*.jsonl"))
 
 
@@ -36,9 +37,9 @@ def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> No
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
-@pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS))
+@pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS) + blocks("python", API))
 @pytest.mark.slow
-def test_code_on_the_pages_of_files_and_answers_runs(block: str) -> None:
+def test_code_on_the_pages_of_files_answers_and_objects_runs(block: str) -> None:
     done = run([sys.executable, "-c", block])
     assert done.returncode == 0, done.stderr
 

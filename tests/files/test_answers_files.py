@@ -172,8 +172,8 @@ def test_reading_is_lazy() -> None:
 
 BAD = {
     "no JSON": (b"{", "file.jsonl:1: expected answers, found no valid JSON"),
-    "a list over many lines": (b"[\n", "'['; expected one record per line, not a list"),
-    "a record over many lines": (b'{\n"query_id": "q"}', "'{'; expected one record per line, not a list"),
+    "a list over many lines": (b"[\n", "'['; put one record on each line, not a list"),
+    "a record over many lines": (b'{\n"query_id": "q"}', "'{'; put one record on each line, not a list"),
     "text after the object": (b'{"query_id": "q", "answer": "a"} x', "file.jsonl:1: expected"),
     "no object": ([1], "file.jsonl:1: expected answers, one of: plain answers"),
     "unknown keys": ({"x": 1}, "file.jsonl:1: expected answers, one of: plain answers"),
@@ -211,7 +211,7 @@ def test_a_bad_line_further_down_is_found(name: str) -> None:
     "content", [b"", b"\n\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0), bz2.compress(b" \n")]
 )
 def test_empty_files(content: bytes) -> None:
-    assert refused(content) == "file.jsonl: is empty, expected JSON lines"
+    assert refused(content) == "file.jsonl: is empty; expected JSON lines"
 
 
 def test_a_file_of_two_formats_is_refused() -> None:
@@ -315,7 +315,7 @@ def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_p
         records = msgspec.convert(rows[begin : begin + step], list[JudgementLine])
         table.add("x", range(begin + 1, begin + 1 + len(records)), records, DEFAULT)
     for found in (table.finish(), rageval.read_judgements(path)):
-        lines = {int(found.where(row).rpartition(":")[2]): line for row, line in found.each()}
+        lines = {found.where(row).line: line for row, line in found.each()}
         assert [{name: getattr(lines[at + 1], name) for name in rows[at]} for at in range(len(rows))] == rows
         places = [(found.run[at], found.judge[at], found.query[at]) for at in range(len(found.run))]
         assert places == sorted(set(places))

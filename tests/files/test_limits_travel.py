@@ -69,7 +69,7 @@ def test_a_stream_with_limits_is_read_as_the_stream() -> None:
     assert found.seekable()
     assert limits_of(kept(found)) == TIGHT
     assert limits_of(stream) == DEFAULT
-    with pytest.raises(InputError, match="of 9 bytes, expected at most 5"):
+    with pytest.raises(InputError, match="of 9 bytes; expected at most 5"):
         rageval.read_run(found)
     stream.seek(0)
     assert rageval.read_run(stream).name == "<stream>"
@@ -77,7 +77,7 @@ def test_a_stream_with_limits_is_read_as_the_stream() -> None:
 
 def test_standard_input_is_kept_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
-    with pytest.raises(InputError, match=r"<stdin>:1: a docid of 9 bytes, expected at most 5"):
+    with pytest.raises(InputError, match=r"<stdin>:1: a docid of 9 bytes; expected at most 5"):
         rageval.read_run(STDIN, limits=TIGHT)
 
 
@@ -89,7 +89,7 @@ def test_a_file_keeps_its_limits(tmp_path: Path) -> None:
         assert isinstance(found, File)
         assert found == File(path)
         assert limits_of(RowRange(found, range(3))) == TIGHT
-        with pytest.raises(InputError, match="of 9 bytes, expected at most 5"):
+        with pytest.raises(InputError, match="of 9 bytes; expected at most 5"):
             source_of_run("run", found).run()
     parts = cut(found, Reading(), Grain(4, 1, 10**6))
     assert len(parts) > 1

@@ -126,7 +126,7 @@ def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
     message = refused("umbrela", UMBRELA, record)
     assert message.startswith("file.jsonl:2: expected UMBRELA judgements")
     assert (
-        "no `qid` and `docid` to identify what is judged: put `qid` and `docid` next to the texts" in message
+        "no `qid` and `docid` to identify what is judged; put `qid` and `docid` next to the texts" in message
     )
     assert "no `docid` to" in refused("umbrela", record | {"qid": 1})
 

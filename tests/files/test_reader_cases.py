@@ -40,7 +40,7 @@ def test_an_id_may_be_just_as_long_as_its_limit(length: int) -> None:
     if length == 10:
         assert read_qrels(io.BytesIO(text), limits=limits).query_ids == ["q" * 10]
     else:
-        with pytest.raises(InputError, match="11 bytes, expected at most 10"):
+        with pytest.raises(InputError, match="11 bytes; expected at most 10"):
             read_qrels(io.BytesIO(text), limits=limits)
 
 

@@ -412,8 +412,8 @@ class TestIds:
 
 
 BAD_RUBRICS = {
-    "window = -1": "window = -1, expected a whole number from 1",
-    "window = 0": "window = 0, expected",
+    "window = -1": "window = -1; expected a whole number from 1",
+    "window = 0": "window = 0; expected",
     f"max_tokens = {2**62}": "max_tokens = ",
     "max_tokens = 0": "max_tokens = 0",
     "most = 0": "most = 0",

@@ -218,7 +218,7 @@ def test_the_hook_for_baselines_holds_them_against_the_policy(
     cut = Path(base).read_text().splitlines(keepends=True)[:50]
     Path("base.jsonl").write_text("".join(cut))
     assert hook(["baseline", "base.jsonl"]) == 1
-    assert "base.jsonl: holds 49 questions, expected 120" in capsys.readouterr().err
+    assert "base.jsonl: holds 49 questions; expected 120" in capsys.readouterr().err
 
 
 @pytest.mark.slow

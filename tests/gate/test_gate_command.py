@@ -113,7 +113,7 @@ def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
     kept = [line for line in Path("good").read_text().splitlines(keepends=True) if int(line[1:3]) < 30]
     Path("part").write_text("".join(kept))
     done = gate("part", *RUN, *held, "--junit", "out.xml", "--json", "out.json", code=2)
-    assert "30 of the baseline's 40 questions are in both, expected 90%: nothing was gated" in done.stderr
+    assert "30 of the baseline's 40 questions are in both; expected 90%; nothing was gated" in done.stderr
     assert 'errors="1"' in Path("out.xml").read_text()
     assert "nothing was gated" in json.loads(Path("out.json").read_text())["error"]
     Path("qrels").write_text(Path("qrels").read_text() + "q0 n9 d9 1\n")
@@ -127,7 +127,7 @@ def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
     [
         ("", "is empty"),
         ('{"query_id":"q"}\n', ":1: expected a baseline"),
-        ('{"baseline":2,"measures":{},"questions":0}\n', "of form 2, expected 1"),
+        ('{"baseline":2,"measures":{},"questions":0}\n', "of form 2; expected 1"),
         (
             '{"baseline":1,"measures":{"a":"a"},"questions":2}\n{"query_id":"q","values":{"a":1}}\n',
             "holds 1 q",
@@ -417,3 +417,14 @@ def test_an_option_that_would_change_nothing_is_told_in_the_reports() -> None:
     done = gate("good", *RUN, *held, "--slice-margin", "0.2", code=2)
     assert "--by" in done.stderr
     assert "--by" in json.loads(Path("out.json").read_text())["error"]
+
+
+def test_the_json_of_an_error_has_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run").write_text("q1 Q0 d1 1 high r\nq1 Q0 d2 2\n")
+    Path("qrels").write_text("q1 0 d1 1\n")
+    Path("base").write_text("{}\n")
+    gate("run", "qrels", "-m", "rr", "--baseline", "base", "--margin", "0.1", "--json", "out.json", code=2)
+    found = json.loads(Path("out.json").read_text())
+    assert found["error"] == "\n".join(problem["text"] for problem in found["problems"])
+    assert all(problem["file"] and problem["line"] and problem["expected"] for problem in found["problems"])

@@ -168,7 +168,7 @@ class TestCommand:
         [
             ([], "add -o FILE"),
             (["-o", "/dev/null"], "add -o FILE"),
-            (["-o", "judged", "-m", "nDCG@3"], "scores runs"),
+            (["-o", "judged", "-m", "nDCG@3"], "not judged answers"),
             (["-o", "judged", "-m", "no_such"], "no_such"),
         ],
     )

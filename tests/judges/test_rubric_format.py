@@ -297,10 +297,10 @@ def test_each_of_them_changes_it(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("line", "number", "expected"),
     [
-        ('reads = "guess"', 1, "reads = 'guess', expected one of schema, json, score-line"),
+        ('reads = "guess"', 1, "reads = 'guess'; expected one of schema, json, score-line"),
         ('reads = "json-list"', 1, "is for labels and texts, not for label"),
-        ("tries = 0", 1, "tries = 0, expected a whole number"),
-        ("temperature = 3", 1, "temperature = 3.0, expected a number from 0 to 2"),
+        ("tries = 0", 1, "tries = 0; expected a whole number"),
+        ("temperature = 3", 1, "temperature = 3.0; expected a number from 0 to 2"),
         ('each = "letter"', 1, 'each = "gold"'),
         ('unreadable = "bad"', 1, "and the compat that asks for it"),
         ('first_stage = "mine"', 1, "expected crag or crag-script"),

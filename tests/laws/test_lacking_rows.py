@@ -65,6 +65,6 @@ def test_a_gate_of_few_common_questions_is_still_refused(tmp_path: Path) -> None
     few = Path(paths["v2"]).read_text().splitlines(keepends=True)[:8]
     Path(paths["v2"]).write_text("".join(few))
     done = run("gate", paths, "--intersection")
-    assert (done.exit_code, "expected 90%: nothing was gated" in done.stderr) == (2, True)
+    assert (done.exit_code, "expected 90%; nothing was gated" in done.stderr) == (2, True)
     with pytest.raises(InputError, match="expected 90%"):
         rageval.gate(paths["v2"], baseline=paths["v1"], judge="short", margin=2, intersection=True)

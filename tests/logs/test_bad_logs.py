@@ -327,7 +327,7 @@ def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:
     log = json.loads((LOGS / "deepeval/latest_test_run.json").read_text(encoding="utf-8"))
     log["testRunData"]["conversationalTestCases"] = [{"turns": []}]
     said = refused(log_of(tmp_path, json.dumps(log)))
-    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions, expected one" in said
+    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions; expected one" in said
 
 
 def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
     document = json.dumps([{"id": "late.md", "score": 0.1}])
     again["attributes"]["gen_ai.retrieval.documents"] = document
     path = log_of(tmp_path, "\n".join([*lines, json.dumps(again)]))
-    assert "2 retrievals in one trace, expected one; choose the ranking: --hop first" in refused(path)
+    assert "2 retrievals in one trace; expected one; choose the ranking: --hop first" in refused(path)
     first = ["returns.md#0", "returns.md#1"]
     for hop, docs in (("first", first), ("last", ["late.md"]), ("union", [*first, "late.md"])):
         ranking = logs.read(str(path), hop=hop).run["toy-rag-a"]

@@ -195,7 +195,7 @@ def test_several_questions_are_refused_with_words_that_read_one_of_each(name: st
     words = ["import", str(LOGS / name), "--dry-run"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert "is a conversation with 2 questions, expected one and its answer" in done.stderr
+    assert "is a conversation with 2 questions; expected one and its answer" in done.stderr
     more = shlex.split(done.stderr.partition("counted from 0: ")[2])
     assert " ".join(more[:2]) == CONVERSATIONS[name]
     done = CliRunner().invoke(main, [*words, *more])
@@ -255,7 +255,7 @@ def test_a_frame_by_columns_is_refused_with_the_words_that_write_it_by_rows(tmp_
     path = tmp_path / "log.json"
     columns = {name: {str(at): row[name] for at, row in enumerate(rows)} for name in rows[0]}
     path.write_text(json.dumps(columns), encoding="utf-8")
-    with pytest.raises(InputError, match="written by columns, expected one record per span"):
+    with pytest.raises(InputError, match="written by columns; expected one record per span"):
         logs.read(str(path))
 
 

@@ -211,7 +211,7 @@ REFUSED = {
     "not said of one": (['{"query_id": "1", "answerable": false}'], "whether query 2 can be answered"),
     "no truth": (
         ['{"query_id": "1", "answerable": "perhaps"}'],
-        "answerable of query 1 is 'perhaps', expected true",
+        "answerable of query 1 is 'perhaps'; expected true",
     ),
     "two truths": (
         ['{"query_id": "1", "answerable": 1}', '{"query_id": "1", "answerable": 0}'],

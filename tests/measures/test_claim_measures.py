@@ -290,5 +290,5 @@ def test_broken_files_are_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_an_aspect_that_is_no_claim_is_refused() -> None:
-    with pytest.raises(InputError, match="found aspect 'n1' of item 'answer'; expected a claim"):
+    with pytest.raises(InputError, match="is about aspect 'n1' of item 'answer'; expected a claim"):
         rageval.evaluate_answers("answer_precision", rows_of({("n1", "answer"): "Neutral"}))

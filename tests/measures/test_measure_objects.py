@@ -117,7 +117,7 @@ def test_measures_of_runs_and_of_answers_know_which_they_are() -> None:
     assert kind_of_measure(rageval.parse_measure("v_strict")) is ANSWERS
     with pytest.raises(rageval.MeasureError, match="scores judged answers"):
         rageval.evaluate("v_strict", RUN, GRADED)
-    with pytest.raises(rageval.MeasureError, match="scores runs"):
+    with pytest.raises(rageval.MeasureError, match="not judged answers"):
         rageval.evaluate_answers("recall", [{"query_id": "q", "run_id": "r", "label": "perfect"}])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
+from rageval.errors import InputError, MissingPackage, Place, RagevalError, UsageError
 from rageval.parallel import Forked, OnDask, OnExecutor, scored
 from rageval.parallel._divided import piece_of
 from rageval.scoring.run_remarks import run_remarks
@@ -71,7 +71,8 @@ class Blind(Here):
     def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
         for unit in units:
             if hasattr(unit, "stretch"):
-                raise InputError("/there/run: no such file\n(and more of that)")
+                missing = InputError("no such file", at=Place("/there/run"))
+                raise InputError.joined([missing, InputError("and more of that")])
             yield task(shared, replace(unit, path="/there/run"))
 
 

@@ -235,7 +235,7 @@ def _named_twice(manifest: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (_named_twice, "names runs/one.run 900 times, expected once"),
+        (_named_twice, "names runs/one.run 900 times; expected once"),
         (lambda manifest: manifest["systems"].append(manifest["systems"][0]), "names one.run 2 times"),
         (
             lambda manifest: manifest.update(systems=[{"name": str(at)} for at in range(1001)]),
