@@ -118,7 +118,7 @@ def _fix(file: str, out: opt.File, track: str) -> None:
 
 def _lines(findings: Iterable[Finding], file: str) -> Iterator[str]:
     for finding in findings:
-        yield visible(finding._replace(source=_name(file)).text)
+        yield visible(finding.in_file(_name(file)).text)
 
 
 def _name(file: str) -> str:
