@@ -315,6 +315,35 @@ def _kept_citations(*, field: str, number: int, total: int, positions: int) -> s
     return f"{field}: kept {number:,} of {total:,} citations{how}"
 
 
+# --- entries of a track
+
+
+def _no_ordinary_file(*, kind: str) -> str:
+    name = {"fifo": "FIFO"}.get(kind, kind)
+    return f"is a {name}, expected {'the file itself' if kind == 'link' else 'a file'}"
+
+
+def _crashed_reader(*, code: int) -> str:
+    return f"crashed the process that read it ({f'signal {-code}' if code < 0 else f'code {code}'})"
+
+
+def _other_name(is_given: bool) -> str:
+    return "expected another" if is_given else "write another as the run's name"
+
+
+def _long_name(*, number: int, name: str, limit: int, is_given: bool) -> str:
+    start, other = visible(name), _other_name(is_given)
+    return f"a name of {number:,} characters ({start}…), at most {limit} are shown; {other}"
+
+
+def _hostile_name(*, name: str, is_given: bool) -> str:
+    return f"the name {visible(name)} has control characters; {_other_name(is_given)}"
+
+
+def _reserved_name(*, name: str, is_given: bool) -> str:
+    return f"the name {name!r} is what judgements of no run are called; {_other_name(is_given)}"
+
+
 # --- what doctor finds
 
 
@@ -462,6 +491,23 @@ WORDS: dict[str, Words] = {
     "wrote_topic_as_text": "wrote the topic {topic} as a text",
     "kept_citations": _kept_citations,
     "made_references": "made the {number:,} cited documents `references`",
+    # entries of a track
+    "unreadable_folder": "a folder that cannot be read: {reason}",
+    "empty_folder": "a folder without files, expected a file",
+    "hostile_file_name": "its name has control characters, or is not UTF-8; rename it",
+    "no_ordinary_file": _no_ordinary_file,
+    "too_many_bytes": "has {number:,} bytes, more than {limit:,} (--limit size=…)",
+    "unopened_file": "cannot be opened: {reason}",
+    "unreadable_file": "cannot be read: {reason}",
+    "refused_entry": "{reason}",
+    "failed_reader": "reading it failed ({fault}); please report this as a bug in rageval",
+    "late_reader": "took more than {seconds:,} s to read (--limit seconds=…)",
+    "crashed_reader": _crashed_reader,
+    "too_much_memory": "needs more than {limit:,} bytes of memory to read (--limit memory=…)",
+    "long_name": _long_name,
+    "hostile_name": _hostile_name,
+    "reserved_name": _reserved_name,
+    "claimed_name": "another file claims the name {run}, too: listed as {name} (see --teams)",
     # what doctor finds
     "rejected_line": "{reason}",
     "more_rejected_lines": "… and {number:,} more such lines",

@@ -65,7 +65,7 @@ def facts_of(call: ast.Call, name: str, names: dict[str, tuple[str, ...]]) -> se
 
 def calls() -> Iterator[tuple[str, str, set[str] | None]]:
     """Every place where a finding is made, with its code and facts."""
-    for path in sorted((PACKAGE / "checking").rglob("*.py")):
+    for path in sorted([*(PACKAGE / "checking").rglob("*.py"), *(PACKAGE / "track").rglob("*.py")]):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         nodes = list(ast.walk(tree))
         names = {
