@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 from rageval.measures import (
@@ -174,6 +175,41 @@ def findings_page() -> str:
     )
 
 
+def json_page() -> str:
+    """What each command prints as JSON, from docs/json.toml."""
+    schema = tomllib.loads((HERE / "json.toml").read_text(encoding="utf-8"))
+    names = "|".join(schema["objects"])
+
+    def linked(kind: str) -> str:
+        return re.sub(rf"\b({names})\b", lambda name: f"[{name[0]}](#{name[0].lower()})", kind)
+
+    parts = [
+        "# JSON outputs\n",
+        "Made from `docs/json.toml` by `docs/generate.py`.\n",
+        "These are the JSON outputs of commands: `--format json` prints one value, `--format jsonl` a value a"
+        " line. [Files](files.md) describes the files that other commands write. Numbers have every digit;"
+        " what is undefined is `null`. A later version may add fields. Programs should read codes and facts;"
+        " texts may change.\n",
+        "| command | `json` | a line of `jsonl` | codes |\n| --- | --- | --- | --- |",
+    ]
+    for output in schema["outputs"]:
+        option = f" {output['option']}" if "option" in output else ""
+        codes = f"[{output['codes']}]({output['codes']}.md)" if "codes" in output else ""
+        kinds = (linked(output.get(style, "")) for style in ("json", "jsonl"))
+        parts.append(f"| `rageval {output['command']}{option}` | {' | '.join(kinds)} | {codes} |")
+    parts.append(
+        "\nA number may be an integer. A map is an object whose keys are names. In a list or a map, each"
+        " value is of one of the types. A field with `?` may be absent; `*` stands for all other fields.\n"
+    )
+    for name, fields in schema["objects"].items():
+        parts.append(f"## {name}\n\n| field | type | meaning |\n| --- | --- | --- |")
+        for field, text in fields.items():
+            kind, _, meaning = text.partition(": ")
+            parts.append(f"| `{field}` | {linked(kind)} | {meaning} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
 def remarks_page() -> str:
     """Every code of a remark, its facts and its text."""
     rows = [
@@ -202,6 +238,7 @@ def main() -> None:
     (HERE / "measures.md").write_text(measures_page(), encoding="utf-8")
     (HERE / "remarks.md").write_text(remarks_page(), encoding="utf-8")
     (HERE / "findings.md").write_text(findings_page(), encoding="utf-8")
+    (HERE / "json.md").write_text(json_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

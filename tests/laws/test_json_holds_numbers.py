@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import rageval
 from every_command import walked
+from json_types import SCHEMA, faults
 from rageval import table
 from rageval.cli import main
 from rageval.table import FORMATS
@@ -133,6 +134,8 @@ def test_no_number_is_text_or_rounded(command: str, words: str, folder: Path) ->
     typed = [*command.split(), *words.replace("{}", str(folder)).split(), "--format", "json"]
     done = CliRunner().invoke(main, typed)
     assert done.exit_code == 0, done.stderr[-500:]
+    (kind,) = (output["json"] for output in SCHEMA["outputs"] if output["command"] == command)
+    assert list(faults(json.loads(done.stdout), kind)) == []
     listed = list(numbers(json.loads(done.stdout)))
     texts = [(key, value) for key, value in listed if isinstance(value, str) and is_number(value)]
     assert not [each for each in texts if each[0] not in NAMES]
