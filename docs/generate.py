@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 from rageval.measures import (
@@ -25,6 +26,7 @@ from rageval.measures import (
     spans,
 )
 from rageval.measures.parsing import SHORT
+from rageval.views import findings
 from rageval.views.remarks import SCOPE, WORDS, Words, names_in
 
 HERE = Path(__file__).parent
@@ -105,7 +107,7 @@ def section(measure: Measure) -> str:
     return f"### {measure.name}\n\n`{headline(measure)}`\n\n{body.rstrip()}\n\n{better}{also}\n{code}"
 
 
-# What stands for a fact in the texts on the page of remarks, by its type or its name.
+# What stands for a fact in the texts on the pages of remarks and findings, by its type or its name.
 SAMPLES: dict[str, object] = {
     "int": 2,
     "int | None": 2,
@@ -122,12 +124,19 @@ SAMPLES: dict[str, object] = {
     "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[str]": ("…",),
     "Sequence[tuple[str, int]]": (("…", 2),),
+    "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[tuple[int, int]]": ((10, 2),),
     "Sequence[tuple[str, float]]": (("…", 0.25),),
     "Sequence[tuple[str, str, float]]": (("…", "…", 0.25),),
     "Sequence[tuple[str, str, str, str]]": (("…", "…", "…", "…"),),
     "over": "orders",
     "on_missing": "skip",
+    "expected": "text",
+    "is_text": True,
+    "is_expected_text": True,
+    "value": "…",
+    "unit": "nfkc",
+    "other_kind": "qrels",
     "corrected": (),
 }
 
@@ -135,16 +144,82 @@ SAMPLES: dict[str, object] = {
 def sample_text(words: Words) -> str:
     """The text of a remark: its template, or what its function makes of samples."""
     if isinstance(words, str):
-        return words.replace(":,}", "}")
+        return re.sub(r"\{(\w+):(?:quoted|id)\}", r"'{\1}'", words).replace(":,}", "}").replace(":.0%}", "}")
     types = {name: kind for name, kind in words.__annotations__.items() if name != "return"}
     return words(**{name: SAMPLES.get(name, SAMPLES[str(kind)]) for name, kind in types.items()})
+
+
+def facts_of(*words: Words) -> str:
+    """The facts that the words of a code need, as a cell of a table."""
+    names = set().union(*map(names_in, words)) - SCOPE - findings.PLACE
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def findings_page() -> str:
+    """Every code of a finding, its facts, its message, and its effect."""
+    rows = []
+    for code, words in sorted(findings.WORDS.items()):
+        effect = findings.EFFECTS.get(code, "")
+        cells = (f"`{code}`", facts_of(words, effect), *map(sample_text, (words, effect)))
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(
+        [
+            "# Findings\n",
+            "Made from `rageval/views/findings.py` by `docs/generate.py`.\n",
+            "A finding of [`validate`](files.md#validation) or [`doctor`](doctor.md) is a"
+            " [remark](remarks.md) on a line of a file, with a `level`: `error`, `warning`, or `fixed` for a"
+            " repair. `about` has `file` and `line`. `message` is the finding in words, `effect` its effect"
+            " on measures, where that is known. Programs should read codes and facts; texts may change.\n",
+            "`field` is the place in a record. `value` is a value of a file: a text, or, if `is_text` is"
+            " false, the JSON of another value. Texts of a file are cut after 1,000 characters. `number` is"
+            " how many there are; the other facts are of the first.\n",
+            "A fact in braces, `…` or a sample number stands for what is found.\n",
+            "| code | facts | message | effect |\n| --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+
+
+def json_page() -> str:
+    """What each command prints as JSON, from docs/json.toml."""
+    schema = tomllib.loads((HERE / "json.toml").read_text(encoding="utf-8"))
+    names = "|".join(schema["objects"])
+
+    def linked(kind: str) -> str:
+        return re.sub(rf"\b({names})\b", lambda name: f"[{name[0]}](#{name[0].lower()})", kind)
+
+    parts = [
+        "# JSON outputs\n",
+        "Made from `docs/json.toml` by `docs/generate.py`.\n",
+        "These are the JSON outputs of commands: `--format json` prints one value, `--format jsonl` a value a"
+        " line. [Files](files.md) describes the files that other commands write. Numbers have every digit;"
+        " what is undefined is `null`. A later version may add fields. Programs should read codes and facts;"
+        " texts may change.\n",
+        "| command | `json` | a line of `jsonl` | codes |\n| --- | --- | --- | --- |",
+    ]
+    for output in schema["outputs"]:
+        option = f" {output['option']}" if "option" in output else ""
+        codes = f"[{output['codes']}]({output['codes']}.md)" if "codes" in output else ""
+        kinds = (linked(output.get(style, "")) for style in ("json", "jsonl"))
+        parts.append(f"| `rageval {output['command']}{option}` | {' | '.join(kinds)} | {codes} |")
+    parts.append(
+        "\nA number may be an integer. A map is an object whose keys are names. In a list or a map, each"
+        " value is of one of the types. A field with `?` may be absent; `*` stands for all other fields.\n"
+    )
+    for name, fields in schema["objects"].items():
+        parts.append(f"## {name}\n\n| field | type | meaning |\n| --- | --- | --- |")
+        for field, text in fields.items():
+            kind, _, meaning = text.partition(": ")
+            parts.append(f"| `{field}` | {linked(kind)} | {meaning} |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def remarks_page() -> str:
     """Every code of a remark, its facts and its text."""
     rows = [
-        f"| `{code}` | {', '.join(f'`{name}`' for name in sorted(names_in(words) - SCOPE))} |"
-        f" {sample_text(words).replace('|', chr(92) + '|')} |"
+        f"| `{code}` | {facts_of(words)} | {sample_text(words).replace('|', chr(92) + '|')} |"
         for code, words in sorted(WORDS.items())
     ]
     return "\n".join(
@@ -171,6 +246,8 @@ def remarks_page() -> str:
 def main() -> None:
     (HERE / "measures.md").write_text(measures_page(), encoding="utf-8")
     (HERE / "remarks.md").write_text(remarks_page(), encoding="utf-8")
+    (HERE / "findings.md").write_text(findings_page(), encoding="utf-8")
+    (HERE / "json.md").write_text(json_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

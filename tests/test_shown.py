@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
-from rageval.checking import Finding, Findings, diagnose, validate
+from rageval.checking import Findings, diagnose, validate
+from rageval.checking.findings import error
 from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.comparison.passport import Passport, passport
@@ -42,9 +43,8 @@ def trusted() -> Passport:
 
 
 def checked(count: int = 3) -> Findings:
-    found = (
-        Finding(line, "error", f"document '{HOSTILE}' {line}", "refused", HOSTILE) for line in range(count)
-    )
+    facts = {"number": 2, "query": HOSTILE}
+    found = (error("second_answers", line, **facts).in_file(HOSTILE) for line in range(count))
     return Findings(found, "9 rows")
 
 
@@ -82,7 +82,7 @@ def test_findings_fit_the_terminal_and_are_whole_elsewhere(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    long = Findings([Finding(7, "error", "expected " + "more " * 99, "refused", "a" * 99)] * 25, "25 rows")
+    long = Findings([error("refused_file", 7, reason="more " * 99).in_file("a" * 99)] * 25, "25 rows")
     lines = str(long).splitlines()
     assert max(map(len, lines)) <= columns
     assert lines[0] == "25 errors and 0 warnings in 25 rows"
@@ -92,7 +92,9 @@ def test_findings_fit_the_terminal_and_are_whole_elsewhere(
     assert long._repr_html_().count("<tr>") == long.to_latex().count(r"\\") == 26
     rows = long.to_pandas()
     assert rows["message"].tolist() == [each.message for each in long]
-    assert list(Findings([], "0 rows").to_pandas()) == ["line", "level", "message", "effect", "source"]
+    assert rows["code"].tolist() == ["refused_file"] * 25
+    columns_of_none = list(Findings([], "0 rows").to_pandas())
+    assert columns_of_none == ["line", "level", "message", "effect", "source", "code"]
 
 
 def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:

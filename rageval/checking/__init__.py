@@ -14,8 +14,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.checking.findings import Finding, Findings, Validation, counted
+from rageval.checking.findings import Finding, Findings, Validation
 from rageval.errors import UsageError
+from rageval.views.findings import count_noun
 
 if TYPE_CHECKING:
     from rageval.checking.tracks import Track
@@ -43,8 +44,8 @@ def validate(
     """
     from rageval.files.opening import name_of
 
-    found, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
-    return Findings([each._replace(source=name) for each in found], str(found.tally))
+    result, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
+    return Findings([finding.in_file(name) for finding in result], str(result.tally))
 
 
 def validation(
@@ -55,12 +56,11 @@ def validation(
     strict_length: bool = False,
 ) -> Validation:
     """Return the findings of `validate` one by one, however many there are."""
-    from rageval.checking.findings import ERROR, Tally
+    from rageval.checking.findings import Tally, error
     from rageval.checking.runs import validate_run
     from rageval.checking.tables import topics_in, validate_tables
     from rageval.checking.tracks import OF_RUNS, OF_TABLES, track_named, validate_answers
     from rageval.files.kinds import kind_of
-    from rageval.files.opening import name_of
     from rageval.files.start import OTHER
     from rageval.files.trec import PLAIN
     from rageval.records import Question
@@ -82,9 +82,10 @@ def validation(
     kind, wants_json = kind_of(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
     if kind is not None and kind.is_json != wants_json and kind.holds != OTHER:
-        wanted = "a run" if rules is None else f"{'answers' if wants_json else 'questions'} of {rules.name}"
-        message, effect = f"holds {kind.noun}, expected {wanted}", "nothing else was looked at"
-        return Validation(iter([Finding(1, ERROR, message, effect, name_of(source))]), Tally("line"))
+        expected = "run" if rules is None else "answers" if wants_json else "questions"
+        of_track = None if rules is None else rules.name
+        other = error("other_kind", 1, kind=kind.noun, expected=expected, track=of_track)
+        return Validation(iter([other]), Tally("line"))
     if rules is None:
         return validate_run(source, known, how)
     return validate_answers(source, rules, known, strict_length)
@@ -106,4 +107,4 @@ def diagnose(
     every: list[tuple[str, str | None]] = [(os.fspath(path), None) for path in files]
     every += [(os.fspath(path), doctor.TOPICS) for path in topics]
     every += [(os.fspath(path), doctor.CORPUS) for path in corpus]
-    return Findings(doctor.diagnose(every, cutoffs), counted(len(every), "file"))
+    return Findings(doctor.diagnose(every, cutoffs), count_noun(len(every), "file"))

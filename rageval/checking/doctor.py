@@ -10,7 +10,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rageval.checking.findings import ERROR, WARNING, Finding
+from rageval.checking.findings import ERROR, WARNING, Finding, error, warning
 from rageval.checking.runs import (
     Last,
     Lines,
@@ -24,6 +24,7 @@ from rageval.checking.runs import (
     together,
 )
 from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
+from rageval.core.remark import Scope
 from rageval.errors import InputError, Place
 from rageval.files.answers import answer_forms
 from rageval.files.foreign_judgements import read_judged
@@ -38,7 +39,7 @@ from rageval.files.judgements import (
 )
 from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import kind_of, kind_of_start, start_of_file
-from rageval.files.nuggets import SCORED, nuggets_without_reference, numbered_banks
+from rageval.files.nuggets import SCORED, NuggetBank, nuggets_without_reference, numbered_banks
 from rageval.files.opening import (
     is_columnar,
     name_of,
@@ -118,27 +119,28 @@ class Known:
 
 
 def once(
-    source: str,
-    places: Mapping[str, _Line] | Iterable[tuple[str, _Line]],
+    code: str,
     level: str,
-    message: str,
-    effect: str,
+    source: str,
+    places: Mapping[Any, _Line] | Iterable[tuple[Any, _Line]],
+    names: tuple[str, ...] = ("query",),
+    /,
+    **facts: Any,
 ) -> Iterator[Finding]:
-    """Yield one finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
+    """Yield one finding for everything of a kind: how many (`number`), and the first, at its line.
 
-    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
-    "run:7: warning: odd queries: 2, first 'q2'; no effect"
+    `names` are the facts that the keys of the places are.
+
+    >>> next(once("tied_queries", WARNING, "run", {"q2": 7, "q9": 8})).facts
+    mappingproxy({'number': 2, 'query': 'q2'})
     """
     listed = list(places.items() if isinstance(places, Mapping) else places)
     if listed:
-        name, line = listed[0]
-        text = message.replace("{n}", f"{len(listed):,}").replace("{name}", named(name))
-        yield Finding(line, level, text, effect, source)
-
-
-def in_query(name: str, query: str) -> str:
-    """Return the name, for `once`, of something that is known within a query."""
-    return f"{name}' of query '{query}"
+        key, line = listed[0]
+        first = zip(names, key if isinstance(key, tuple) else (key,), strict=True)
+        yield Finding(
+            code, Scope(file=source, line=line), {"number": len(listed), **dict(first), **facts}, level
+        )
 
 
 def named(name: str) -> str:
@@ -165,8 +167,8 @@ class DiagnosedRows:
                 bad += 1
                 # A file in a wrong form is wrong in every line; ten tell it.
                 if bad <= _SHOWN:
-                    effect = "nothing is scored: rageval rejects the file, and other tools read other columns"
-                    self.findings.append(Finding(stretch.line, ERROR, stretch.text, effect, self.source))
+                    rejected = error("rejected_line", stretch.line, reason=stretch.text)
+                    self.findings.append(rejected.in_file(self.source))
                 continue
             ids = [stretch.columns[at] for at in self.kind.ids]
             # One search in all ids together finds nothing, nearly always.
@@ -177,16 +179,9 @@ class DiagnosedRows:
                             spaced.setdefault(name.decode(), line)
             yield stretch
         if bad > _SHOWN:
-            more = f"… and {bad - _SHOWN:,} more such lines"
-            self.findings.append(Finding(1, ERROR, more, "nothing is scored", self.source))
-        self.findings += once(
-            self.source,
-            spaced,
-            WARNING,
-            "ids with a space: {n}, first {name}",
-            "rageval splits columns at tabs here; trec_eval and ir_measures split them at the space and so"
-            " score other documents",
-        )
+            more = error("more_rejected_lines", 1, number=bad - _SHOWN)
+            self.findings.append(more.in_file(self.source))
+        self.findings += once("ids_with_space", WARNING, self.source, spaced, ("id",))
 
 
 def diagnose(
@@ -210,7 +205,7 @@ def diagnose(
     if not kinds:
         raise InputError.joined(list(untold.values()))
     for path, refused in untold.items():
-        yield from _refused(path, refused, "it is left out and not checked")
+        yield from _refused("unknown_file", path, refused)
         if unknown is not None:
             unknown.append(path)
     # Runs last: beside what is known already each can be looked at when it is read, and need not be kept.
@@ -242,7 +237,7 @@ def _findings_of(
     try:
         findings, holds = _of_file(path, kind, cutoffs, reading)
     except InputError as error:
-        return list(_refused(path, error)), None
+        return list(_refused("refused_file", path, error)), None
     # Each check walks the file by itself; a person reads it from the top.
     return sorted(findings, key=lambda finding: finding.line), holds
 
@@ -302,9 +297,8 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
     else:
         from rageval.building import changed
 
-        effect = "scores are not of the collection that the manifest describes"
-        message = "{} has changed since the collection was built"
-        return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
+        names = changed(Path(path))
+        return [error("changed_file", 1, name=name).in_file(path) for name in names], known
     return [], known
 
 
@@ -315,9 +309,8 @@ def _spans(path: str, known: Known) -> list[Finding]:
     spans = read_spans(path).spans
     known.queries = dict.fromkeys((span.query_id for span in spans), 1)
     known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
-    wide = [(in_query(span.nugget_id, span.query_id), 1) for span in spans if span.wide]
-    effect = "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
-    return list(once(path, wide, WARNING, "wide spans: {n}, first {name}", effect))
+    wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
+    return list(once("wide_spans", WARNING, path, wide, ("nugget", "query")))
 
 
 def _retrieved(path: str, reading: Reading) -> Known:
@@ -343,12 +336,10 @@ def _graded(path: str, reading: Reading) -> Known:
     return known
 
 
-def _refused(
-    path: str, error: InputError, effect: str = "nothing is scored: the file is refused"
-) -> Iterator[Finding]:
+def _refused(code: str, path: str, refused: InputError) -> Iterator[Finding]:
     """Yield what a reader says of a file that it cannot read, as findings."""
-    for line, text in refusals(error, path):
-        yield Finding(1 if line is None else line, ERROR, text, effect, path)
+    for line, reason in refusals(refused, path):
+        yield error(code, 1 if line is None else line, reason=reason).in_file(path)
 
 
 def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
@@ -373,18 +364,8 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
 
 _HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
 _BANKS = ("nuggets", "judgements", "assignments")
-_IGNORED = "these queries are left out of every mean"
-_EFFECTS = {
-    "run": "every measure ignores these queries",
-    "qrels": "they count in every mean although no system was asked them",
-    "spans": "they count in every mean although no system was asked them",
-    "answers": "they have nothing to be judged against",
-    "judgements": "they count in every mean although no system was asked them",
-    "assignments": "they count in every mean although no system was asked them",
-    "nuggets": "their nuggets are never looked for",
-    "questions": "they are not compared with a rubric",
-    "pool": "their judgements are not used",
-}
+# What topics are compared with.
+_ASKED = (RUNS, JUDGED, SPANS, ANSWERS, JUDGEMENTS, ASSIGNMENTS, NUGGETS, RANKED, POOL)
 
 
 def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
@@ -394,13 +375,22 @@ def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
         of.setdefault(one.kind, []).append(one)
     for topics in of.get("topics", ()):
         for one in known:
-            if one.kind in _EFFECTS:
-                yield from _dangling(one, one.queries, topics, topics.queries, "queries", _EFFECTS[one.kind])
+            if one.kind in _ASKED:
+                yield from _queries_not_in(topics, one)
     for corpus in of.get("corpus", ()):
         for one in known:
             if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
-                effect = "judges cannot see their text; ids must match exactly"
-                yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
+                lost = {doc: line for doc, line in documents.items() if doc not in corpus.documents}
+                yield from once(
+                    "documents_not_in_file",
+                    _level_of_lost(lost, documents),
+                    one.source,
+                    lost,
+                    ("document",),
+                    total=len(documents),
+                    other=corpus.source,
+                    hint=near_misses(lost, corpus.documents) if lost else "",
+                )
     for run in of.get("run", ()):
         yield from run.beside_qrels
     for nuggets in of.get("nuggets", ()):
@@ -411,32 +401,35 @@ def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
             yield from different_banks(one, other)
 
 
-def _dangling(
-    one: Known, ids: Mapping[str, int], other: Known, there: Iterable[str], what: str, effect: str
-) -> Iterator[Finding]:
-    """Ids of one file that another one, which should know them, does not have."""
-    known = set(there)
-    lost = {name: line for name, line in ids.items() if name not in known}
+def _queries_not_in(other: Known, one: Known) -> Iterator[Finding]:
+    """Yield the queries of one file that another one, which should know them, does not have."""
+    lost = {query: line for query, line in one.queries.items() if query not in other.queries}
+    yield from once(
+        "queries_not_in_file",
+        _level_of_lost(lost, one.queries),
+        one.source,
+        lost,
+        total=len(one.queries),
+        other=other.source,
+        hint=near_misses(lost, other.queries) if lost else "",
+        kind=one.kind,
+        other_kind=other.kind,
+    )
+
+
+def _level_of_lost(lost: Mapping[str, _Line], ids: Mapping[str, _Line]) -> str:
     # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
     # typing slip.
-    none = len(lost) == len(ids)
-    level = ERROR if none else WARNING
-    there_is = f"none of its {what} is in" if none else f"{what} that are not in"
-    hint = near_misses(lost, known) if lost else ""
-    counted = "" if none else ": {n}"
-    message = f"{there_is} {named(other.source)}{counted}, first {{name}}" + (f"; {hint}" if hint else "")
-    yield from once(one.source, lost, level, message, effect)
+    return ERROR if len(lost) == len(ids) else WARNING
 
 
 def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
-    yield from _dangling(run, run.queries, qrels, qrels.queries, "queries", _IGNORED)
+    yield from _queries_not_in(qrels, run)
     # Said already; everything further would repeat it.
     if not run.queries.keys() & qrels.queries.keys():
         return
     lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
-    message = f"judged queries that {named(run.source)} lacks: {{n}}, first {{name}}"
-    effect = "each measure is 0 there and counts in the mean (--intersection leaves them out)"
-    yield from once(qrels.source, lacking, WARNING, message, effect)
+    yield from once("queries_not_in_run", WARNING, qrels.source, lacking, other=run.source)
     ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
     # Where no document is judged, what their ids differ by is all that there is to say.
     if ranked and all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
@@ -444,10 +437,12 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
             {query: [doc.decode("utf-8", "surrogatepass") for doc in of[query]] for query in ranked}
             for of in (ranked, qrels.docs)
         )
-        message = unlike(named(run.source), sum(map(len, ranked.values())), ours, theirs)
-        first = {query: run.queries[query] for query in ranked}
-        effect = "score rejects it (--nothing-judged zero scores it)"
-        yield from once(run.source, first, ERROR, message, effect)
+        retrieved = sum(map(len, ranked.values()))
+        yield error(
+            "no_judged_document",
+            run.queries[next(iter(ranked))],
+            reason=unlike(named(run.source), retrieved, ours, theirs),
+        ).in_file(run.source)
         return
     top = {query: docs[:_TOP] for query, docs in ranked.items()}
     open_ = {query: len(set(docs).difference(qrels.docs[query])) for query, docs in top.items()}
@@ -455,28 +450,18 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     unjudged = sum(open_.values())
     share = unjudged / max(1, sum(map(len, top.values())))
     if share >= _HOLES_FROM:
-        message = (
-            f"queries with unjudged documents in the top {_TOP} ({share:.0%} of it): {{n}}, first {{name}}"
-        )
-        effect = "unjudged documents count as not relevant; use --bounds to see the possible range"
-        yield from once(run.source, holes, WARNING, message, effect)
+        yield from once("unjudged_documents_in_top", WARNING, run.source, holes, share=share, depth=_TOP)
 
 
 def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     """Nuggets that only one of the two knows."""
-    # As `in_query` would name them, here as keys that both sides share.
-    strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
-    listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
-    lost = {name: line for name, line in strange.items() if name not in listed}
-    message = f"nuggets that {named(nuggets.source)} does not have: {{n}}, first {{name}}"
-    yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
-    open_ = {name: line for name, line in listed.items() if name not in strange}
-    message = f"nuggets without a judged document in {named(qrels.source)}: {{n}}, first {{name}}"
-    effect = "coverage ignores them and is too high"
-    yield from once(nuggets.source, open_, WARNING, message, effect)
-
-
-_TIED = "the order of equal scores depends on the evaluator"
+    lost = {(name, query): line for (query, name), line in qrels.nuggets.items()
+            if (query, name) not in nuggets.nuggets}  # fmt: skip
+    names = ("nugget", "query")
+    yield from once("nuggets_not_in_file", WARNING, qrels.source, lost, names, other=nuggets.source)
+    idle = {(name, query): line for (query, name), line in nuggets.nuggets.items()
+            if (query, name) not in qrels.nuggets}  # fmt: skip
+    yield from once("nuggets_without_judgement", WARNING, nuggets.source, idle, names, other=qrels.source)
 
 
 class _Ranking(NamedTuple):
@@ -548,7 +533,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     """Return the findings of a run, and what it holds."""
     rows = DiagnosedRows(path, RUN, reading)
     queries: dict[str, _RankedQuery] = {}
-    twice: dict[str, int] = {}
+    twice: dict[tuple[str, str], int] = {}
     scattered: dict[str, int] = {}
     tags: dict[bytes, int] = {}
     now = None
@@ -564,41 +549,30 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
             now = query
             of_query = queries.setdefault(query, _RankedQuery())
             for doc, line in of_query.add(lines[part], docs[part], ranks[part], scores[part]):
-                twice.setdefault(in_query(doc.decode(), query), line)
+                twice.setdefault((doc.decode(), query), line)
     name = rows.source
     further = [(tag.decode(), line) for tag, line in tags.items()][1:]
     ranked = {query: of_query.ranked() for query, of_query in queries.items()}
     conflicts = {query: of_query.conflict for query, of_query in queries.items() if of_query.conflict}
-    message = "queries whose rank column contradicts the scores: {n}, first {name}"
     findings = [
         *rows.findings,
-        *once(name, twice, ERROR, "documents ranked twice: {n}, first {name}", _TWICE),
-        *once(name, scattered, WARNING, "queries whose rows are not together: {n}, first {name}", _SCATTERED),
-        *once(name, further, WARNING, "additional run tags: {n}, first {name}", _TAGS),
+        *once("documents_ranked_twice", ERROR, name, twice, ("document", "query")),
+        *once("scattered_queries", WARNING, name, scattered),
+        *once("additional_tags", WARNING, name, further, ("tag",)),
         *_ties(name, queries, ranked, cutoffs),
-        *once(name, conflicts, WARNING, message, _CONFLICTS),
+        *once("contradicted_ranks", WARNING, name, conflicts),
     ]
     deepest = max((len(of_query.scores) for of_query in queries.values()), default=0)
     beyond = [cutoff for cutoff in sorted(cutoffs) if cutoff > deepest]
     if queries and beyond:
         query, of_query = next(iter(queries.items()))
-        message = f"at most {deepest:,} documents a query (the first: {named(query)})"
-        effect = f"recall and coverage @{beyond[0]} and beyond equal those @{deepest}"
-        findings.append(Finding(of_query.first, WARNING, message, effect, name))
+        shallow = warning("shallow_run", of_query.first, depth=deepest, query=query, cutoff=beyond[0])
+        findings.append(shallow.in_file(name))
     known = Known(name, "run")
     known.queries = {query: of_query.first for query, of_query in queries.items()}
     known.rows = [of_query.rows for of_query in queries.values()]
     known.ranked = {query: docs for query, (docs, _) in ranked.items()}
     return findings, known
-
-
-_TWICE = (
-    "rejected (--dedup first keeps the first); ir_measures and pyndeval count it twice: alpha_ndcg,"
-    " recall and p are too high"
-)
-_SCATTERED = "no effect here; ir_measures' alpha_ndcg reads only the last block of each"
-_TAGS = "no effect; two runs may be in one file"
-_CONFLICTS = "the scores are used; if the ranks are right, every measure scores another ranking"
 
 
 def _ties(
@@ -617,15 +591,11 @@ def _ties(
                 across[cutoff][query] = line_of(docs[cutoff])
     if queries and all(flat):
         first = next(iter(queries.values())).first
-        effect = f"{_TIED}: every measure depends on it"
-        yield Finding(first, ERROR, "all scores of each query are equal", effect, name)
+        yield error("all_scores_equal", first).in_file(name)
         return
     for cutoff, places in across.items():
-        message = f"queries with equal scores across rank {cutoff}: {{n}}, first {{name}}"
-        effect = f"every measure @{cutoff} depends on tie-breaking; --ties expected gives the mean and range"
-        yield from once(name, places, WARNING, message, effect)
-    effect = f"{_TIED}: alpha_ndcg, ndcg, ap and rr depend on it (--ties expected)"
-    yield from once(name, tied, WARNING, "queries with equal scores: {n}, first {name}", effect)
+        yield from once("ties_across_cutoff", WARNING, name, places, cutoff=cutoff)
+    yield from once("tied_queries", WARNING, name, tied)
 
 
 def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
@@ -633,7 +603,7 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
     known = Known(path, "answers")
     first: dict[tuple[str, str, str], int] = {}
     again: dict[str, int] = {}
-    nowhere: dict[str, int] = {}
+    nowhere: dict[tuple[int, str], int] = {}
     empty: dict[str, int] = {}
     failed: dict[str, int] = {}
     repeated: dict[str, int] = {}
@@ -654,24 +624,18 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
         for number, sentence in enumerate(answer.sentences):
             citing += bool(sentence.citations)
             if None in sentence.citations:
-                nowhere.setdefault(in_query(f"sentence {number}", query), line)
+                nowhere.setdefault((number, query), line)
         for doc in (*answer.references, *(doc for s in answer.sentences for doc in s.citations if doc)):
             known.documents.setdefault(doc, line)
     findings = [
-        *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
-        *once(path, nowhere, WARNING, "sentences that cite a missing reference: {n}, first {name}", _NOWHERE),
-        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
-        *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
-        *once(
-            path,
-            repeated,
-            WARNING,
-            "lists of references with a duplicate: {n}, first of query {name}",
-            _AGAIN,
-        ),
+        *once("second_answers", ERROR, path, again),
+        *once("lost_citations", WARNING, path, nowhere, ("sentence", "query")),
+        *once("empty_answers", WARNING, path, empty),
+        *once("failed_answers", WARNING, path, failed),
+        *once("repeated_references", WARNING, path, repeated),
     ]
     if known.documents and parts > 1 and not citing:  # one part is a format without citations
-        findings.append(Finding(line, WARNING, "no sentence cites anything", _NOTHING, path))
+        findings.append(warning("no_citations", line).in_file(path))
     return findings, known
 
 
@@ -687,10 +651,10 @@ def diagnose_table(path: str) -> tuple[list[Finding], Known]:
     empty = {each.query_id: 1 for each in log.answers if not each.error and not each.text.strip()}
     again = {answer.query_id: 1 for answer in log.answers if answer.repeat not in ("", "1")}
     findings = [
-        *once(path, bare, WARNING, "questions without a right answer: {n}, first {name}", _BARE),
-        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
-        *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
-        *once(path, again, WARNING, "questions with several rows of a system: {n}, first {name}", _REPEATS),
+        *once("questions_without_gold_in_table", WARNING, path, bare),
+        *once("empty_answers", WARNING, path, empty),
+        *once("failed_answers", WARNING, path, failed),
+        *once("repeated_questions", WARNING, path, again),
     ]
     return findings, known
 
@@ -700,22 +664,13 @@ def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
     known = Known(path, "questions")
     track = track_named("dragun25-questions")
     for number, line in numbered_lines(path):
-        row = row_of(line, track) if line.strip() else ""
-        if not isinstance(row, str):
+        row = row_of(line, track) if line.strip() else None
+        if isinstance(row, dict):
             known.queries.setdefault(str(row["topic_id"]), number)
-    findings = [each._replace(source=path) for each in validate_answers(path, track, None)]
-    return [each for each in findings if each.level == ERROR], known
+    findings = [finding.in_file(path) for finding in validate_answers(path, track, None)]
+    return [finding for finding in findings if finding.level == ERROR], known
 
 
-_BARE = "judges that need right answers reject the table; give them with --questions FILE"
-_REPEATS = "they count as repeats, and scores use their mean"
-_NOWHERE = "each such citation counts as no support in citation_precision and citation_recall"
-_EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
-_FAILED = "`rageval judge` writes failed judgements for them, and scores have bounds"
-_AGAIN = (
-    "TREC's validators reject that; citations by position keep their meaning here (rageval validate --fix)"
-)
-_NOTHING = "citation_precision is undefined and citation_recall 0"
 _OF_NUGGETS = ("nugget-assignment", "lexical")
 _JudgedLines = list[tuple[int, JudgementLine]]
 
@@ -725,7 +680,7 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
     lines: _JudgedLines = list(_lines(path))
     known = Known(path, "judgements")
     first: dict[tuple[Any, ...], int] = {}
-    twice: dict[str, int] = {}
+    twice: dict[tuple[str, str], int] = {}
     for line, judgement in lines:
         known.queries.setdefault(str(judgement.query_id), line)
         if _is_of_nuggets(judgement):
@@ -733,16 +688,14 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
         answer = (judgement.query_id, judgement.run_id, judgement.repeat, judgement.item_id)
         key = (*answer, judgement.judge, judgement.aspect)
         if first.setdefault(key, line) != line:
-            twice.setdefault(in_query(str(judgement.run_id), str(judgement.query_id)), line)
+            twice.setdefault((str(judgement.run_id), str(judgement.query_id)), line)
     lost = [(line, judgement) for line, judgement in lines if judgement.status not in OF_WORTH]
     failed = [(str(judgement.query_id), line) for line, judgement in lost]
     counts = Counter(judgement.status for _, judgement in lost)
-    kinds = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
-    message = f"failed judgements ({kinds}): {{n}}, first of query {{name}}"
     findings = [
-        *_unscored(path),
-        *once(path, twice, ERROR, "answers judged twice by a judge: {n}, first {name}", "refused"),
-        *once(path, failed, WARNING, message, FAILED),
+        *_unscored(path, bool(twice)),
+        *once("answers_judged_twice", ERROR, path, twice, ("run", "query")),
+        *once("failed_judgements", WARNING, path, failed, by_status=counts.most_common()),
         *_versions(path, lines),
         *_judges(path, lines),
         *_banks(path, lines),
@@ -761,11 +714,11 @@ def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         or (not judgement.rubric and judgement.label in SUPPORT.labels)
     ]  # fmt: skip
     is_rated = any(judgement.importance for _, judgement in support)
-    unrated: dict[str, int] = {}
+    unrated: dict[tuple[str, str], int] = {}
     for line, judgement in support if is_rated else ():
         if judgement.importance is None and judgement.weight is None:
-            unrated.setdefault(in_query(str(judgement.aspect), str(judgement.query_id)), line)
-    yield from once(path, unrated, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT)
+            unrated.setdefault((str(judgement.aspect), str(judgement.query_id)), line)
+    yield from once("nuggets_without_importance", WARNING, path, unrated, ("nugget", "query"))
 
 
 def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
@@ -776,23 +729,23 @@ def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         answers.setdefault(str(judgement.repeat), line)
     number = max(map(len, repeats.values()), default=0)
     fewer = {
-        in_query(*place): next(iter(answers.values()))
-        for place, answers in repeats.items()
-        if len(answers) < number
+        place: next(iter(answers.values())) for place, answers in repeats.items() if len(answers) < number
     }
-    message = f"queries with fewer than {number:,} answers (repeat), as others have: {{n}}, first {{name}}"
-    effect = "the answers that they lack are missing: scoring needs --on-missing"
-    yield from once(path, fewer, WARNING, message, effect)
+    yield from once("fewer_answers_of_run", WARNING, path, fewer, ("run", "query"), answers=number)
 
 
-def _unscored(path: str) -> Iterator[Finding]:
+def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
     """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
     table, errors = JudgementTable(path), list[InputError]()
     try:
         table.add_file(path)
+    except InputError as refused:
+        yield from _refused("refused_file", path, refused)
+        return
+    try:
         table.finish()
-    except InputError as error:
-        errors = [] if isinstance(error, JudgedTwice) else [error]
+    except InputError as refused:
+        errors = [] if is_judged_twice and isinstance(refused, JudgedTwice) else [refused]
     else:
         labels = set(table.labels())
         for scale in SCALES:
@@ -801,11 +754,11 @@ def _unscored(path: str) -> Iterator[Finding]:
             if is_named or (not table.rubrics() & RUBRICS and labels and labels <= scale.labels.keys()):
                 try:
                     on(table, scale)
-                except InputError as error:
-                    errors.append(error)
+                except InputError as refused:
+                    errors.append(refused)
                     break
-    for refused in errors:
-        yield from _refused(path, refused)
+    for problem in errors:
+        yield from _refused("refused_file", path, problem)
 
 
 def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
@@ -839,9 +792,7 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     for name, lines_of in versions.items():
         # The first version is the one that the others are further to.
         others = list(lines_of.items())[1:]
-        message = f"additional versions of the rubric {named(name)}: {{n}}, first {{name}}"
-        effect = "different prompts give different grades: do not average over both"
-        yield from once(path, others, WARNING, message, effect)
+        yield from once("additional_versions", WARNING, path, others, ("version",), rubric=name)
         from rageval.judges.rubric import rubric_named, rubric_names
 
         rubrics = [rubric_named(known) for known in rubric_names()]
@@ -849,10 +800,8 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         # Only of rubrics that are installed here can be said that it is another version.
         if ours and not ours & set(lines_of):
             version, line = next(iter(lines_of.items()))
-            installed = " or ".join(sorted(ours))
-            message = f"judged by version {version} of the rubric {named(name)}, but {installed} is installed"
-            effect = "new judgements are not comparable with these; frozen: does not find them"
-            yield Finding(line, WARNING, message, effect, path)
+            facts = {"version": version, "rubric": name, "installed": sorted(ours)}
+            yield warning("other_version_of_rubric", line, **facts).in_file(path)
 
 
 def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
@@ -867,9 +816,7 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     first, by = next(iter(judges.items()))
     # As sets: several judges of each answer are fine as long as every system had the same ones.
     places = {run: lines_of[run] for run, names in judges.items() if names != by}
-    message = f"systems with other judges than {named(first)}: {{n}}, first {{name}}"
-    effect = "a difference between two systems may be one between their judges"
-    yield from once(path, places, WARNING, message, effect)
+    yield from once("other_judges", WARNING, path, places, ("run",), first=first)
 
 
 def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
@@ -889,12 +836,11 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         for query, of_run in banks.items()
         if any(bank != next(iter(of_run.values())) for bank in of_run.values())
     }
-    yield from once(path, different, WARNING, "queries whose nugget banks differ: {n}, first {name}", BANKS)
+    yield from once("different_banks", WARNING, path, different)
     everything = {query for found in answered.values() for query in found}
     # Two systems that each lack another query have the same number and are both short of the whole.
     fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
-    effect = "queries that only other systems have are missing judgements: scoring needs --on-missing"
-    yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)
+    yield from once("fewer_queries_of_run", WARNING, path, fewer, ("run",))
 
 
 _Listed = Iterable[tuple[int, Sequence[Nugget]]]
@@ -910,51 +856,47 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
             known.queries.setdefault(nugget.query_id, line)
             known.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
             known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
-    findings = [*_of_lists(path, lines), *_of_importance(path, lines)]
+    findings = [*_of_lists(path, banks), *_of_importance(path, lines)]
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
     remark = nuggets_without_reference(nugget for _, nuggets in lines for nugget in nuggets)
     if remark is not None:
         line = next(line for line, nuggets in lines if nuggets_without_reference(nuggets))
-        effect = "scoring leaves them out, but judges see them"
-        findings.append(Finding(line, WARNING, str(remark), effect, path))
+        findings.append(Finding(remark.code, Scope(file=path, line=line), remark.facts, WARNING))
     unscored = {
-        in_query(nugget.nugget_id, nugget.query_id): line
+        (nugget.nugget_id, nugget.query_id): line
         for line, bank in banks
         for nugget in bank.nuggets
         if nugget.aggregator not in SCORED
     }
-    effect = "scoring rejects these nuggets"
-    findings += once(path, unscored, ERROR, "nuggets that say NOT or SUM: {n}, first {name}", effect)
+    findings += once("unknown_aggregators", ERROR, path, unscored, ("nugget", "query"))
     return findings, known
 
 
-def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
-    repeated: dict[str, int] = {}
-    questions: dict[str, int] = {}
-    empty: dict[str, int] = {}
-    for line, nuggets in lines:
+def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
+    repeated: dict[tuple[str, str], int] = {}
+    questions: dict[tuple[str, str], int] = {}
+    empty: dict[tuple[Any, ...], int] = {}
+    for line, bank in banks:
         seen: set[str] = set()
-        for nugget in nuggets:
+        for nugget in bank.nuggets:
             # Case and blanks do not make a second nugget.
             text = " ".join(nugget.text.casefold().split())
             if not text:
                 if not nugget.answers:  # rubrics were published without their questions
-                    empty.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+                    empty.setdefault((nugget.nugget_id, nugget.query_id), line)
             elif text in seen:
-                repeated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+                repeated.setdefault((nugget.nugget_id, nugget.query_id), line)
             # A question with its answers is a nugget of the newer form; one without is a mistake of the
             # writer's.
             elif text.endswith("?") and not nugget.answers:
-                questions.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+                questions.setdefault((nugget.nugget_id, nugget.query_id), line)
             seen.add(text)
-        if not nuggets:
-            empty.setdefault(f"line {line}", line)
-    effect = "nugget_recall and coverage count its content twice"
-    yield from once(path, repeated, WARNING, "duplicate nuggets of a query: {n}, first {name}", effect)
-    effect = "no answer can contain a question: nugget_recall is too low"
-    yield from once(path, questions, WARNING, "nuggets that are questions: {n}, first {name}", effect)
-    effect = "nugget_recall is undefined where there is no nugget, and meaningless where one says nothing"
-    yield from once(path, empty, WARNING, "empty nuggets or lists: {n}, first {name}", effect)
+        if not bank.nuggets:
+            empty[None, bank.query_id, line] = line
+    names = ("nugget", "query")
+    yield from once("repeated_nuggets", WARNING, path, repeated, names)
+    yield from once("nuggets_that_ask", WARNING, path, questions, names)
+    yield from once("empty_nuggets", WARNING, path, [(key[:2], line) for key, line in empty.items()], names)
 
 
 def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
@@ -963,26 +905,25 @@ def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     # Where no nugget is rated nobody meant to, and nothing is missing.
     if not rated & {"vital", "okay"}:
         return
-    unrated: dict[str, int] = {}
+    unrated: dict[tuple[str, str], int] = {}
     without: dict[str, int] = {}
     for line, nuggets in lines:
         for nugget in nuggets:
             if nugget.importance is None and nugget.weight is None:
-                unrated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+                unrated.setdefault((nugget.nugget_id, nugget.query_id), line)
         if nuggets and not any(nugget.importance == "vital" for nugget in nuggets):
             without.setdefault(nuggets[0].query_id, line)
-    yield from once(path, unrated, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT)
-    effect = "v_strict and v are undefined there, and their means are over fewer queries"
-    yield from once(path, without, WARNING, "queries without a vital nugget: {n}, first {name}", effect)
+    yield from once("nuggets_without_importance", WARNING, path, unrated, ("nugget", "query"))
+    yield from once("queries_without_vital", WARNING, path, without)
 
 
 def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
     """Return the findings of AutoNuggetizer's assignments, and what they hold."""
     known = Known(path, "assignments")
     banks: dict[str, tuple[str, frozenset[str]]] = {}
-    different: dict[str, int] = {}
+    different: dict[tuple[str, str, str], int] = {}
     failed: dict[str, int] = {}
-    rated, unrated = False, dict[str, int]()
+    rated, unrated = False, dict[tuple[str, str], int]()
     for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT):
         query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
         known.queries.setdefault(query, line)
@@ -991,27 +932,19 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
         # Nuggets are held against those of the first answer to the query, as texts: their order may differ.
         run, first = banks.setdefault(query, (str(answer.run_id), texts))
         if first != texts:
-            different.setdefault(f"{query}' (runs '{run}' and '{answer.run_id}", line)
+            different.setdefault((query, run, str(answer.run_id)), line)
         for nugget in answer.nuggets:
             rated = rated or nugget.importance in ("vital", "okay")
             if nugget.importance in (None, "failed"):
-                unrated.setdefault(in_query(nugget.text, query), line)
+                unrated.setdefault((nugget.text, query), line)
         if any(nugget.assignment == "failed" for nugget in answer.nuggets):
             failed.setdefault(query, line)
     findings = [
-        *once(
-            path, different, WARNING, "answers with another nugget bank: {n}, first to query {name}", BANKS
-        ),
-        *once(path, failed, WARNING, "queries with failed assignments: {n}, first {name}", FAILED),
-        *once(path, unrated if rated else {}, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT),
+        *once("answers_with_other_bank", WARNING, path, different, ("query", "first_run", "run")),
+        *once("failed_assignments", WARNING, path, failed),
+        *once("nuggets_without_importance", WARNING, path, unrated if rated else {}, ("nugget", "query")),
     ]
     return findings, known
-
-
-UNRATED_NUGGETS = "nuggets without an importance: {n}, first {name}"
-UNRATED_EFFECT = "for v_strict and w they are missing: scoring needs --on-missing, or nuggets with importance"
-BANKS = "nugget_recall uses different nuggets: these systems cannot be compared"
-FAILED = "they are missing: scoring needs --on-missing, and reports the possible range"
 
 
 def different_banks(one: Known, other: Known) -> Iterator[Finding]:
@@ -1027,8 +960,7 @@ def different_banks(one: Known, other: Known) -> Iterator[Finding]:
         for query in texts[1]
         if query in texts[0] and texts[0][query] != texts[1][query]
     }
-    message = f"queries with other nuggets than {named(one.source)}: {{n}}, first {{name}}"
-    yield from once(other.source, places, WARNING, message, BANKS)
+    yield from once("other_nuggets_in_file", WARNING, other.source, places, other=one.source)
 
 
 _PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
@@ -1057,7 +989,7 @@ class _JudgedQueries:
     def __init__(self, source: str) -> None:
         self.known = Known(source, "qrels")
         self.nuggets: dict[tuple[str, str], _NuggetRows] = {}
-        self.again: dict[str, int] = {}
+        self.again: dict[tuple[str, str, str], int] = {}
         self.conflicts: list[Finding] = []
         self.negative: dict[bytes, int] = {}
 
@@ -1092,13 +1024,20 @@ class _JudgedQueries:
                 if grade < 0:
                     self.negative[doc] = line
             elif first == grade:
-                self.again.setdefault(f"{key[0]} {key[1]} {doc.decode()}", line)
+                self.again.setdefault((*key, doc.decode()), line)
             else:
-                message = (
-                    f"grade {grade} for document {named(doc.decode())}, nugget {named(key[1])} of query"
-                    f" {named(key[0])}, which has {first} in line {before}"
+                query, name = key
+                conflict = error(
+                    "contradicting_grade",
+                    line,
+                    grade=grade,
+                    document=doc.decode(),
+                    nugget=name,
+                    query=query,
+                    first_grade=first,
+                    first_line=before,
                 )
-                self.conflicts.append(Finding(line, ERROR, message, _CONFLICT, self.known.source))
+                self.conflicts.append(conflict.in_file(self.known.source))
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
@@ -1113,42 +1052,29 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     has_one = bool(known.queries) and len(known.nuggets) <= len(known.queries)
     is_meant = {nugget for _, nugget in known.nuggets} in _PLAIN and not known.source.endswith(".nugget")
     if has_one and not is_meant:
-        message = "one nugget per query everywhere: these are probably plain qrels"
-        effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
-        plain.append(Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source))
-    effect = "no effect: equal rows count once"
+        plain.append(
+            warning("one_nugget_everywhere", next(iter(known.queries.values()))).in_file(known.source)
+        )
     negative = {doc.decode(): line for doc, line in qrels.negative.items()}
-    below = "they count as judged and not relevant; ndeval rejects grades below -1"
     findings = [
         *rows.findings,
         *qrels.conflicts[:_SHOWN],
-        *once(rows.source, qrels.again, WARNING, "duplicate rows: {n}, first {name}", effect),
+        *once("repeated_rows", WARNING, rows.source, qrels.again, ("query", "nugget", "document")),
         *plain,
         *_without_support(known, qrels.nuggets),
-        *once(rows.source, negative, WARNING, "documents with a negative grade: {n}, first {name}", below),
+        *once("negative_grades", WARNING, rows.source, negative, ("document",)),
     ]
     return findings, known
-
-
-_CONFLICT = "rejected; in other tools the last row wins, so measures depend on the order of lines"
 
 
 def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
     supported = {key for key, rows in nuggets.items() if max(rows.grades.values()) > 0}
     answered = {query for query, _ in supported}
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}
-    effect = "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"
-    yield from once(
-        known.source, nowhere, WARNING, "queries without a relevant document: {n}, first {name}", effect
-    )
-    open_ = {
-        in_query(nugget, query): line
+    yield from once("queries_without_relevant_document", WARNING, known.source, nowhere)
+    idle = {
+        (nugget, query): line
         for (query, nugget), line in known.nuggets.items()
         if query in answered and (query, nugget) not in supported
     }
-    effect = (
-        "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg does not change"
-    )
-    yield from once(
-        known.source, open_, WARNING, "nuggets that no document supports: {n}, first {name}", effect
-    )
+    yield from once("unsupported_nuggets", WARNING, known.source, idle, ("nugget", "query"))

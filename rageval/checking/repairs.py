@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from rageval.checking.findings import FIXED, Finding
-from rageval.checking.rules import document_cited, is_confidence, is_number, known_documents, shown
+from rageval.checking.findings import Finding, excerpt, fixed, value_facts
+from rageval.checking.rules import document_cited, is_confidence, is_number, known_documents
 from rageval.checking.tracks import Allowed, AllowedInReports, Track, numbered_lines, track_named
 from rageval.errors import UsageError
 from rageval.files.opening import Source
@@ -39,10 +39,10 @@ class _Draft:
     references: list[str]
     parts: list[_Sentence]
     bounds: Allowed
-    done: list[str] = field(default_factory=list)
+    done: list[Finding] = field(default_factory=list)
 
 
-def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
+def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[Finding]]:
     """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
@@ -70,18 +70,16 @@ def _drop_citations(draft: _Draft) -> None:
     most = draft.bounds.citations
     for at, part in enumerate(draft.parts):
         kept: dict[str, Any] = {}
+        place = f"answer[{at}]"
         for written, doc in part.cited:
             # One that leads nowhere cannot be turned, as nobody knows what was meant.
+            value = value_facts(written)
             if doc is None:
-                draft.done.append(
-                    f"answer[{at}]: dropped the citation {shown(written)}, which has no reference"
-                )
+                draft.done.append(fixed("dropped_lost_citation", field=place, **value))
             elif doc in kept:
-                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which appears twice")
+                draft.done.append(fixed("dropped_repeated_citation", field=place, **value))
             elif most is not None and len(kept) == most:
-                draft.done.append(
-                    f"answer[{at}]: dropped the citation {shown(written)}, beyond the limit of {most}"
-                )
+                draft.done.append(fixed("dropped_surplus_citation", field=place, limit=most, **value))
             else:
                 kept[doc] = written
         part.cited = [(written, doc) for doc, written in kept.items()]
@@ -97,14 +95,15 @@ def _trim(draft: _Draft) -> None:
     while words > draft.bounds.words:
         part = draft.parts.pop()
         words -= count(part.text)
-        draft.done.append(f"dropped answer[{len(draft.parts)}], leaving {words:,} words: {shown(part.text)}")
+        place = f"answer[{len(draft.parts)}]"
+        draft.done.append(fixed("dropped_sentence", field=place, words=words, text=excerpt(part.text)))
 
 
 def _drop_references(draft: _Draft) -> None:
     """Drop references that appear twice; where there are still too many, the last ones that nothing cites."""
     kept = list(dict.fromkeys(draft.references))
     if len(kept) < len(draft.references):
-        draft.done.append(f"dropped {len(draft.references) - len(kept):,} references that appear twice")
+        draft.done.append(fixed("dropped_repeated_references", number=len(draft.references) - len(kept)))
     cited = {doc for part in draft.parts for _, doc in part.cited}
     limit = draft.bounds.references
     surplus = len(kept) - limit if limit is not None else 0
@@ -112,9 +111,7 @@ def _drop_references(draft: _Draft) -> None:
         # The last ones: references come best first. What is cited stays, though there be too many.
         idle = [doc for doc in kept if doc not in cited][-surplus:]
         if idle:
-            draft.done.append(
-                f"dropped {len(idle):,} references that no sentence cites, as {limit} are allowed"
-            )
+            draft.done.append(fixed("dropped_uncited_references", number=len(idle), limit=limit))
         gone = set(idle)
         kept = [doc for doc in kept if doc not in gone]
     draft.references = kept
@@ -131,7 +128,7 @@ def _point(draft: _Draft) -> None:
                 turned += written != place[doc]
                 part.cited[at] = (place[doc], doc)
     if turned:
-        draft.done.append(f"turned {turned:,} citations to the new positions of their documents")
+        draft.done.append(fixed("turned_citations", number=turned))
 
 
 def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
@@ -146,7 +143,7 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
     # Counted anew, as sentences may have gone.
     words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
     if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
-        draft.done.append(f"set `response_length` to {words}")
+        draft.done.append(fixed("set_length", number=words))
         changed["response_length"] = words
     return changed
 
@@ -164,7 +161,7 @@ class _ReportDraft:
         self.has_references = "references" in record
         self.references = msgspec.json.decode(record.get("references", b"[]"), type=list[str])
         self.changed: dict[str, Any] = {}
-        self.done: list[str] = []
+        self.done: list[Finding] = []
         for part in self.parts:
             cited = part["citations"]
             numbers = cited.values() if isinstance(cited, dict) else ()
@@ -177,7 +174,7 @@ class _ReportDraft:
         """Call the topic by a text."""
         if is_number(topic := self.metadata.get("topic_id")):
             self.changed["metadata"] = self.metadata | {"topic_id": str(topic)}
-            self.done.append(f"wrote the topic {topic} as a text")
+            self.done.append(fixed("wrote_topic_as_text", topic=str(topic)))
 
     def cite(self, most: int | None) -> None:
         """Make positions ids; let go what leads nowhere, stands twice, or is weaker than the most allowed."""
@@ -200,8 +197,15 @@ class _ReportDraft:
             part["citations"] = kept
             self.changed[self.key] = self.parts
             turned = sum(map(is_number, cited)) if isinstance(cited, list) else 0
-            how = f", {turned} positions as ids" if turned else ""
-            self.done.append(f"{self.key}[{at}]: kept {len(kept):,} of {len(cited):,} citations{how}")
+            self.done.append(
+                fixed(
+                    "kept_citations",
+                    field=f"{self.key}[{at}]",
+                    number=len(kept),
+                    total=len(cited),
+                    positions=turned,
+                )
+            )
 
     def trim(self, most: int | None) -> None:
         """Let whole sentences go from the end, until the report is short enough; empty none for it."""
@@ -213,7 +217,8 @@ class _ReportDraft:
             text = self.parts.pop()["text"]
             total -= words.pop()
             self.changed[self.key] = self.parts
-            self.done.append(f"dropped {self.key}[{len(words)}], leaving {total:,} words: {shown(text)}")
+            place = f"{self.key}[{len(words)}]"
+            self.done.append(fixed("dropped_sentence", field=place, words=total, text=excerpt(text)))
 
     def refer(self, aim: str) -> None:
         """Let the references be there, or be what is cited."""
@@ -224,10 +229,10 @@ class _ReportDraft:
         equal = [*kept, *(doc for doc in cited if doc not in listed)]
         if (aim and not self.has_references) or (aim == "cited" and equal != self.references):
             self.changed["references"] = equal
-            self.done.append(f"made the {len(equal):,} cited documents `references`")
+            self.done.append(fixed("made_references", number=len(equal)))
 
 
-def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[str]]:
+def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[Finding]]:
     """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
     if isinstance(bounds, Allowed):
         return _repaired(line, bounds)
@@ -252,4 +257,4 @@ def write_repaired(source: Source, out: Path, track: str | Track) -> Iterator[Fi
         for number, line in numbered_lines(source):
             content, changes = repaired(line, rules.bounds) if line.strip() else (line, [])
             stream.write(content + b"\n")
-            yield from (Finding(number, FIXED, change) for change in changes)
+            yield from (change.in_line(number) for change in changes)

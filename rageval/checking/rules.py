@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from dataclasses import field as of_its_own
 from typing import Any
 
-import msgspec
-
-from rageval.checking.findings import ERROR, WARNING, Finding, counted
+from rageval.checking.findings import ERROR, WARNING, Finding, error, excerpt, value_facts, warning
 from rageval.errors import InputError, Place
-from rageval.files.opening import quoted
 from rageval.records import Question
 from rageval.text import RULES, compatible, visible
 
@@ -22,27 +19,6 @@ MISSING: Any = object()
 
 
 Rule = Callable[[Record], Iterator[Finding]]
-
-
-def error(message: str, line: int = 0) -> Finding:
-    """Return a finding of what the track refuses; who calls a rule knows the line."""
-    return Finding(line, ERROR, message)
-
-
-def warning(message: str, line: int = 0) -> Finding:
-    """Return a finding of what the track accepts, and the author should know."""
-    return Finding(line, WARNING, message)
-
-
-def shown(value: Any) -> str:
-    """Return a value of a file as a message may show it: short, and with nothing a terminal would obey."""
-    if isinstance(value, str):
-        return quoted(value.encode("utf-8", "surrogatepass"))
-    try:
-        # As JSON, which is what its author wrote, and not as Python has it.
-        return quoted(msgspec.json.encode(value))[1:-1]
-    except (OverflowError, RecursionError):
-        return "something too large to show"
 
 
 def value_at(record: Record, path: Path) -> Any:
@@ -68,10 +44,11 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-TEXT, NUMBER = (_is_text, "a text"), (is_number, "a whole number")
-ID = (lambda value: _is_text(value) or is_number(value), "an id (text or number)")
-LIST = (lambda value: isinstance(value, list), "a list")
-OBJECT = (lambda value: isinstance(value, dict), "an object")
+# What a value may be, and the name of that for findings.
+TEXT, NUMBER = (_is_text, "text"), (is_number, "number")
+ID = (lambda value: _is_text(value) or is_number(value), "id")
+LIST = (lambda value: isinstance(value, list), "list")
+OBJECT = (lambda value: isinstance(value, dict), "object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,34 +77,32 @@ def fields(*expected: Field) -> Rule:
             if not isinstance(parent, dict):  # the parent's own rule has said so
                 continue
             value = parent.get(one.path[-1], MISSING)
-            name = f"`{'.'.join(one.path)}`"
+            name = ".".join(one.path)
             is_kind, kind = one.kind
             if value is MISSING:
                 if one.required:
-                    yield error(f"{name} is missing, expected {kind}")
+                    yield error("missing_field", field=name, expected=kind)
             elif not is_kind(value):
-                yield error(f"expected {kind} as {name}, found {shown(value)}")
+                yield error("unexpected_value", field=name, expected=kind, **value_facts(value))
             elif one.filled and isinstance(value, str) and not value.strip():
                 # Blanks alone say as little as nothing, and pass every parser.
-                yield (error if one.required else warning)(f"{name} is empty")
+                yield (error if one.required else warning)("empty_field", field=name)
             elif one.among and value not in one.among:
-                yield error(f"expected {' or '.join(one.among)} as {name}, found {shown(value)}")
+                yield error("unknown_value", field=name, choices=one.among, **value_facts(value))
 
     return rule
 
 
 def no_other_fields(path: str, known: str) -> Rule:
     """Warn of a field that the track does not know: perhaps a misspelt one."""
-    keys = set(known.split())
+    names = tuple(known.split())
     parent = tuple(path.split(".")) if path else ()
 
     def rule(record: Record) -> Iterator[Finding]:
         found = value_at(record, parent)
         for key in found if isinstance(found, dict) else ():
-            if key not in keys:
-                yield warning(
-                    f"unknown field {shown(key)}{f' in `{path}`' if path else ''}; known are {known}"
-                )
+            if key not in names:
+                yield warning("unknown_field", field=excerpt(key), parent=path, fields=names)
 
     return rule
 
@@ -139,7 +114,7 @@ def no_blanks(path: str) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         value = value_at(record, keys)
         if isinstance(value, str) and value.strip() and any(map(str.isspace, value)):
-            yield warning(f"white space in `{path}`: {shown(value)}; files in columns are split there")
+            yield warning("blanks_in_id", field=path, value=excerpt(value))
 
     return rule
 
@@ -154,7 +129,8 @@ def references_are_texts(record: Record) -> Iterator[Finding]:
     """Require that every reference is an id in a text."""
     for at, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
-            yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
+            place = f"references[{at}]"
+            yield error("unexpected_value", field=place, expected="document", **value_facts(reference))
 
 
 def at_most_references(limit: int) -> Rule:
@@ -163,20 +139,21 @@ def at_most_references(limit: int) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         count = len(references_of(record))
         if count > limit:
-            yield error(f"expected at most {limit} references, found {count:,}")
+            yield error("too_many_references", number=count, limit=limit)
 
     return rule
 
 
-def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
+def references_match(pattern: str, expected: str, level: str = ERROR) -> Rule:
     """Require that references look like ids of the track's collection; tell together those that do not."""
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Finding]:
         odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
         if odd:
-            more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
-            yield Finding(0, level, f"expected {what} as references, found {shown(odd[0])}{more}")
+            yield error(
+                "foreign_references", number=len(odd), example=excerpt(odd[0]), expected=expected
+            ).of_level(level)
 
     return rule
 
@@ -187,8 +164,7 @@ def no_reference_twice(record: Record) -> Iterator[Finding]:
     for at, reference in enumerate(references_of(record)):
         if isinstance(reference, str) and first.setdefault(reference, at) != at:
             yield error(
-                f"references[{at}] is references[{first[reference]}] again: {shown(reference)};"
-                " --fix removes it and re-indexes the citations"
+                "repeated_reference", position=at, first=first[reference], document=excerpt(reference)
             )
 
 
@@ -229,13 +205,15 @@ def are_sentences(record: Record) -> Iterator[Finding]:
     sentences = record.get("answer")
     for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
         if not isinstance(sentence, dict):
-            yield error(f"expected {{text, citations}} as answer[{at}], found {shown(sentence)}")
+            place = f"answer[{at}]"
+            yield error("unexpected_value", field=place, expected="sentence", **value_facts(sentence))
             continue
-        for key, kind, name in (("text", str, "a text"), ("citations", list, "a list")):
+        for key, kind, name in (("text", str, "text"), ("citations", list, "list")):
+            place = f"answer[{at}].{key}"
             if key not in sentence:
-                yield error(f"answer[{at}].{key} is missing, expected {name}")
+                yield error("missing_field", field=place, expected=name)
             elif not isinstance(sentence[key], kind):
-                yield error(f"expected {name} as answer[{at}].{key}, found {shown(sentence[key])}")
+                yield error("unexpected_value", field=place, expected=name, **value_facts(sentence[key]))
 
 
 def says_something(record: Record) -> Iterator[Finding]:
@@ -244,11 +222,11 @@ def says_something(record: Record) -> Iterator[Finding]:
         return
     texts = list(texts_of(record))
     if not any(text.strip() for _, text in texts):
-        yield error("the answer is empty")
+        yield error("empty_answer")
         return
     for at, text in texts:
         if not text.strip():
-            yield warning(f"{at}.text is empty")
+            yield warning("empty_field", field=f"{at}.text")
 
 
 def _length_of(record: Record, counting: str) -> int:
@@ -262,7 +240,7 @@ def within_length(limit: int, counting: str) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         words = _length_of(record, counting)
         if words > limit:
-            yield error(f"expected at most {limit:,} words ({counting}), found {words:,}")
+            yield error("too_long", number=words, limit=limit, unit=counting)
 
     return rule
 
@@ -273,7 +251,7 @@ def response_length_agrees(counting: str) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         said, words = record.get("response_length"), _length_of(record, counting)
         if is_number(said) and said != words:
-            yield warning(f"`response_length` says {said}, counted {words} words ({counting})")
+            yield warning("wrong_length", number=words, stated=said, unit=counting)
 
     return rule
 
@@ -283,7 +261,8 @@ def no_control_characters(record: Record) -> Iterator[Finding]:
     for at, text in texts_of(record):
         found = _CONTROL.search(text)
         if found:
-            yield warning(f"{at}.text holds the control character U+{ord(found.group()):04X}")
+            character = f"U+{ord(found.group()):04X}"
+            yield warning("control_character", field=f"{at}.text", character=character)
 
 
 def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
@@ -307,20 +286,14 @@ def citations_lead_somewhere(ids: bool) -> Rule:
         known, count = known_documents(references), len(references)
         for at, cited in citations_of(record):
             for citation in cited:
-                problem = ""
+                value = value_facts(citation)
                 if is_number(citation):
-                    if not count:
-                        problem = "and there are no references"
-                    elif not 0 <= citation < count:
-                        problem = f"expected a position from 0 to {count - 1}"
-                elif not ids:
-                    problem = "expected a position in the references, a number"
-                elif not isinstance(citation, str):
-                    problem = "expected a position in the references, or an id out of them"
+                    if not 0 <= citation < count:
+                        yield error("citation_of_no_position", field=at, references=count, **value)
+                elif not ids or not isinstance(citation, str):
+                    yield error("citation_of_wrong_type", field=at, takes_ids=ids, **value)
                 elif citation not in known:
-                    problem = "which is not among the references"
-                if problem:
-                    yield error(f"{at} cites {shown(citation)}, {problem}")
+                    yield error("citation_of_no_reference", field=at, document=excerpt(citation))
 
     return rule
 
@@ -335,8 +308,8 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
             seen: set[str] = set()
             for citation in cited:
                 doc = document_cited(citation, references, known)
-                if doc in seen:
-                    yield Finding(0, level, f"{at} cites {shown(doc)} more than once")
+                if doc is not None and doc in seen:
+                    yield error("repeated_citation", field=at, document=excerpt(doc)).of_level(level)
                     break
                 seen |= {doc} if doc is not None else set()
 
@@ -349,7 +322,7 @@ def at_most_citations(limit: int) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         for at, cited in citations_of(record):
             if len(cited) > limit:
-                yield error(f"{at} has {len(cited):,} citations, expected at most {limit}")
+                yield error("too_many_citations", field=at, number=len(cited), limit=limit)
 
     return rule
 
@@ -363,7 +336,7 @@ def use_all_references(record: Record) -> Iterator[Finding]:
     }
     idle = len(known - cited)
     if idle:
-        yield warning(f"{idle:,} of {len(known):,} references are cited by no sentence")
+        yield warning("uncited_references", number=idle, total=len(known))
 
 
 Topics = Mapping[str, Question]
@@ -403,28 +376,30 @@ class OneAnswerATopic(Watch):
         if topic is None:
             return
         if self.topics is not None and topic not in self.topics:
-            yield error(f"unknown topic {shown(topic)}")
+            yield error("unknown_topic", topic=excerpt(topic))
         # setdefault returns the line of the first answer, which is this one or is not.
         elif self.first.setdefault(topic, line) != line:
-            where = f"the first is in line {self.first[topic]}"
-            yield Finding(0, self.again, f"a second answer to topic {shown(topic)}, {where}")
+            yield error(
+                "second_answer_to_topic", topic=excerpt(topic), first_line=self.first[topic]
+            ).of_level(self.again)
         elif self.topics is not None:
             text, expected = value_at(record, self.text), self.topics[topic].text
             if isinstance(text, str) and text.strip() and text.strip() != expected.strip():
                 name = ".".join(self.text)
-                yield Finding(0, self.level, f"`{name}` is not the text of the topic: {shown(text)}")
+                yield error("other_text_of_topic", field=name, text=excerpt(text)).of_level(self.level)
 
     def end(self) -> Iterator[Finding]:
         """Look for topics that have no answer."""
         if self.topics is None:
             # Without topics their number alone is known: it can be told that some are missing, not which.
             if self.expected is not None and len(self.first) != self.expected:
-                yield warning(f"answers to {counted(len(self.first), 'topic')}, expected {self.expected}")
+                yield warning("number_of_answers", number=len(self.first), expected=self.expected)
             return
         missing = [topic for topic in self.topics if topic not in self.first]
         if missing:
-            listed = ", ".join(map(shown, missing[:_LISTED])) + (", …" if len(missing) > _LISTED else "")
-            yield error(f"no answer to {len(missing):,} of {len(self.topics):,} topics: {listed}")
+            examples = tuple(map(excerpt, missing[:_LISTED]))
+            total = len(self.topics)
+            yield error("unanswered_topics", number=len(missing), total=total, examples=examples)
 
 
 @dataclass
@@ -446,12 +421,15 @@ class SameEverywhere(Watch):
         if self.value is MISSING:
             self.value, self.line = value, line
         elif value != self.value:
-            name = ".".join(self.path)
-            yield Finding(
-                0,
-                self.level,
-                f"`{name}` is {shown(value)}, expected {shown(self.value)} as in line {self.line}",
-            )
+            expected = value_facts(self.value)
+            yield error(
+                "changed_value",
+                field=".".join(self.path),
+                **value_facts(value),
+                expected=expected["value"],
+                is_expected_text=expected["is_text"],
+                first_line=self.line,
+            ).of_level(self.level)
 
 
 @dataclass
@@ -474,8 +452,7 @@ class OneWayToCite(Watch):
                 # Said once: a file that mixes them does so in most of its lines.
                 elif is_id != self.ids and not self.said:
                     self.said = True
-                    before, now = ("ids", "positions") if self.ids else ("positions", "ids")
-                    yield warning(f"cites by {now}, line {self.line} by {before}; use one of them in a file")
+                    yield warning("ids_and_positions", is_by_id=is_id, first_line=self.line)
 
 
 Watches = Callable[[Topics | None], tuple[Watch, ...]]
@@ -490,58 +467,61 @@ def one_topic(record: Record) -> Iterator[Finding]:
     """Require that the names of the topic that a record has agree."""
     topics = {key: name for key in _NAMES if (name := id_at(record, ("metadata", key))) is not None}
     if len(set(topics.values())) > 1:
-        names = " and ".join(f"{key} {shown(name)}" for key, name in topics.items())
-        yield error(f"expected one topic in `metadata`, found {names}")
+        yield error("several_topics", topics=tuple((key, excerpt(name)) for key, name in topics.items()))
 
 
 def report_says_something(record: Record) -> Iterator[Finding]:
     """Warn of a report that is empty, or a sentence of it, which the shared schema takes."""
-    yield from (warning(finding.message) for finding in says_something(record))
+    yield from (finding.of_level(WARNING) for finding in says_something(record))
 
 
 def are_responses(record: Record) -> Iterator[Finding]:
     """Require a list of sentences, each an object with a text and citations: ids, or ids with numbers."""
     if "responses" in record and "answer" in record:
-        yield error("expected the sentences in `responses` or in `answer`, not in both")
+        yield error("two_lists_of_sentences")
         return
     key = "responses" if "answer" not in record else "answer"
     sentences = record.get(key, MISSING)
     if sentences is MISSING:
-        yield error("`responses` is missing, expected a list")
+        yield error("missing_field", field="responses", expected="list")
     elif not isinstance(sentences, list):
-        yield error(f"expected a list as `{key}`, found {shown(sentences)}")
+        yield error("unexpected_value", field=key, expected="list", **value_facts(sentences))
     elif key == "answer":
-        yield warning("the sentences are in `answer`, expected `responses`")
+        yield warning("sentences_in_answer")
     for at, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
             yield from _text(f"{key}[{at}]", part)
             yield from _citations(f"{key}[{at}]", part)
         else:
-            yield error(f"expected {{text, citations}} as {key}[{at}], found {shown(part)}")
+            place = f"{key}[{at}]"
+            yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
 
 
 def _text(where: str, part: Record) -> Iterator[Finding]:
+    place = f"{where}.text"
     if "text" not in part:
-        yield error(f"{where}.text is missing, expected a text")
+        yield error("missing_field", field=place, expected="text")
     elif not isinstance(part["text"], str):
-        yield error(f"expected a text as {where}.text, found {shown(part['text'])}")
+        yield error("unexpected_value", field=place, expected="text", **value_facts(part["text"]))
 
 
 def _citations(where: str, part: Record) -> Iterator[Finding]:
-    expected = "a list of ids, or {id: number}"
+    place = f"{where}.citations"
     cited = part.get("citations", MISSING)
     if cited is MISSING:
-        yield error(f"{where}.citations is missing, expected {expected}")
+        yield error("missing_field", field=place, expected="citations")
     elif isinstance(cited, list):
         for doc in cited:
             if not isinstance(doc, str) or not doc.strip():
-                yield error(f"{where} cites {shown(doc)}, expected an id in a text")
+                yield error("citation_not_text", field=where, **value_facts(doc))
     elif isinstance(cited, dict):
         for doc, number in cited.items():
             if not is_confidence(number):
-                yield error(f"{where} cites {shown(doc)} with {shown(number)}, expected a number")
+                yield error(
+                    "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
+                )
     else:
-        yield error(f"expected {expected} as {where}.citations, found {shown(cited)}")
+        yield error("unexpected_value", field=place, expected="citations", **value_facts(cited))
 
 
 def is_confidence(value: Any) -> bool:
@@ -557,9 +537,16 @@ def confidences_within(low: float, high: float) -> Rule:
         every = ((at, *pair) for at, found in parts if isinstance(found, dict) for pair in found.items())
         odd = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
         if odd:
-            at, doc, number = odd[0]
-            more = f"; {len(odd) - 1:,} more are outside" if len(odd) > 1 else ""
-            yield warning(f"{at} cites {shown(doc)} with {shown(number)}, expected {low:g} to {high:g}{more}")
+            at, doc, value = odd[0]
+            yield warning(
+                "confidence_outside_range",
+                field=at,
+                document=excerpt(doc),
+                **value_facts(value),
+                low=low,
+                high=high,
+                number=len(odd),
+            )
 
     return rule
 
@@ -572,8 +559,8 @@ def cites_listed(record: Record) -> Iterator[Finding]:
     cited = ((at, doc) for at, found in citations_of(record) for doc in found if isinstance(doc, str))
     lost = [(at, doc) for at, doc in cited if doc not in listed]
     if lost:
-        more = f"; nor are {len(lost) - 1:,} more" if len(lost) > 1 else ""
-        yield warning(f"{lost[0][0]} cites {shown(lost[0][1])}, which is not among the references{more}")
+        at, doc = lost[0]
+        yield warning("unlisted_citations", field=at, document=excerpt(doc), number=len(lost))
 
 
 def references_are_cited(record: Record) -> Iterator[Finding]:
@@ -582,22 +569,22 @@ def references_are_cited(record: Record) -> Iterator[Finding]:
         return
     listed = dict.fromkeys(filter(_is_text, references_of(record)))
     cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found if isinstance(doc, str))
-    for what, lost in (
-        ("references are cited by no sentence", [doc for doc in listed if doc not in cited]),
-        ("cited documents are not in the references", [doc for doc in cited if doc not in listed]),
-    ):
-        if lost:
-            yield error(f"{len(lost):,} {what}, the first {shown(lost[0])}; expected the same in both")
+    idle = [doc for doc in listed if doc not in cited]
+    if idle:
+        yield error("references_not_cited", number=len(idle), example=excerpt(idle[0]))
+    lost = [doc for doc in cited if doc not in listed]
+    if lost:
+        yield error("citations_not_in_references", number=len(lost), example=excerpt(lost[0]))
 
 
 def cites_something(record: Record) -> Iterator[Finding]:
     """Warn of sentences that cite nothing."""
     counts = [len(cited) for _, cited in citations_of(record)]
     if 0 in counts:
-        yield warning(f"{counts.count(0):,} of {len(counts):,} sentences cite nothing")
+        yield warning("sentences_without_citation", number=counts.count(0), total=len(counts))
 
 
-def citations_match(pattern: str, what: str) -> Rule:
+def citations_match(pattern: str, expected: str) -> Rule:
     """Warn of ids that do not look like those of the track's collection; tell together those that do not."""
     fits = re.compile(pattern).fullmatch
 
@@ -605,20 +592,19 @@ def citations_match(pattern: str, what: str) -> Rule:
         cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found)
         odd = [doc for doc in cited if isinstance(doc, str) and not fits(doc)]
         if odd:
-            more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
-            yield warning(f"expected {what} as citations, found {shown(odd[0])}{more}")
+            yield warning("foreign_citations", number=len(odd), example=excerpt(odd[0]), expected=expected)
 
     return rule
 
 
-def topic_matches(path: str, pattern: str, what: str) -> Rule:
+def topic_matches(path: str, pattern: str, expected: str) -> Rule:
     """Require that the topic's id looks like those of the track."""
     fits, keys = re.compile(pattern).fullmatch, tuple(path.split("."))
 
     def rule(record: Record) -> Iterator[Finding]:
         found = value_at(record, keys)
         if isinstance(found, str) and not fits(found):
-            yield error(f"expected {what} as `{path}`, found {shown(found)}")
+            yield error("unexpected_value", field=path, expected=expected, **value_facts(found))
 
     return rule
 
@@ -633,18 +619,18 @@ def kinds_of_citations(limit: int) -> Rule:
         for at, part in sentences_of(record):
             yield from _text(at, part)
             for key, is_new in _KINDS.items():
-                found = part.get(key, MISSING)
+                found, place = part.get(key, MISSING), f"{at}.{key}"
                 if found is MISSING:
                     if is_new:
-                        yield error(f"{at}.{key} is missing, expected a list of ids")
+                        yield error("missing_field", field=place, expected="ids")
                 elif not isinstance(found, list) or not all(isinstance(d, str) and d.strip() for d in found):
-                    yield error(f"expected a list of ids as {at}.{key}, found {shown(found)}")
+                    yield error("unexpected_value", field=place, expected="ids", **value_facts(found))
                 elif is_new and len(found) > limit:
-                    yield error(f"{at}.{key} has {len(found):,} ids, expected at most {limit}")
+                    yield error("too_many_ids", field=place, number=len(found), limit=limit)
             had, new = part.get("existing_supported_citations"), part.get("supported_citations")
             for doc in new if isinstance(new, list) else ():
                 if isinstance(had, list) and doc in had:
-                    yield error(f"{at}.supported_citations has {shown(doc)} twice")
+                    yield error("repeated_id", field=f"{at}.supported_citations", **value_facts(doc))
 
     return rule
 
@@ -653,7 +639,7 @@ def kinds_of_citations(limit: int) -> Rule:
 class SameWayToCite(Watch):
     """A file cites by id, or by id with confidences; what is wrong in itself tells of no way."""
 
-    way: str | None = None
+    has_confidences: bool | None = None
     line: int = 0
 
     def see(self, line: int, record: Record) -> Iterator[Finding]:
@@ -665,11 +651,10 @@ class SameWayToCite(Watch):
             is_dict = isinstance(found, dict) and all(map(is_confidence, found.values()))
             if not found or not (is_list or is_dict):
                 continue
-            way = "id" if is_list else "id and confidence"
-            if self.way is None:
-                self.way, self.line = way, line
-            elif way != self.way:
-                yield error(f"{at} cites by {way}, line {self.line} by {self.way}; use one of them in a file")
+            if self.has_confidences is None:
+                self.has_confidences, self.line = is_dict, line
+            elif is_dict != self.has_confidences:
+                yield error("mixed_confidences", field=at, has_confidences=is_dict, first_line=self.line)
                 return
 
 
@@ -714,14 +699,14 @@ class WithinLimit(Watch):
         texts = [text for _, text in texts_of(record)]
         for key, limit in limits.items():
             count, unit = _COUNTED[key]
-            if (found := count(texts)) > limit:
+            if (number := count(texts)) > limit:
                 level = ERROR if self.is_error else WARNING
-                yield Finding(0, level, f"expected at most {limit:,} {unit}, found {found:,}")
+                yield error("too_long", number=number, limit=limit, unit=unit).of_level(level)
 
 
 _COUNTED: dict[str, tuple[Callable[[list[str]], int], str]] = {
-    "limit": (lambda texts: len(compatible(" ".join(texts))), "characters (NFKC)"),
-    "word_limit": (lambda texts: sum(len(text.split()) for text in texts), "words (split)"),
+    "limit": (lambda texts: len(compatible(" ".join(texts))), "characters"),
+    "word_limit": (lambda texts: sum(len(text.split()) for text in texts), "split"),
 }
 
 
@@ -737,9 +722,9 @@ class RanksOnce(Watch):
         topic, rank = record["topic_id"], record["rank"]
         before = self.seen.setdefault(topic, {})
         if rank not in map(str, range(1, self.ranks + 1)):
-            yield error(f"expected a rank from 1 to {self.ranks}, found {shown(rank)}")
+            yield error("unknown_rank", rank=excerpt(rank), ranks=self.ranks)
         elif before.setdefault(rank, line) != line:
-            yield error(f"rank {rank} of topic {shown(topic)} is in line {before[rank]}, too")
+            yield error("repeated_rank", rank=rank, topic=excerpt(topic), first_line=before[rank])
 
     def end(self) -> Iterator[Finding]:
         """Look for ranks that are not there."""
@@ -747,7 +732,7 @@ class RanksOnce(Watch):
             if len(ranks) < self.ranks:
                 lost = next(rank for rank in range(1, self.ranks + 1) if str(rank) not in ranks)
                 yield error(
-                    f"topic {shown(topic)} has {len(ranks)} of {self.ranks} questions, no rank {lost}"
+                    "missing_ranks", topic=excerpt(topic), number=len(ranks), ranks=self.ranks, rank=lost
                 )
 
 
@@ -764,15 +749,16 @@ class EveryTopic(Watch):
         """Look for topics that do not exist."""
         topic = id_at(record, self.topic) or ""
         if self.topics is not None and topic not in self.topics and topic not in self.seen:
-            yield error(f"unknown topic {shown(topic)}")
+            yield error("unknown_topic", topic=excerpt(topic))
         self.seen.add(topic)
 
     def end(self) -> Iterator[Finding]:
         """Look for topics that are not there."""
         if self.topics is None:
             if self.expected is not None and len(self.seen) != self.expected:
-                yield warning(f"{len(self.seen):,} topics, expected {self.expected}")
+                yield warning("number_of_topics", number=len(self.seen), expected=self.expected)
             return
         lost = [topic for topic in self.topics if topic not in self.seen]
         if lost:
-            yield error(f"no rows for {len(lost):,} of {len(self.topics):,} topics, such as {shown(lost[0])}")
+            total, example = len(self.topics), excerpt(lost[0])
+            yield error("topics_without_rows", number=len(lost), total=total, example=example)

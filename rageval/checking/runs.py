@@ -8,11 +8,11 @@ from itertools import pairwise
 from operator import le
 from typing import Any, NamedTuple, TypeVar
 
-from rageval.checking.findings import ERROR, Finding, Tally, Validation, counted
-from rageval.checking.rules import Topics, error, warning
+from rageval.checking.findings import ERROR, Finding, Tally, Validation, error, excerpt, warning
+from rageval.checking.rules import Topics
 from rageval.errors import InputError
 from rageval.files.jsonl import stretches
-from rageval.files.opening import Source, can_read_again, limits_of, name_of, quoted
+from rageval.files.opening import Source, can_read_again, limits_of, name_of
 from rageval.files.trec import (
     PLAIN,
     RUN,
@@ -220,16 +220,21 @@ class _PassingTopic:
             conflict, self.last = contradiction(self.last, lines, ranks, scores)
             self.is_contradicted |= conflict is not None
             self.scores.update(scores)
-        found = []
-        for doc, line in again:
-            what = f"document {quoted(doc)} is ranked twice for topic {quoted(self.name)}"
-            found.append(error(f"{what}, first in line {self.docs[doc]}", line))
-        return found
+        return [
+            error(
+                "repeated_document",
+                line,
+                document=excerpt(doc),
+                topic=excerpt(self.name),
+                first_line=self.docs[doc],
+            )
+            for doc, line in again
+        ]
 
     def end(self) -> Iterator[Finding]:
         if len(self.docs) > _DEEPEST:
-            message = f"{len(self.docs):,} documents for topic {quoted(self.name)}, TREC allows {_DEEPEST:,}"
-            yield warning(message, self.line)
+            topic, number = excerpt(self.name), len(self.docs)
+            yield warning("too_many_documents", self.line, topic=topic, number=number, limit=_DEEPEST)
 
 
 @dataclass
@@ -261,8 +266,8 @@ class _Book:
                 self.tag = tag if self.tag is None else self.tag
                 if tag != self.tag and self.other_tag is None:
                     self.other_tag = tag
-                    message = f"run tag {quoted(tag)}, expected {quoted(self.tag)} as in the rows before"
-                    found.append(warning(message, line))
+                    expected = excerpt(self.tag)
+                    found.append(warning("other_run_tag", line, tag=excerpt(tag), expected=expected))
             if self.now is not None:
                 found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
             # Tags and documents are looked at one after the other, but told in the order of lines.
@@ -273,10 +278,10 @@ class _Book:
         if name in self.first:
             self.scattered += 1
             if self.scattered == 1:
-                begun = f"begun in line {self.first[name]}"
-                yield warning(f"topic {quoted(name)} continues, {begun}; put its rows together", line)
+                first_line = self.first[name]
+                yield warning("scattered_topic", line, topic=excerpt(name), first_line=first_line)
         elif self.topics is not None and name.decode() not in self.topics:
-            yield warning(f"unknown topic {quoted(name)}", line)
+            yield warning("unknown_topic", line, topic=excerpt(name))
         self.first.setdefault(name, line)
 
     def close(self) -> Iterator[Finding]:
@@ -295,24 +300,20 @@ class _Book:
 
     def end(self, line: int) -> Iterator[Finding]:
         yield from self.close()
-        for found, what in (
-            (self.tied, "equal scores in {}; the order of tied documents depends on the evaluator"),
-            (self.contradicted, "the rank column contradicts the scores in {}; the scores are used"),
-        ):
-            if found:
-                topics = f"{counted(len(found), 'topic')}, first in {quoted(found[0].name)}"
-                yield warning(what.format(topics), found[0].line)
+        if self.tied:
+            first = self.tied[0]
+            yield warning("tied_topics", first.line, number=len(self.tied), topic=excerpt(first.name))
+        if self.contradicted:
+            first, number = self.contradicted[0], len(self.contradicted)
+            yield warning("contradicted_topics", first.line, number=number, topic=excerpt(first.name))
         missing = [topic for topic in self.topics or () if topic.encode() not in self.first]
         if self.topics and self.first and len(missing) == len(self.topics):
             # One that is unknown may be a topic too many; where all are, nothing of the run can be scored.
-            theirs, asked = quoted(next(iter(self.first))), quoted(missing[0].encode())
-            message = f"none of {counted(len(self.first), 'topic')}, such as {theirs}, is among those asked"
-            yield error(f"{message}; expected topics such as {asked}", line)
+            topic, expected = excerpt(next(iter(self.first))), excerpt(missing[0])
+            yield error("no_known_topic", line, number=len(self.first), topic=topic, expected=expected)
         elif missing:
-            message = (
-                f"no documents for {counted(len(missing), 'topic')}, such as {quoted(missing[0].encode())}"
-            )
-            yield warning(message, line)
+            topic = excerpt(missing[0])
+            yield warning("topics_without_documents", line, number=len(missing), topic=topic)
 
 
 def _findings_of_run(
@@ -324,7 +325,7 @@ def _findings_of_run(
     for stretch in rows:
         if isinstance(stretch, Problem):
             tally.count, errors = tally.count + 1, errors + 1
-            yield error(stretch.text, stretch.line)
+            yield error("unreadable_line", stretch.line, reason=stretch.text)
             continue
         tally.count += len(stretch.lines)
         for finding in book.rows(*stretch):
@@ -335,11 +336,10 @@ def _findings_of_run(
     if not book.scattered or errors:
         return
     if not can_read_again(source):
-        message = "rows of a topic are not together in a stream: duplicate documents were not checked"
-        yield warning(message, rows.last)
+        yield warning("unchecked_duplicates", rows.last)
         return
     try:
         read_run(source, reading=reading)
     except InputError as problem:
         for line, text in refusals(problem, name_of(source)):
-            yield error(text, rows.last if line is None else line)
+            yield error("unreadable_line", rows.last if line is None else line, reason=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation, counted
+from rageval.checking.findings import Finding, Tally, Validation, error, excerpt, warning
 from rageval.checking.tracks import OF_TABLES, Track
 from rageval.files.answers import read_answers
 from rageval.files.kinds import is_answer_table, kind_of, wrong_kind
@@ -13,7 +13,6 @@ from rageval.files.opening import Source
 from rageval.files.questions import read_questions
 from rageval.files.start import ANSWERS
 from rageval.records import Answer, Question
-from rageval.text import visible
 
 _LISTED = 5  # questions in a finding
 
@@ -81,34 +80,31 @@ def validate_tables(source: Source, topics: Mapping[str, Question] | None = None
 
 
 def _findings(source: Source, topics: Mapping[str, Question] | None, tally: Tally) -> Iterator[Finding]:
-    found = answers_in(source, topics)
-    tally.count = found.rows
+    read = answers_in(source, topics)
+    tally.count = read.rows
     # A table does not say in which of its lines an answer stands: all is said of its first.
-    systems = dict.fromkeys(each.run_id for each in found.answers)
+    systems = list(dict.fromkeys(answer.run_id for answer in read.answers))
     if len(systems) > 1:
-        several = f"expected the answers of one system, found {len(systems)}: {_listed(list(systems))}"
-        yield Finding(1, ERROR, several)
-    if found.strange:
-        strange = [each.text or each.query_id for each in found.strange]
-        what = f"answers {counted(len(strange), 'question')} that the topics do not have: {_listed(strange)}"
-        yield Finding(1, ERROR, what)
-    elif not found.answers:
-        yield Finding(1, ERROR, "holds no answers")
+        yield error("several_systems", 1, number=len(systems), examples=_examples(systems))
+    if read.strange:
+        strange = [question.text or question.query_id for question in read.strange]
+        yield error("answers_to_unknown_questions", 1, number=len(strange), examples=_examples(strange))
+    elif not read.answers:
+        yield error("no_answers", 1)
     first: set[tuple[str, str]] = set()
     again: dict[str, None] = {}
-    for each in found.answers:
-        if (each.run_id, each.query_id) in first:
-            again[each.query_id] = None
-        first.add((each.run_id, each.query_id))
+    for answer in read.answers:
+        if (answer.run_id, answer.query_id) in first:
+            again[answer.query_id] = None
+        first.add((answer.run_id, answer.query_id))
     if again:
-        twice = f"answers {counted(len(again), 'question')} more than once: {_listed(list(again))}"
-        yield Finding(1, ERROR, twice)
+        yield error("repeated_answers", 1, number=len(again), examples=_examples(list(again)))
     answered = {query for _, query in first}
     lacking = [query for query in topics or () if query not in answered]
-    if lacking and found.answers:
-        of = f"{len(lacking):,} of {len(topics or ()):,} questions"
-        yield Finding(1, WARNING, f"no answer to {of}, which count as failed: {_listed(lacking)}")
+    if lacking and read.answers:
+        number, total = len(lacking), len(topics or ())
+        yield warning("unanswered_questions", 1, number=number, total=total, examples=_examples(lacking))
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(visible(name)[:60] for name in names[:_LISTED]) + ", …" * (len(names) > _LISTED)
+def _examples(names: list[str]) -> tuple[str, ...]:
+    return tuple(map(excerpt, names[:_LISTED]))

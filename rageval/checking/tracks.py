@@ -12,7 +12,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
+from rageval.checking.findings import (
+    ERROR,
+    WARNING,
+    Finding,
+    Tally,
+    Validation,
+    error,
+    excerpt,
+    value_facts,
+    warning,
+)
 from rageval.checking.rules import (
     ID,
     LIST,
@@ -43,7 +53,6 @@ from rageval.checking.rules import (
     cites_listed,
     cites_something,
     confidences_within,
-    error,
     field,
     fields,
     kinds_of_citations,
@@ -58,19 +67,17 @@ from rageval.checking.rules import (
     report_says_something,
     response_length_agrees,
     says_something,
-    shown,
     topic_matches,
     use_all_references,
-    warning,
     within_length,
 )
 from rageval.errors import UsageError
 from rageval.files.answers import FORMS
-from rageval.files.jsonl import explained, plain_json, repeated_key, repeated_keys, stretches
+from rageval.files.jsonl import explained, plain_json, repeated_keys, stretches
 from rageval.files.opening import Source
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
-_SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
+_SEGMENTS = "msmarco_segments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +237,7 @@ _RULES_26 = (
     no_other_fields("", "metadata references answer"),
     no_blanks("metadata.run_id"),
     references_are_texts,
-    references_match(r"shard_\d+_\d+", "ids of ClimbMix documents (shard_00000_1)", WARNING),
+    references_match(r"shard_\d+_\d+", "climbmix_documents", WARNING),
     no_reference_twice,
     are_sentences,
     says_something,
@@ -270,22 +277,24 @@ def _passages_are_whole(record: Record) -> Iterator[Finding]:
     """Require that every passage has its text and the documents it is from."""
     found = record.get("passages")
     if isinstance(found, list) and not found:
-        yield warning("`passages` is empty: faithfulness cannot be judged")
+        yield warning("no_passages")
     for at, passage in enumerate(found if isinstance(found, list) else []):
+        place = f"passages[{at}]"
         if not isinstance(passage, dict):
-            yield error(f"expected {{passage, doc_IDs}} as passages[{at}], found {shown(passage)}")
+            yield error("unexpected_value", field=place, expected="passage", **value_facts(passage))
             continue
         text, docs = passage.get("passage"), passage.get("doc_IDs")
         if not isinstance(text, str) or not text.strip():
-            yield error(f"expected a text as passages[{at}].passage, found {shown(text)}")
+            yield error("unexpected_value", field=f"{place}.passage", expected="text", **value_facts(text))
+        place = f"{place}.doc_IDs"
         if not isinstance(docs, list) or not docs:
-            yield error(f"expected a list of ids as passages[{at}].doc_IDs, found {shown(docs)}")
+            yield error("unexpected_value", field=place, expected="ids", **value_facts(docs))
             continue
         for doc in docs:
             if not isinstance(doc, str):
-                yield error(f"expected ids in texts as passages[{at}].doc_IDs, found {shown(doc)}")
+                yield error("unexpected_value", field=place, expected="texts", **value_facts(doc))
             elif not _URN.fullmatch(doc):
-                yield warning(f"expected <urn:uuid:…> as passages[{at}].doc_IDs, found {shown(doc)}")
+                yield warning("unexpected_value", field=place, expected="urn", **value_facts(doc))
 
 
 _RULES_LIVERAG = (
@@ -383,7 +392,7 @@ _RAGTIME25 = Track(
         says_something,
         confidences_within(0, 100),
         references_are_cited,
-        citations_match(_UUIDS, "ids of RAGTIME1 documents (five parts with `-`, then `_` and more)"),
+        citations_match(_UUIDS, "ragtime_documents"),
         cites_something,
     ),
     _watches_of_reports(None),
@@ -409,7 +418,7 @@ _DRAGUN25 = Track(
             field("metadata.type", TEXT, required=False, among=("manual", "automatic")),
             field("metadata.use_starter_kit", NUMBER, required=False),
         ),
-        topic_matches("metadata.topic_id", _DOCUMENT, "the id of a document (msmarco_v2.1_doc_00_1)"),
+        topic_matches("metadata.topic_id", _DOCUMENT, "msmarco_document"),
         *_SAID_OF_REPORTS,
         says_something,
         within_length(_WORDS, "split"),
@@ -430,7 +439,7 @@ _COLUMNS = ("topic_id", "team_id", "run_id", "rank", "question")
 def _question_is_short(record: Record) -> Iterator[Finding]:
     """Require that a question is no longer than the track takes."""
     if (found := len(record["question"])) > _LONGEST_QUESTION:
-        yield error(f"expected at most {_LONGEST_QUESTION} characters a question, found {found:,}")
+        yield error("long_question", number=found, limit=_LONGEST_QUESTION)
 
 
 _DRAGUN25_QUESTIONS = Track(
@@ -439,7 +448,7 @@ _DRAGUN25_QUESTIONS = Track(
     "",
     (
         fields(*(field(name, TEXT) for name in _COLUMNS)),
-        topic_matches("topic_id", _DOCUMENT, "the id of a document (msmarco_v2.1_doc_00_1)"),
+        topic_matches("topic_id", _DOCUMENT, "msmarco_document"),
         no_blanks("run_id"),
         _question_is_short,
     ),
@@ -466,7 +475,7 @@ _BIOGEN25_B = Track(
         says_something,
         within_length(_WORDS, "split"),
         at_most_citations(_CITED),
-        citations_match(r"(PMID:?)?\d+", "PMIDs"),
+        citations_match(r"(PMID:?)?\d+", "pmids"),
     ),
     _watches_of_reports(None),
     AllowedInReports(_WORDS, _CITED),
@@ -560,48 +569,50 @@ def _findings_of_answers(
         # Lines that cannot be read are counted, too: they are answers that somebody meant to hand in.
         tally.count += 1
         record = row_of(line, track) if track.columns else _record(line, track)
-        if isinstance(record, str):
-            yield error(record, number)
+        if isinstance(record, Finding):
+            yield record.in_line(number)
             continue
         for rule in track.rules:
-            yield from (finding._replace(line=number) for finding in rule(record))
+            yield from (finding.in_line(number) for finding in rule(record))
         for watch in watches:
-            yield from (finding._replace(line=number) for finding in watch.see(number, record))
+            yield from (finding.in_line(number) for finding in watch.see(number, record))
     for watch in watches:
-        yield from (finding._replace(line=number) for finding in watch.end())
+        yield from (finding.in_line(number) for finding in watch.end())
 
 
-def _record(line: bytes, track: Track) -> Record | str:
+def _record(line: bytes, track: Track) -> Record | Finding:
     """Return the record, or what is wrong with the line."""
     try:
         record: Any = msgspec.json.decode(plain_json(line))
-    except (ValueError, RecursionError) as error:
-        return explained(error, line, track.title).reason
+    except (ValueError, RecursionError) as fault:
+        return error("unreadable_line", reason=explained(fault, line, track.title).reason)
     # JSON takes the last of two equal keys, so that half of an answer may be gone without a word.
     for _, key in repeated_keys(line):
-        return repeated_key(key).reason
+        return error("repeated_key", key=excerpt(key))
     if not isinstance(record, dict):
-        return f"expected {track.title}, one JSON object a line, found {shown(record)}"
+        return error("not_an_object", track=track.title, **value_facts(record))
     if not FORMS[track.form].fits(record):
         fitting = {name: form for name, form in FORMS.items() if form.fits(record)}
         answers = "answer" in record or any(form.is_own for form in fitting.values())
         other = next(iter(fitting), "") if answers else ""
         # Of another track's form: one line says so in place of a dozen that say what is not there.
         if other:
-            is_of_a_track = any(each.form == other for each in _TRACKS.values())
-            way = "a --track of their own" if is_of_a_track else f"--track {OF_TABLES}"
-            return f"expected {track.title}, found {fitting[other].name}; validate them with {way}"
+            return error(
+                "answers_of_another_form",
+                track=track.title,
+                form=fitting[other].name,
+                has_track=any(each.form == other for each in _TRACKS.values()),
+            )
     return record
 
 
-def row_of(line: bytes, track: Track) -> Record | str:
+def row_of(line: bytes, track: Track) -> Record | Finding:
     """Return the columns by name, or what is wrong with the line."""
     try:
         # Files from Windows end lines with both.
         columns = line.removesuffix(b"\r").decode().split("\t")
-    except UnicodeDecodeError as error:
-        return explained(error, line, track.title).reason
+    except UnicodeDecodeError as fault:
+        return error("unreadable_line", reason=explained(fault, line, track.title).reason)
     if len(columns) != len(track.columns):
-        names = " ".join(track.columns)
-        return f"expected {len(track.columns)} columns with tabs between ({names}), found {len(columns)}"
+        return error("number_of_columns", columns=track.columns, number=len(columns))
     return {name: column.strip() for name, column in zip(track.columns, columns, strict=True)}

@@ -42,6 +42,7 @@ from rageval.views.bases import correction_notes, describe_basis, uncorrected_no
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rageval.checking.findings import Finding
     from rageval.comparison import Settings
     from rageval.comparison.estimates import Slice
     from rageval.files.scores import Form
@@ -70,6 +71,21 @@ def say(*lines: object) -> None:
 TableFormat: TypeAlias = Annotated[
     str, opt.printed("Output format; table is for reading.", ("--format",), choices=FORMATS)
 ]
+
+
+# The format of what a command finds in files.
+FindingFormat: TypeAlias = Annotated[
+    str, opt.printed("Output format; text is for reading.", ("--format",), choices=("text", "json", "jsonl"))
+]
+
+
+def finding_lines(results: Iterable[Finding | str], style: str) -> Iterator[str]:
+    """Yield the lines of findings, and of what is said of them as a whole, which JSON leaves out."""
+    if style == "text":
+        yield from (visible(each if isinstance(each, str) else each.text) for each in results)
+        return
+    findings = (each for each in results if not isinstance(each, str))
+    yield from lines(style, list, records=lambda: (finding.as_record() for finding in findings))
 
 
 def places_of(typed: int | None, usual: int = 4) -> int:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import FindingFormat, finding_lines, print_lines
 from rageval.errors import FAULTS, InputError, Place, UsageError
-from rageval.text import visible
+from rageval.views.findings import count_noun
+
+if TYPE_CHECKING:
+    from rageval.checking.findings import Finding
 
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
@@ -30,6 +33,7 @@ def doctor(
     topics: opt.AllTopics = (),
     at: Annotated[str, opt.Option("Cut-offs to check for ties.", metavar="K,K")] = "10,20,50",
     comments: opt.Comments = "error",
+    style: FindingFormat = "text",
     limits: Annotated[opt.Limits, "Raise a safety limit."] = (),
 ) -> None:
     """Check FILES (runs, qrels, nuggets, answers, judgements, …) for problems, each alone and together.
@@ -59,18 +63,17 @@ def doctor(
     unknown: list[str] = []
     found = diagnose(every, sorted(set(map(int, words))), reading_of(comments), unknown)
 
-    def lines() -> Iterator[str]:
+    def results() -> Iterator[Finding | str]:
         for finding in found:
             counts[finding.level] += 1
-            yield visible(finding.text)
+            yield finding
+        numbers = " and ".join(count_noun(counts[level], level) for level in ("error", "warning"))
+        yield f"{numbers if counts else 'nothing suspicious'} in {count_noun(len(every), 'file')}"
 
-    print_lines(lines())
-    for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
-        counts[finding.level] += 1
-    levels = [(level, counts[level]) for level in ("error", "warning")]
-    said = " and ".join(f"{number:,} {level}{'' if number == 1 else 's'}" for level, number in levels)
-    files_checked = f"{len(every)} file{'' if len(every) == 1 else 's'}"
-    print_lines([f"{said if counts else 'nothing suspicious'} in {files_checked}"])
+    results_read = results()
+    print_lines(finding_lines(results_read, style))
+    for _ in results_read:  # whoever reads the lines may have had enough; the exit code is of all
+        pass
     ctx.exit(InputError.exit_code if unknown else FAULTS if counts["error"] else 0)
 
 

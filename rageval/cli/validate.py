@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -11,13 +11,12 @@ import click
 from rageval import options as opt
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
-from rageval.cli._output import print_lines, say
+from rageval.cli._output import FindingFormat, finding_lines, print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding
-    from rageval.files.trec import Reading
     from rageval.records import Question
 
 
@@ -36,6 +35,7 @@ class Options(opt.Options):
         ),
     ] = None
     comments: Annotated[opt.Comments, "What to do with lines of a run that begin with '#'."] = "error"
+    style: FindingFormat = "text"
     limits: Annotated[
         opt.Limits, "Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M)."
     ] = ()
@@ -58,49 +58,54 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
     rageval validate answers.csv --track answers --topics questions.csv
     """
 
-    reading = reading_of(options.comments)
+    if options.out is not None and len(files) > 1:
+        raise UsageError(f"--fix: repairs one file, found {len(files)}")
+    codes: list[int] = []
+    results = _results(files, options, codes)
+    print_lines(finding_lines(results, options.style))
+    for _ in results:  # whoever reads the lines may have had enough; the exit code is of all
+        pass
+    ctx.exit(max(codes))
+
+
+def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iterator[Finding | str]:
+    """Yield the repairs and findings of the files, and what is said of each file; add its exit code."""
     if options.out is not None:
-        if len(files) > 1:
-            raise UsageError(f"--fix: repairs one file, found {len(files)}")
-        _fix(files[0], options.out, options.track)
+        yield from _fixed(files[0], options.out, options.track)
         from rageval.files.opening import limits_of, with_limits
 
         files = (with_limits(str(options.out), limits_of(files[0])),)
-    known = None
+    topics = None
     if options.topics:  # read once, and what is wrong with them is said once
         from rageval.checking.tables import topics_in
 
-        known = topics_in(options.topics, options.track)
-    codes = []
+        topics = topics_in(options.topics, options.track)
     for file in files:
         try:
-            codes.append(_validated(file, options.track, known, reading, options.strict_length))
+            yield from _validated(file, options, topics, codes)
         except InputError as error:
             if len(files) == 1:
                 raise
             say(*map(visible, map(str, error.problems)))
             codes.append(WRONG)
     if len(codes) > 1:
-        print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])
-    ctx.exit(max(codes))
+        yield f"{codes.count(0):,} of {len(codes):,} files have no errors"
 
 
 def _validated(
-    file: str, track: str, topics: Mapping[str, Question] | None, reading: Reading, strict_length: bool
-) -> int:
-    """Print what is found in a file, and return the exit code."""
+    file: str, options: Options, topics: Mapping[str, Question] | None, codes: list[int]
+) -> Iterator[Finding | str]:
     from rageval.checking import validation
 
-    found = validation(file, track, topics, reading, strict_length)
-    print_lines(_lines(found, file))
-    for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
-        pass
-    print_lines([f"{visible(_name(file))}: {found.summary}"])
-    return FAULTS if found.errors else 0
+    reading = reading_of(options.comments)
+    result = validation(file, options.track, topics, reading, options.strict_length)
+    yield from (finding.in_file(_name(file)) for finding in result)
+    codes.append(FAULTS if result.errors else 0)
+    yield f"{_name(file)}: {result.summary}"
 
 
-def _fix(file: str, out: opt.File, track: str) -> None:
-    """Write the repaired copy, and say what was changed."""
+def _fixed(file: str, out: opt.File, track: str) -> Iterator[Finding]:
+    """Write the repaired copy, and yield what was changed; it is whole only after the last of them."""
     from rageval.checking.repairs import write_repaired
 
     if track in (OF_RUNS, OF_TABLES):
@@ -110,15 +115,7 @@ def _fix(file: str, out: opt.File, track: str) -> None:
         raise UsageError("--fix -: standard output is used for findings; give a file")
     if os.path.exists(out) and not os.path.isfile(out):
         raise UsageError(f"--fix {visible(str(out))}: must be an ordinary file, because it is read again")
-    changes = write_repaired(file, out, track)
-    print_lines(_lines(changes, file))
-    for _ in changes:  # the copy is whole only after the last of them
-        pass
-
-
-def _lines(findings: Iterable[Finding], file: str) -> Iterator[str]:
-    for finding in findings:
-        yield visible(finding._replace(source=_name(file)).text)
+    yield from (change.in_file(_name(file)) for change in write_repaired(file, out, track))
 
 
 def _name(file: str) -> str:

@@ -14,16 +14,17 @@ from rageval import hooks
 class Scope:
     """What a remark is about: one system or two that are compared, a measure, a file; without these, all.
 
-    `is_of_anchor` marks what is about the comparison of a gate with its anchor.
+    `line` is a line of the file. `is_of_anchor` marks what is about the comparison of a gate with its anchor.
 
-    >>> Scope(("a",), "rr").as_record(), Scope(file="gold.jsonl").as_record(), Scope().as_record()
-    ({'systems': ['a'], 'measure': 'rr'}, {'file': 'gold.jsonl'}, {})
+    >>> Scope(("a",), "rr").as_record(), Scope(file="gold.jsonl", line=7).as_record(), Scope().as_record()
+    ({'systems': ['a'], 'measure': 'rr'}, {'file': 'gold.jsonl', 'line': 7}, {})
     """
 
     systems: tuple[str, ...] = ()
     measure: str | None = None
     file: str | None = None
     is_of_anchor: bool = False
+    line: int | None = None
 
     def includes(self, system: str) -> bool:
         """Whether a remark of this scope should be read beside the results of a system."""
@@ -34,6 +35,7 @@ class Scope:
         record: dict[str, Any] = {"systems": list(self.systems)} if self.systems else {}
         record |= {} if self.measure is None else {"measure": self.measure}
         record |= {} if self.file is None else {"file": self.file}
+        record |= {} if self.line is None else {"line": self.line}
         return record | ({"anchor": True} if self.is_of_anchor else {})
 
 
@@ -74,7 +76,7 @@ class Remark:
         return text
 
     def __repr__(self) -> str:
-        return f"<Remark {self.code}: {self}>"
+        return f"<{type(self).__name__} {self.code}: {self}>"
 
     def as_record(self) -> dict[str, Any]:
         """Return the remark as JSON has it: code, about, facts, text."""

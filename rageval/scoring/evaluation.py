@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
-from rageval.errors import InputError, MeasureError, Place, UsageError
+from rageval.errors import InputError, MeasureError, NothingJudged, Place, UsageError
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider

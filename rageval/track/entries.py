@@ -16,14 +16,15 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from rageval.checking import validation
-from rageval.checking.findings import ERROR
+from rageval.checking.findings import ERROR, Finding, error
 from rageval.checking.tables import answers_in
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, columns_named
+from rageval.core.remark import Scope
 from rageval.errors import InputError, Place
 from rageval.files.answers import read_answers
 from rageval.files.kinds import tag_of
@@ -38,11 +39,11 @@ from rageval.text import problem_of_id, visible
 _MEGABYTE = 10**6
 _REPARSE_POINT = 0x400  # what Windows marks links and junctions with
 _KINDS = (
-    (stat.S_ISLNK, "a link", "the file itself"),
-    (stat.S_ISFIFO, "a FIFO", "a file"),
-    (stat.S_ISSOCK, "a socket", "a file"),
-    (stat.S_ISCHR, "a device", "a file"),
-    (stat.S_ISBLK, "a device", "a file"),
+    (stat.S_ISLNK, "link"),
+    (stat.S_ISFIFO, "fifo"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
 )
 
 
@@ -78,7 +79,7 @@ class Entry(NamedTuple):
     name: str
     size: int = 0
     sha256: str = ""
-    problem: str = ""
+    problem: Finding | None = None
 
 
 def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
@@ -97,20 +98,19 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
         try:
             with os.scandir(folder / inside) as scan:
                 names = [each.name for each in scan if not each.name.startswith(".")]
-        except OSError as error:
+        except OSError as fault:
             if not inside:
                 raise InputError(
-                    at=Place(visible(str(folder))), problem=f"cannot be read: {error.strerror}"
+                    at=Place(visible(str(folder))), problem=f"cannot be read: {fault.strerror}"
                 ) from None
-            found.append(Entry(inside, problem=f"a folder that cannot be read: {error.strerror}"))
+            found.append(Entry(inside, problem=error("unreadable_folder", 1, reason=fault.strerror)))
             continue
         if inside and not names:
-            found.append(Entry(inside, problem="a folder without files, expected a file"))
+            found.append(Entry(inside, problem=error("empty_folder", 1)))
         for each in names:
             name = f"{inside}/{each}" if inside else each
             if visible(each) != each:
-                problem = "its name has control characters, or is not UTF-8; rename it"
-                found.append(Entry(visible(name), problem=problem))
+                found.append(Entry(visible(name), problem=error("hostile_file_name", 1)))
                 continue
             looked_at = _looked_at(folder / name, name, limits)
             if looked_at is None:
@@ -119,7 +119,7 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
                 found.append(looked_at)
     if not found:
         raise InputError(at=Place(visible(str(folder))), problem="has no files", expected="runs")
-    return sorted(found)
+    return sorted(found, key=lambda entry: entry.name)
 
 
 def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
@@ -128,37 +128,46 @@ def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
         status = os.lstat(path)
         # Windows tells junctions apart from folders by this only.
         is_reparsed = bool(getattr(status, "st_file_attributes", 0) & _REPARSE_POINT)
-        for is_kind, what, expected in _KINDS:
+        for is_kind, kind in _KINDS:
             if is_kind(status.st_mode) or (is_kind is stat.S_ISLNK and is_reparsed):
-                return Entry(name, problem=f"is {what}, expected {expected}")
+                return Entry(name, problem=error("no_ordinary_file", 1, kind=kind))
         if stat.S_ISDIR(status.st_mode):
             return None
         if status.st_size > limits.size:
-            return Entry(
-                name,
-                status.st_size,
-                problem=f"has {status.st_size:,} bytes, more than {limits.size:,} (--limit size=…)",
-            )
+            too_large = error("too_many_bytes", 1, number=status.st_size, limit=limits.size)
+            return Entry(name, status.st_size, problem=too_large)
         with open_regular(path) as stream:
             return Entry(name, status.st_size, hashlib.file_digest(stream, "sha256").hexdigest())
-    except OSError as error:
-        return Entry(name, problem=f"cannot be opened: {error.strerror or error}")
+    except OSError as fault:
+        return Entry(name, problem=error("unopened_file", 1, reason=fault.strerror or str(fault)))
 
 
 # The process that reads entries.
 
 READY = b"ready"
 MOST = 100  # findings of a file that are kept
-_LONGEST = 500  # characters of a finding
+_LONGEST = 500  # characters of a text in a finding
 _OPEN_FILES = 64
 
 
 class EntryFinding(NamedTuple):
-    """What was found in a line of an entry."""
+    """What was found in a line of an entry, as it passes from one process to the other."""
 
     line: int
     level: str
-    message: str
+    code: str
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(cls, finding: Finding) -> EntryFinding:
+        """Return what passes of a finding."""
+        facts = {name: _short(fact) for name, fact in finding.facts.items()}
+        return cls(finding.line, finding.level, finding.code, facts)
+
+    @property
+    def message(self) -> str:
+        """The finding in words."""
+        return str(_short(Finding(self.code, Scope(line=self.line), self.facts, self.level).message))
 
 
 class EntryRead(msgspec.Struct, frozen=True):
@@ -209,9 +218,8 @@ def main() -> None:
             except MemoryError:
                 tell(msgspec.json.encode(EntryRead(no_memory=True)))
                 os._exit(0)  # what is left of this process is not worth much
-            except Exception as error:  # a fault of ours is no reason to stop the others
-                text = f"reading it failed ({type(error).__name__}); please report this as a bug in rageval"
-                found = EntryRead(errors=1, said=[EntryFinding(1, ERROR, text)])
+            except Exception as fault:  # a fault of ours is no reason to stop the others
+                found = refused(error("failed_reader", 1, fault=type(fault).__name__))
             tell(msgspec.json.encode(found))
 
 
@@ -242,25 +250,33 @@ def read(path: Path, name: str, job: EntryJob) -> EntryRead:
         for finding in result:
             # The first error is kept however many warnings came before it.
             if len(said) < MOST or (finding.level == ERROR and not errors):
-                said.append(_said(finding.line, finding.level, finding.message))
+                said.append(EntryFinding.of(finding))
             errors = result.errors
         errors, warnings = result.errors, result.warnings
         if not errors:
             run, topics = _named(path, job)
-    except InputError as error:
+    except InputError as fault:
         errors += 1
         # Only the first line, and without the organizer's path, as participants read it.
-        first = error.problems[0]
-        said.append(_said(1, ERROR, str(first).replace(str(path), name)))
-    except OSError as error:
+        reason = str(fault.problems[0]).replace(str(path), name)
+        said.append(EntryFinding.of(error("refused_entry", 1, reason=reason)))
+    except OSError as fault:
         errors += 1
-        said.append(_said(1, ERROR, f"cannot be read: {error.strerror or type(error).__name__}"))
+        reason = fault.strerror or type(fault).__name__
+        said.append(EntryFinding.of(error("unreadable_file", 1, reason=reason)))
     return EntryRead(run, errors, warnings, topics, said)
 
 
-def _said(line: int, level: str, message: str) -> EntryFinding:
-    short = message if len(message) <= _LONGEST else message[:_LONGEST] + "…"
-    return EntryFinding(line, level, short.encode("utf-8", "backslashreplace").decode())
+def refused(finding: Finding) -> EntryRead:
+    """Return the result for an entry that was not read."""
+    return EntryRead(errors=1, said=[EntryFinding.of(finding)])
+
+
+def _short(fact: Any) -> Any:
+    if not isinstance(fact, str):
+        return fact
+    short = fact if len(fact) <= _LONGEST else fact[:_LONGEST] + "…"
+    return short.encode("utf-8", "backslashreplace").decode()
 
 
 def _named(path: Path, job: EntryJob) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.checking.findings import ERROR, WARNING
+from rageval.checking.findings import ERROR, Finding, error, warning
 from rageval.checking.tables import answers_in, topics_in
 from rageval.checking.tracks import OF_TABLES
 from rageval.errors import InputError, OutputError, Place
@@ -38,6 +38,7 @@ from rageval.track.entries import (
     EntryLimits,
     EntryRead,
     entries_in,
+    refused,
 )
 from rageval.track.plan import ANSWERS, QUESTIONS, TrackPlan, source_of
 from rageval.track.values import some_of
@@ -74,23 +75,22 @@ def read_apart(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead]:
             if done == 0 or found.is_certain:
                 done += 1
                 alone = False
-                yield EntryRead(errors=1, said=[EntryFinding(1, ERROR, found.reason)])
+                yield refused(found.finding)
             else:
                 alone = True
         at += done
 
 
-class _Lost(msgspec.Struct, frozen=True):
+class _Lost(NamedTuple):
     """Why an entry was not read; `is_certain` if it was no matter of the entries before."""
 
-    reason: str
+    finding: Finding
     is_certain: bool = False
 
 
 def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Lost]:
     """Yield what a process says of these; the last may be that it was lost."""
     listed = tuple((each.name, each.size) for each in entries)
-    late = "took more than {:,} s to read (--limit seconds=…)"
     process = _started()
     printed = process.stdout
     assert process.stdin is not None
@@ -122,21 +122,18 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
             try:
                 line = lines.get(timeout=_PATIENCE * seconds)
             except Empty:
-                yield _Lost(late.format(seconds), is_certain=True)
+                yield _Lost(error("late_reader", 1, seconds=seconds), is_certain=True)
                 return
             if not line or not line.endswith(b"\n"):  # it ended, perhaps within a line
                 code = process.wait()
                 if sys.platform != "win32" and code == -signal.SIGXCPU:
-                    yield _Lost(late.format(seconds), is_certain=True)
+                    yield _Lost(error("late_reader", 1, seconds=seconds), is_certain=True)
                     return
-                how = f"signal {-code}" if code < 0 else f"code {code}"
-                yield _Lost(f"crashed the process that read it ({how})")
+                yield _Lost(error("crashed_reader", 1, code=code))
                 return
             found = msgspec.json.decode(line, type=EntryRead)
             if found.no_memory:
-                yield _Lost(
-                    f"needs more than {job.limits.memory:,} bytes of memory to read (--limit memory=…)"
-                )
+                yield _Lost(error("too_much_memory", 1, limit=job.limits.memory))
                 return
             yield found
     finally:
@@ -164,6 +161,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _LONGEST = 100  # characters of a run's name
+_SHOWN = 20  # and of one that is longer
 _START_OF_NAME, _DIGITS = 80, 16  # of a file's name, and of its digest, where no shorter name is left
 
 
@@ -187,6 +185,8 @@ class _Said(NamedTuple):
     line: int
     level: str
     message: str
+    code: str
+    facts: dict[str, Any]
 
 
 def checked(
@@ -208,42 +208,43 @@ def checked(
     names = {} if teams is None else read_teams(teams, [each.name for each in entries])
     job = EntryJob(str(folder), track, known, None if judged is None else frozenset(judged), limits, ())
     reading = read_apart(job, [each for each in entries if not each.problem])
-    read = [
-        EntryRead(errors=1, said=[EntryFinding(1, ERROR, each.problem)]) if each.problem else next(reading)
-        for each in entries
-    ]
+    read = [next(reading) if entry.problem is None else refused(entry.problem) for entry in entries]
     run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
     for at, (found, run) in enumerate(zip(read, run_of, strict=True)):
-        if not found.errors and (problem := _problem_of(run)):
-            said = [*found.said, EntryFinding(1, ERROR, f"{problem}; write another as the run's name")]
+        problem = _problem_of(run)
+        if not found.errors and problem is not None:
+            said = [*found.said, EntryFinding.of(problem)]
             read[at] = msgspec.structs.replace(found, errors=1, said=said)
     claimed, run_of = run_of, _told_apart(entries, read, run_of, names)
     for at, (found, run, name) in enumerate(zip(read, claimed, run_of, strict=True)):
         # Most tables name no system, so that there it is no news.
         if run != name and track != OF_TABLES:
-            message = f"another file claims the name {visible(run)}, too: listed as {name} (see --teams)"
-            said = [*found.said, EntryFinding(1, WARNING, message)]
+            said = [*found.said, EntryFinding.of(warning("claimed_name", 1, run=run, name=name))]
             read[at] = msgspec.structs.replace(found, warnings=found.warnings + 1, said=said)
     submissions, lines = [], []
     for entry, found, run in zip(entries, read, run_of, strict=True):
         first = next((each.message for each in found.said if each.level == ERROR), "")
-        name = "" if _problem_of(run) else run
+        name = run if _problem_of(run) is None else ""
         counts = found.errors, found.warnings, found.topics
         submissions.append(Submission(entry.name, name, not found.errors, *counts, entry.sha256, first))
         # So many, with the one that makes a file invalid.
         kept = found.said if len(found.said) <= MOST else [*found.said[: MOST - 1], found.said[-1]]
-        lines += [_Said(entry.name, *each) for each in kept]
+        lines += [
+            _Said(entry.name, each.line, each.level, each.message, each.code, each.facts) for each in kept
+        ]
     return submissions, lines
 
 
-def _problem_of(name: str) -> str:
+def _problem_of(name: str, is_given: bool = False) -> Finding | None:
+    """Return what is wrong with the name of a run, which a file of teams gave, or the run itself."""
     if len(name) > _LONGEST:
-        return f"a name of {len(name):,} characters ({visible(name[:20])}…), at most {_LONGEST} are shown"
+        start = name[:_SHOWN]
+        return error("long_name", 1, number=len(name), name=start, limit=_LONGEST, is_given=is_given)
     if visible(name) != name:
-        return f"the name {visible(name)} has control characters"
+        return error("hostile_name", 1, name=name, is_given=is_given)
     if name.casefold() in OF_NO_RUN:
-        return f"the name {name!r} is what judgements of no run are called"
-    return ""
+        return error("reserved_name", 1, name=name, is_given=is_given)
+    return None
 
 
 def _told_apart(
@@ -316,8 +317,8 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
             raise InputError(
                 at=Place(shown, number), problem=f"no file {visible(file[:80])} in the folder of runs"
             )
-        if problem := _problem_of(name):
-            raise InputError(at=Place(shown, number), problem=problem, expected="another")
+        if problem := _problem_of(name, is_given=True):
+            raise InputError(at=Place(shown, number), problem=problem.message)
         for what, key in (("file", file), ("name", _alike(name))):
             if before := first.get(f"{what} {key}"):
                 raise InputError(

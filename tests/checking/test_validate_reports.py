@@ -265,7 +265,7 @@ def fixed(track: str, record: Json) -> tuple[Json, list[str]]:
     assert bounds is not None
     line, done = repaired(json.dumps(record).encode(), bounds)
     assert repaired(line, bounds) == (line, [])
-    return json.loads(line), done
+    return json.loads(line), [finding.message for finding in done]
 
 
 def test_what_can_be_repaired_in_reports(check: Checker) -> None:

@@ -27,6 +27,8 @@ def test_the_pages_that_are_generated_are_up_to_date() -> None:
     spec.loader.exec_module(module)
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == module.measures_page()
     assert (DOCS / "remarks.md").read_text(encoding="utf-8") == module.remarks_page()
+    assert (DOCS / "findings.md").read_text(encoding="utf-8") == module.findings_page()
+    assert (DOCS / "json.md").read_text(encoding="utf-8") == module.json_page()
 
 
 @pytest.mark.slow

@@ -1,0 +1,684 @@
+"""The words for findings in files: one template or function for each code, and one for the effect of some.
+
+The parameters of a function, and the fields of a template, are the facts of the finding. In a template
+`{topic:quoted}` is a text of a file in quotes, `{query:id}` an id, both short; `{reason}` is the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rageval.core.remark import Remark
+from rageval.text import visible
+from rageval.views import remarks
+from rageval.views.remarks import Words, names_in
+
+PLACE = frozenset({"line"})
+_SHOWN = 80  # characters of a text of a file
+
+
+def message_text(finding: Remark) -> str:
+    """Return what was found, in words."""
+    return _filled(WORDS[finding.code], finding)
+
+
+def effect_text(finding: Remark) -> str:
+    """Return the effect of it, in words; empty if none is known."""
+    return _filled(EFFECTS.get(finding.code, ""), finding)
+
+
+def finding_text(finding: Remark, level: str) -> str:
+    """Return a finding as a line of text, with its place."""
+    effect = effect_text(finding)
+    place = f"{finding.about.file or ''}:{finding.about.line or 0}"
+    return f"{place}: {level}: {message_text(finding)}{f'; {effect}' if effect else ''}"
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Return the number and its noun.
+
+    >>> count_noun(1, "row"), count_noun(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def summarize(errors: int, warnings: int, looked_at: str) -> str:
+    """Return in words how many errors and warnings there are in how much.
+
+    >>> summarize(0, 0, "3 rows"), summarize(2, 0, "1 file")
+    ('3 rows, fine', '2 errors and 0 warnings in 1 file')
+    """
+    if not errors and not warnings:
+        return f"{looked_at}, fine"
+    return f"{count_noun(errors, 'error')} and {count_noun(warnings, 'warning')} in {looked_at}"
+
+
+class _FileText(str):
+    """A text of a file, for templates."""
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        return {"quoted": _quoted, "id": _named}.get(form, visible)(str(self))
+
+
+def _filled(words: Words, finding: Remark) -> str:
+    facts = {**finding.facts, "line": finding.about.line}
+    if callable(words):
+        # A message and its effect may need different facts.
+        return words(**{name: facts[name] for name in names_in(words)})
+    return words.format(
+        **{name: _FileText(value) if isinstance(value, str) else value for name, value in facts.items()}
+    )
+
+
+def _quoted(text: str) -> str:
+    return repr(text[:_SHOWN] + "…" if len(text) > _SHOWN else text[:])
+
+
+def _named(name: str) -> str:
+    return f"'{visible(name)[:_SHOWN]}'"
+
+
+def _value(value: str | None, is_text: bool) -> str:
+    """Return a value of JSON: a text in quotes, anything else as its author wrote it."""
+    if value is None:
+        return "something too large to show"
+    return _quoted(value) if is_text else _quoted(value)[1:-1]
+
+
+def _field(name: str) -> str:
+    return name if "[" in name else f"`{name}`"
+
+
+def _and_more(number: int) -> str:
+    return f" and {number - 1:,} more" if number > 1 else ""
+
+
+# What is expected of a value, or of an id.
+_EXPECTED = {
+    "text": "a text",
+    "number": "a whole number",
+    "id": "an id (text or number)",
+    "list": "a list",
+    "object": "an object",
+    "document": "the id of a document",
+    "sentence": "{text, citations}",
+    "citations": "a list of ids, or {id: number}",
+    "passage": "{passage, doc_IDs}",
+    "ids": "a list of ids",
+    "texts": "ids in texts",
+    "urn": "<urn:uuid:…>",
+    "msmarco_segments": "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)",
+    "msmarco_document": "the id of a document (msmarco_v2.1_doc_00_1)",
+    "climbmix_documents": "ids of ClimbMix documents (shard_00000_1)",
+    "ragtime_documents": "ids of RAGTIME1 documents (five parts with `-`, then `_` and more)",
+    "pmids": "PMIDs",
+}
+_UNITS = {"characters": "characters (NFKC)"}
+
+
+# --- answers and reports of tracks
+
+
+def _missing_field(*, field: str, expected: str) -> str:
+    return f"{_field(field)} is missing, expected {_EXPECTED[expected]}"
+
+
+def _unexpected_value(*, field: str, expected: str, value: str | None, is_text: bool) -> str:
+    return f"expected {_EXPECTED[expected]} as {_field(field)}, found {_value(value, is_text)}"
+
+
+def _empty_field(*, field: str) -> str:
+    return f"{_field(field)} is empty"
+
+
+def _unknown_value(*, field: str, choices: Sequence[str], value: str | None, is_text: bool) -> str:
+    return f"expected {' or '.join(choices)} as {_field(field)}, found {_value(value, is_text)}"
+
+
+def _unknown_field(*, field: str, parent: str, fields: Sequence[str]) -> str:
+    where = f" in `{parent}`" if parent else ""
+    return f"unknown field {_quoted(field)}{where}; known are {' '.join(fields)}"
+
+
+def _foreign_references(*, number: int, example: str, expected: str) -> str:
+    return f"expected {_EXPECTED[expected]} as references, found {_quoted(example)}{_and_more(number)}"
+
+
+def _foreign_citations(*, number: int, example: str, expected: str) -> str:
+    return f"expected {_EXPECTED[expected]} as citations, found {_quoted(example)}{_and_more(number)}"
+
+
+def _too_long(*, number: int, limit: int, unit: str) -> str:
+    return f"expected at most {limit:,} {_UNITS.get(unit, f'words ({unit})')}, found {number:,}"
+
+
+def _citation_of_no_position(*, field: str, references: int, value: str | None, is_text: bool) -> str:
+    problem = (
+        f"expected a position from 0 to {references - 1}" if references else "and there are no references"
+    )
+    return f"{field} cites {_value(value, is_text)}, {problem}"
+
+
+def _citation_of_wrong_type(*, field: str, takes_ids: bool, value: str | None, is_text: bool) -> str:
+    what = "or an id out of them" if takes_ids else "a number"
+    return f"{field} cites {_value(value, is_text)}, expected a position in the references, {what}"
+
+
+def _citation_not_text(*, field: str, value: str | None, is_text: bool) -> str:
+    return f"{field} cites {_value(value, is_text)}, expected an id in a text"
+
+
+def _confidence_not_number(*, field: str, document: str, value: str | None, is_text: bool) -> str:
+    return f"{field} cites {_quoted(document)} with {_value(value, is_text)}, expected a number"
+
+
+def _confidence_outside_range(
+    *, field: str, document: str, value: str | None, is_text: bool, low: float, high: float, number: int
+) -> str:
+    more = f"; {number - 1:,} more are outside" if number > 1 else ""
+    confidence = _value(value, is_text)
+    return f"{field} cites {_quoted(document)} with {confidence}, expected {low:g} to {high:g}{more}"
+
+
+def _unlisted_citations(*, field: str, document: str, number: int) -> str:
+    more = f"; nor are {number - 1:,} more" if number > 1 else ""
+    return f"{field} cites {_quoted(document)}, which is not among the references{more}"
+
+
+def _number_of_answers(*, number: int, expected: int) -> str:
+    return f"answers to {count_noun(number, 'topic')}, expected {expected}"
+
+
+def _unanswered_topics(*, number: int, total: int, examples: Sequence[str]) -> str:
+    listed = ", ".join(map(_quoted, examples)) + (", …" if number > len(examples) else "")
+    return f"no answer to {number:,} of {total:,} topics: {listed}"
+
+
+def _changed_value(
+    *,
+    field: str,
+    value: str | None,
+    is_text: bool,
+    expected: str | None,
+    is_expected_text: bool,
+    first_line: int,
+) -> str:
+    wanted = _value(expected, is_expected_text)
+    return f"{_field(field)} is {_value(value, is_text)}, expected {wanted} as in line {first_line}"
+
+
+def _ids_and_positions(*, is_by_id: bool, first_line: int) -> str:
+    now, before = ("ids", "positions") if is_by_id else ("positions", "ids")
+    return f"cites by {now}, line {first_line} by {before}; use one of them in a file"
+
+
+def _mixed_confidences(*, field: str, has_confidences: bool, first_line: int) -> str:
+    now, before = ("id and confidence", "id") if has_confidences else ("id", "id and confidence")
+    return f"{field} cites by {now}, line {first_line} by {before}; use one of them in a file"
+
+
+def _several_topics(*, topics: Sequence[tuple[str, str]]) -> str:
+    names = " and ".join(f"{key} {_quoted(name)}" for key, name in topics)
+    return f"expected one topic in `metadata`, found {names}"
+
+
+def _repeated_id(*, field: str, value: str | None, is_text: bool) -> str:
+    return f"{field} has {_value(value, is_text)} twice"
+
+
+def _not_an_object(*, track: str, value: str | None, is_text: bool) -> str:
+    return f"expected {track}, one JSON object a line, found {_value(value, is_text)}"
+
+
+def _answers_of_another_form(*, track: str, form: str, has_track: bool) -> str:
+    way = "a --track of their own" if has_track else "--track answers"
+    return f"expected {track}, found {form}; validate them with {way}"
+
+
+def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
+    return f"expected {len(columns)} columns with tabs between ({' '.join(columns)}), found {number}"
+
+
+def _other_kind(*, kind: str, expected: str, track: str | None) -> str:
+    return f"holds {kind}, expected {'a run' if track is None else f'{expected} of {track}'}"
+
+
+# --- runs that are handed in
+
+
+def _tied_topics(*, number: int, topic: str) -> str:
+    topics = f"{count_noun(number, 'topic')}, first in {_quoted(topic)}"
+    return f"equal scores in {topics}; the order of tied documents depends on the evaluator"
+
+
+def _contradicted_topics(*, number: int, topic: str) -> str:
+    topics = f"{count_noun(number, 'topic')}, first in {_quoted(topic)}"
+    return f"the rank column contradicts the scores in {topics}; the scores are used"
+
+
+def _no_known_topic(*, number: int, topic: str, expected: str) -> str:
+    return (
+        f"none of {count_noun(number, 'topic')}, such as {_quoted(topic)}, is among those asked; expected"
+        f" topics such as {_quoted(expected)}"
+    )
+
+
+def _topics_without_documents(*, number: int, topic: str) -> str:
+    return f"no documents for {count_noun(number, 'topic')}, such as {_quoted(topic)}"
+
+
+# --- tables of answers that are handed in
+
+
+def _listed(examples: Sequence[str], number: int) -> str:
+    return ", ".join(visible(name)[:60] for name in examples) + ", …" * (number > len(examples))
+
+
+def _several_systems(*, number: int, examples: Sequence[str]) -> str:
+    return f"expected the answers of one system, found {number}: {_listed(examples, number)}"
+
+
+def _answers_to_unknown_questions(*, number: int, examples: Sequence[str]) -> str:
+    questions = count_noun(number, "question")
+    return f"answers {questions} that the topics do not have: {_listed(examples, number)}"
+
+
+def _repeated_answers(*, number: int, examples: Sequence[str]) -> str:
+    return f"answers {count_noun(number, 'question')} more than once: {_listed(examples, number)}"
+
+
+def _unanswered_questions(*, number: int, total: int, examples: Sequence[str]) -> str:
+    listed = _listed(examples, number)
+    return f"no answer to {number:,} of {total:,} questions, which count as failed: {listed}"
+
+
+# --- repairs
+
+
+def _dropped_lost_citation(*, field: str, value: str | None, is_text: bool) -> str:
+    return f"{field}: dropped the citation {_value(value, is_text)}, which has no reference"
+
+
+def _dropped_repeated_citation(*, field: str, value: str | None, is_text: bool) -> str:
+    return f"{field}: dropped the citation {_value(value, is_text)}, which appears twice"
+
+
+def _dropped_surplus_citation(*, field: str, limit: int, value: str | None, is_text: bool) -> str:
+    return f"{field}: dropped the citation {_value(value, is_text)}, beyond the limit of {limit}"
+
+
+def _kept_citations(*, field: str, number: int, total: int, positions: int) -> str:
+    how = f", {positions} positions as ids" if positions else ""
+    return f"{field}: kept {number:,} of {total:,} citations{how}"
+
+
+# --- entries of a track
+
+
+def _no_ordinary_file(*, kind: str) -> str:
+    name = {"fifo": "FIFO"}.get(kind, kind)
+    return f"is a {name}, expected {'the file itself' if kind == 'link' else 'a file'}"
+
+
+def _crashed_reader(*, code: int) -> str:
+    return f"crashed the process that read it ({f'signal {-code}' if code < 0 else f'code {code}'})"
+
+
+def _other_name(is_given: bool) -> str:
+    return "expected another" if is_given else "write another as the run's name"
+
+
+def _long_name(*, number: int, name: str, limit: int, is_given: bool) -> str:
+    start, other = visible(name), _other_name(is_given)
+    return f"a name of {number:,} characters ({start}…), at most {limit} are shown; {other}"
+
+
+def _hostile_name(*, name: str, is_given: bool) -> str:
+    return f"the name {visible(name)} has control characters; {_other_name(is_given)}"
+
+
+def _reserved_name(*, name: str, is_given: bool) -> str:
+    return f"the name {name!r} is what judgements of no run are called; {_other_name(is_given)}"
+
+
+# --- what doctor finds
+
+
+def _queries_not_in_file(*, number: int, query: str, total: int, other: str, hint: str) -> str:
+    if number == total:
+        return f"none of its queries is in {_named(other)}, first {_named(query)}{hint}"
+    return f"queries that are not in {_named(other)}: {number:,}, first {_named(query)}{hint}"
+
+
+_USE_OF_QUERIES = {
+    "run": "every measure ignores these queries",
+    "qrels": "they count in every mean although no system was asked them",
+    "spans": "they count in every mean although no system was asked them",
+    "answers": "they have nothing to be judged against",
+    "judgements": "they count in every mean although no system was asked them",
+    "assignments": "they count in every mean although no system was asked them",
+    "nuggets": "their nuggets are never looked for",
+    "questions": "they are not compared with a rubric",
+    "pool": "their judgements are not used",
+}
+
+
+def _effect_of_queries(*, kind: str, other_kind: str) -> str:
+    return "these queries are left out of every mean" if other_kind == "qrels" else _USE_OF_QUERIES[kind]
+
+
+def _documents_not_in_file(*, number: int, document: str, total: int, other: str, hint: str) -> str:
+    if number == total:
+        return f"none of its documents is in {_named(other)}, first {_named(document)}{hint}"
+    return f"documents that are not in {_named(other)}: {number:,}, first {_named(document)}{hint}"
+
+
+def _failed_judgements(*, number: int, query: str, by_status: Sequence[tuple[str, int]]) -> str:
+    kinds = ", ".join(f"{count:,} {status}" for status, count in by_status)
+    return f"failed judgements ({kinds}): {number:,}, first of query {_named(query)}"
+
+
+def _other_version_of_rubric(*, version: str, rubric: str, installed: Sequence[str]) -> str:
+    ours = " or ".join(installed)
+    return f"judged by version {version} of the rubric {_named(rubric)}, but {ours} is installed"
+
+
+def _empty_nuggets(*, number: int, nugget: str | None, query: str, line: int) -> str:
+    first = f"'line {line}'" if nugget is None else f"{_named(nugget)} of query {_named(query)}"
+    return f"empty nuggets or lists: {number:,}, first {first}"
+
+
+WORDS: dict[str, Words] = {
+    # lines of any file
+    "unreadable_line": "{reason}",
+    "repeated_key": "the key {key:quoted} appears twice in one object; remove the wrong one",
+    "other_kind": _other_kind,
+    # answers and reports of tracks
+    "missing_field": _missing_field,
+    "unexpected_value": _unexpected_value,
+    "empty_field": _empty_field,
+    "unknown_value": _unknown_value,
+    "unknown_field": _unknown_field,
+    "blanks_in_id": "white space in `{field}`: {value:quoted}; files in columns are split there",
+    "too_many_references": "expected at most {limit} references, found {number:,}",
+    "foreign_references": _foreign_references,
+    "repeated_reference": (
+        "references[{position}] is references[{first}] again: {document:quoted}; --fix removes it and"
+        " re-indexes the"
+        " citations"
+    ),
+    "empty_answer": "the answer is empty",
+    "too_long": _too_long,
+    "wrong_length": "`response_length` says {stated}, counted {number} words ({unit})",
+    "control_character": "{field} holds the control character {character}",
+    "citation_of_no_position": _citation_of_no_position,
+    "citation_of_wrong_type": _citation_of_wrong_type,
+    "citation_of_no_reference": "{field} cites {document:quoted}, which is not among the references",
+    "repeated_citation": "{field} cites {document:quoted} more than once",
+    "too_many_citations": "{field} has {number:,} citations, expected at most {limit}",
+    "uncited_references": "{number:,} of {total:,} references are cited by no sentence",
+    "unknown_topic": "unknown topic {topic:quoted}",
+    "second_answer_to_topic": "a second answer to topic {topic:quoted}, the first is in line {first_line}",
+    "other_text_of_topic": "`{field}` is not the text of the topic: {text:quoted}",
+    "number_of_answers": _number_of_answers,
+    "unanswered_topics": _unanswered_topics,
+    "changed_value": _changed_value,
+    "ids_and_positions": _ids_and_positions,
+    "several_topics": _several_topics,
+    "two_lists_of_sentences": "expected the sentences in `responses` or in `answer`, not in both",
+    "sentences_in_answer": "the sentences are in `answer`, expected `responses`",
+    "citation_not_text": _citation_not_text,
+    "confidence_not_number": _confidence_not_number,
+    "confidence_outside_range": _confidence_outside_range,
+    "unlisted_citations": _unlisted_citations,
+    "references_not_cited": (
+        "{number:,} references are cited by no sentence, the first {example:quoted}; expected the same in"
+        " both"
+    ),
+    "citations_not_in_references": (
+        "{number:,} cited documents are not in the references, the first {example:quoted}; expected the"
+        " same in both"
+    ),
+    "sentences_without_citation": "{number:,} of {total:,} sentences cite nothing",
+    "foreign_citations": _foreign_citations,
+    "too_many_ids": "{field} has {number:,} ids, expected at most {limit}",
+    "repeated_id": _repeated_id,
+    "mixed_confidences": _mixed_confidences,
+    "unknown_rank": "expected a rank from 1 to {ranks}, found {rank:quoted}",
+    "repeated_rank": "rank {rank} of topic {topic:quoted} is in line {first_line}, too",
+    "missing_ranks": "topic {topic:quoted} has {number} of {ranks} questions, no rank {rank}",
+    "number_of_topics": "{number:,} topics, expected {expected}",
+    "topics_without_rows": "no rows for {number:,} of {total:,} topics, such as {example:quoted}",
+    "long_question": "expected at most {limit} characters a question, found {number:,}",
+    "no_passages": "`passages` is empty: faithfulness cannot be judged",
+    "not_an_object": _not_an_object,
+    "answers_of_another_form": _answers_of_another_form,
+    "number_of_columns": _number_of_columns,
+    # runs that are handed in
+    "repeated_document": (
+        "document {document:quoted} is ranked twice for topic {topic:quoted}, first in line {first_line}"
+    ),
+    "too_many_documents": "{number:,} documents for topic {topic:quoted}, TREC allows {limit:,}",
+    "other_run_tag": "run tag {tag:quoted}, expected {expected:quoted} as in the rows before",
+    "scattered_topic": "topic {topic:quoted} continues, begun in line {first_line}; put its rows together",
+    "tied_topics": _tied_topics,
+    "contradicted_topics": _contradicted_topics,
+    "no_known_topic": _no_known_topic,
+    "topics_without_documents": _topics_without_documents,
+    "unchecked_duplicates": (
+        "rows of a topic are not together in a stream: duplicate documents were not checked"
+    ),
+    # tables of answers that are handed in
+    "several_systems": _several_systems,
+    "answers_to_unknown_questions": _answers_to_unknown_questions,
+    "no_answers": "holds no answers",
+    "repeated_answers": _repeated_answers,
+    "unanswered_questions": _unanswered_questions,
+    # repairs
+    "dropped_lost_citation": _dropped_lost_citation,
+    "dropped_repeated_citation": _dropped_repeated_citation,
+    "dropped_surplus_citation": _dropped_surplus_citation,
+    "dropped_sentence": "dropped {field}, leaving {words:,} words: {text:quoted}",
+    "dropped_repeated_references": "dropped {number:,} references that appear twice",
+    "dropped_uncited_references": (
+        "dropped {number:,} references that no sentence cites, as {limit} are allowed"
+    ),
+    "turned_citations": "turned {number:,} citations to the new positions of their documents",
+    "set_length": "set `response_length` to {number}",
+    "wrote_topic_as_text": "wrote the topic {topic} as a text",
+    "kept_citations": _kept_citations,
+    "made_references": "made the {number:,} cited documents `references`",
+    # entries of a track
+    "unreadable_folder": "a folder that cannot be read: {reason}",
+    "empty_folder": "a folder without files, expected a file",
+    "hostile_file_name": "its name has control characters, or is not UTF-8; rename it",
+    "no_ordinary_file": _no_ordinary_file,
+    "too_many_bytes": "has {number:,} bytes, more than {limit:,} (--limit size=…)",
+    "unopened_file": "cannot be opened: {reason}",
+    "unreadable_file": "cannot be read: {reason}",
+    "refused_entry": "{reason}",
+    "failed_reader": "reading it failed ({fault}); please report this as a bug in rageval",
+    "late_reader": "took more than {seconds:,} s to read (--limit seconds=…)",
+    "crashed_reader": _crashed_reader,
+    "too_much_memory": "needs more than {limit:,} bytes of memory to read (--limit memory=…)",
+    "long_name": _long_name,
+    "hostile_name": _hostile_name,
+    "reserved_name": _reserved_name,
+    "claimed_name": "another file claims the name {run}, too: listed as {name} (see --teams)",
+    # what doctor finds
+    "rejected_line": "{reason}",
+    "more_rejected_lines": "… and {number:,} more such lines",
+    "refused_file": "{reason}",
+    "unknown_file": "{reason}",
+    "ids_with_space": "ids with a space: {number:,}, first {id:id}",
+    "changed_file": "{name} has changed since the collection was built",
+    "wide_spans": "wide spans: {number:,}, first {nugget:id} of query {query:id}",
+    "queries_not_in_file": _queries_not_in_file,
+    "documents_not_in_file": _documents_not_in_file,
+    "queries_not_in_run": "judged queries that {other:id} lacks: {number:,}, first {query:id}",
+    "no_judged_document": "{reason}",
+    "unjudged_documents_in_top": (
+        "queries with unjudged documents in the top {depth} ({share:.0%} of it): {number:,}, first {query:id}"
+    ),
+    "nuggets_not_in_file": (
+        "nuggets that {other:id} does not have: {number:,}, first {nugget:id} of {query:id}"
+    ),
+    "nuggets_without_judgement": (
+        "nuggets without a judged document in {other:id}: {number:,}, first {nugget:id} of {query:id}"
+    ),
+    "documents_ranked_twice": "documents ranked twice: {number:,}, first {document:id} of query {query:id}",
+    "scattered_queries": "queries whose rows are not together: {number:,}, first {query:id}",
+    "additional_tags": "additional run tags: {number:,}, first {tag:id}",
+    "contradicted_ranks": "queries whose rank column contradicts the scores: {number:,}, first {query:id}",
+    "shallow_run": "at most {depth:,} documents a query (the first: {query:id})",
+    "all_scores_equal": "all scores of each query are equal",
+    "ties_across_cutoff": "queries with equal scores across rank {cutoff}: {number:,}, first {query:id}",
+    "tied_queries": "queries with equal scores: {number:,}, first {query:id}",
+    "second_answers": "second answers of a run: {number:,}, first to query {query:id}",
+    "lost_citations": (
+        "sentences that cite a missing reference: {number:,}, first 'sentence {sentence}' of query {query:id}"
+    ),
+    "empty_answers": "empty answers: {number:,}, first to query {query:id}",
+    "failed_answers": "answers that failed: {number:,}, first to query {query:id}",
+    "repeated_references": "lists of references with a duplicate: {number:,}, first of query {query:id}",
+    "no_citations": "no sentence cites anything",
+    "questions_without_gold_in_table": "questions without a right answer: {number:,}, first {query:id}",
+    "repeated_questions": "questions with several rows of a system: {number:,}, first {query:id}",
+    "answers_judged_twice": "answers judged twice by a judge: {number:,}, first {run:id} of query {query:id}",
+    "failed_judgements": _failed_judgements,
+    "nuggets_without_importance": (
+        "nuggets without an importance: {number:,}, first {nugget:id} of query {query:id}"
+    ),
+    "fewer_answers_of_run": (
+        "queries with fewer than {answers:,} answers (repeat), as others have: {number:,}, first {run:id} of"
+        " query {query:id}"
+    ),
+    "additional_versions": "additional versions of the rubric {rubric:id}: {number:,}, first {version:id}",
+    "other_version_of_rubric": _other_version_of_rubric,
+    "other_judges": "systems with other judges than {first:id}: {number:,}, first {run:id}",
+    "different_banks": "queries whose nugget banks differ: {number:,}, first {query:id}",
+    "fewer_queries_of_run": "systems judged on fewer queries: {number:,}, first {run:id}",
+    "answers_without_reference": remarks.WORDS["answers_without_reference"],
+    "unknown_aggregators": "nuggets that say NOT or SUM: {number:,}, first {nugget:id} of query {query:id}",
+    "repeated_nuggets": "duplicate nuggets of a query: {number:,}, first {nugget:id} of query {query:id}",
+    "nuggets_that_ask": "nuggets that are questions: {number:,}, first {nugget:id} of query {query:id}",
+    "empty_nuggets": _empty_nuggets,
+    "queries_without_vital": "queries without a vital nugget: {number:,}, first {query:id}",
+    "answers_with_other_bank": (
+        "answers with another nugget bank: {number:,}, first to query {query:id} (runs {first_run:id} and"
+        " {run:id})"
+    ),
+    "failed_assignments": "queries with failed assignments: {number:,}, first {query:id}",
+    "other_nuggets_in_file": "queries with other nuggets than {other:id}: {number:,}, first {query:id}",
+    "repeated_rows": "duplicate rows: {number:,}, first '{query} {nugget} {document}'",
+    "contradicting_grade": (
+        "grade {grade} for document {document:id}, nugget {nugget:id} of query {query:id}, which has"
+        " {first_grade} in line {first_line}"
+    ),
+    "one_nugget_everywhere": "one nugget per query everywhere: these are probably plain qrels",
+    "negative_grades": "documents with a negative grade: {number:,}, first {document:id}",
+    "queries_without_relevant_document": "queries without a relevant document: {number:,}, first {query:id}",
+    "unsupported_nuggets": (
+        "nuggets that no document supports: {number:,}, first {nugget:id} of query {query:id}"
+    ),
+}
+
+_REFUSED = "nothing is scored: the file is refused"
+_TIED = "the order of equal scores depends on the evaluator"
+_BANKS = "nugget_recall uses different nuggets: these systems cannot be compared"
+_FAILED = "they are missing: scoring needs --on-missing, and reports the possible range"
+
+# The effect on measures, of the codes of which it is known.
+EFFECTS: dict[str, Words] = {
+    "other_kind": "nothing else was looked at",
+    "rejected_line": ("nothing is scored: rageval rejects the file, and other tools read other columns"),
+    "more_rejected_lines": "nothing is scored",
+    "refused_file": _REFUSED,
+    "unknown_file": "it is left out and not checked",
+    "ids_with_space": (
+        "rageval splits columns at tabs here; trec_eval and ir_measures split them at the space and so score"
+        " other documents"
+    ),
+    "changed_file": "scores are not of the collection that the manifest describes",
+    "wide_spans": (
+        "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
+    ),
+    "queries_not_in_file": _effect_of_queries,
+    "documents_not_in_file": "judges cannot see their text; ids must match exactly",
+    "queries_not_in_run": "each measure is 0 there and counts in the mean (--intersection leaves them out)",
+    "no_judged_document": "score rejects it (--nothing-judged zero scores it)",
+    "unjudged_documents_in_top": (
+        "unjudged documents count as not relevant; use --bounds to see the possible range"
+    ),
+    "nuggets_not_in_file": "coverage counts them in its denominator",
+    "nuggets_without_judgement": "coverage ignores them and is too high",
+    "documents_ranked_twice": (
+        "rejected (--dedup first keeps the first); ir_measures and pyndeval count it twice: alpha_ndcg,"
+        " recall and p are too high"
+    ),
+    "scattered_queries": "no effect here; ir_measures' alpha_ndcg reads only the last block of each",
+    "additional_tags": "no effect; two runs may be in one file",
+    "contradicted_ranks": (
+        "the scores are used; if the ranks are right, every measure scores another ranking"
+    ),
+    "shallow_run": "recall and coverage @{cutoff} and beyond equal those @{depth}",
+    "all_scores_equal": f"{_TIED}: every measure depends on it",
+    "ties_across_cutoff": (
+        "every measure @{cutoff} depends on tie-breaking; --ties expected gives the mean and range"
+    ),
+    "tied_queries": f"{_TIED}: alpha_ndcg, ndcg, ap and rr depend on it (--ties expected)",
+    "second_answers": "refused",
+    "lost_citations": "each such citation counts as no support in citation_precision and citation_recall",
+    "empty_answers": "nugget_recall is 0 and crag_score `missing` there, and the queries count",
+    "failed_answers": "`rageval judge` writes failed judgements for them, and scores have bounds",
+    "repeated_references": (
+        "TREC's validators reject that; citations by position keep their meaning here (rageval validate"
+        " --fix)"
+    ),
+    "no_citations": "citation_precision is undefined and citation_recall 0",
+    "questions_without_gold_in_table": (
+        "judges that need right answers reject the table; give them with --questions FILE"
+    ),
+    "repeated_questions": "they count as repeats, and scores use their mean",
+    "answers_judged_twice": "refused",
+    "failed_judgements": _FAILED,
+    "nuggets_without_importance": (
+        "for v_strict and w they are missing: scoring needs --on-missing, or nuggets with importance"
+    ),
+    "fewer_answers_of_run": "the answers that they lack are missing: scoring needs --on-missing",
+    "additional_versions": "different prompts give different grades: do not average over both",
+    "other_version_of_rubric": "new judgements are not comparable with these; frozen: does not find them",
+    "other_judges": "a difference between two systems may be one between their judges",
+    "different_banks": _BANKS,
+    "fewer_queries_of_run": (
+        "queries that only other systems have are missing judgements: scoring needs --on-missing"
+    ),
+    "answers_without_reference": "scoring leaves them out, but judges see them",
+    "unknown_aggregators": "scoring rejects these nuggets",
+    "repeated_nuggets": "nugget_recall and coverage count its content twice",
+    "nuggets_that_ask": "no answer can contain a question: nugget_recall is too low",
+    "empty_nuggets": (
+        "nugget_recall is undefined where there is no nugget, and meaningless where one says nothing"
+    ),
+    "queries_without_vital": "v_strict and v are undefined there, and their means are over fewer queries",
+    "answers_with_other_bank": _BANKS,
+    "failed_assignments": _FAILED,
+    "other_nuggets_in_file": _BANKS,
+    "repeated_rows": "no effect: equal rows count once",
+    "contradicting_grade": (
+        "rejected; in other tools the last row wins, so measures depend on the order of lines"
+    ),
+    "one_nugget_everywhere": (
+        "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
+    ),
+    "negative_grades": "they count as judged and not relevant; ndeval rejects grades below -1",
+    "queries_without_relevant_document": (
+        "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"
+    ),
+    "unsupported_nuggets": (
+        "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg does not change"
+    ),
+}
