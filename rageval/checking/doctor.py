@@ -310,7 +310,7 @@ def _spans(path: str, known: Known) -> list[Finding]:
     known.queries = dict.fromkeys((span.query_id for span in spans), 1)
     known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
     wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
-    return list(once("wide_spans", WARNING, path, wide, ("nugget", "query")))
+    return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query")))
 
 
 def _retrieved(path: str, reading: Reading) -> Known:
@@ -816,7 +816,7 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     first, by = next(iter(judges.items()))
     # As sets: several judges of each answer are fine as long as every system had the same ones.
     places = {run: lines_of[run] for run, names in judges.items() if names != by}
-    yield from once("other_judges", WARNING, path, places, ("run",), first=first)
+    yield from once("systems_of_other_judges", WARNING, path, places, ("run",), first=first)
 
 
 def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:

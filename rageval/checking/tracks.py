@@ -277,7 +277,7 @@ def _passages_are_whole(record: Record) -> Iterator[Finding]:
     """Require that every passage has its text and the documents it is from."""
     found = record.get("passages")
     if isinstance(found, list) and not found:
-        yield warning("no_passages")
+        yield warning("empty_passages")
     for at, passage in enumerate(found if isinstance(found, list) else []):
         place = f"passages[{at}]"
         if not isinstance(passage, dict):

@@ -7,232 +7,133 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.measures._abstention import (
-        answer_rate,
-        answerable_f1,
-        false_answer_rate,
-        grounded_refusal,
-        over_refusal,
-        refusal_f1,
-    )
-    from rageval.measures._alce import alce_f1, alce_precision, alce_recall, trust_score
-    from rageval.measures._citations import citation_precision, citation_recall, citations
-    from rageval.measures._claims import (
-        all_supported,
-        answer_f1,
-        answer_precision,
-        answer_recall,
-        claim_faithfulness,
-        claim_hallucination,
-        claim_recall,
-        context_precision,
-        context_utilization,
-        noise_irrelevant,
-        noise_relevant,
-        self_knowledge,
-    )
-    from rageval.measures._grades import (
-        correctness,
-        correctness_share,
-        crag_score,
-        crag_share,
-        faithfulness,
-        faithfulness_share,
-        grade,
-        pass_all,
-        pass_any,
-        pass_rate,
-        rank_score,
-        win_rate,
-    )
-    from rageval.measures._intents import d_ndcg, d_sharp, i_rec
-    from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
-    from rageval.measures._nuggets import (
-        audit_share,
-        bank_groundedness,
-        bank_precision,
-        bank_recall,
-        healthbench_score,
-        nugget_density,
-        nugget_f,
-        nugget_recall,
-        rubric_score,
-    )
-    from rageval.measures._ranks import ap, map_ia, ndcg, rr
-    from rageval.measures._reports import (
-        answer_accuracy,
-        argue_f1,
-        citation_coverage,
-        citation_relevance,
-        citation_share,
-        document_precision,
-        document_recall,
-        dragun_contradiction,
-        dragun_questions,
-        dragun_support,
-        nugget_count,
-        nugget_coverage,
-        sentence_count,
-        sentence_share,
-        sentence_support,
-    )
-    from rageval.measures._sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
-    from rageval.measures._words import length, lexical_recall, token_f1
     from rageval.measures.base import Measure, measure
-    from rageval.measures.spans import span_iou, span_precision, span_recall
 
-# The measures and their families, in the order in which they are listed.
-_OF_RUNS = {
-    **dict.fromkeys(("alpha_ndcg", "alpha_dcg"), "_novelty"),
-    **dict.fromkeys(("coverage", "strec"), "_sets"),
-    **dict.fromkeys(("err_ia", "nerr_ia", "nrbp", "nnrbp"), "_novelty"),
-    **{"map_ia": "_ranks", "p_ia": "_sets", "recall": "_sets"},
-    **dict.fromkeys(("ndcg", "ap", "rr"), "_ranks"),
-    **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "_sets"),
-    **dict.fromkeys(("d_ndcg", "i_rec", "d_sharp"), "_intents"),
-}
-_OF_SPANS = dict.fromkeys(("span_recall", "span_precision", "span_iou"), "spans")
-_OF_ANSWERS = {
-    **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
-    **dict.fromkeys(("crag_score", "crag_share"), "_grades"),
-    **dict.fromkeys(("correctness", "correctness_share"), "_grades"),
-    **dict.fromkeys(("faithfulness", "faithfulness_share"), "_grades"),
-    **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
-    **dict.fromkeys(("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1"), "_reports"),
-    **dict.fromkeys(("sentence_count", "nugget_count"), "_reports"),
-    **dict.fromkeys(("dragun_support", "dragun_contradiction", "dragun_questions"), "_reports"),
-    **dict.fromkeys(("answer_accuracy", "sentence_share", "citation_coverage", "citation_share"), "_reports"),
-    **dict.fromkeys(("document_precision", "document_recall"), "_reports"),
-    **dict.fromkeys(("rank_score", "win_rate"), "_grades"),
-    **{"length": "_words", "citations": "_citations"},
-    **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
-    **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
-    **dict.fromkeys(("grade", "pass_rate", "pass_any", "pass_all"), "_grades"),
-    **dict.fromkeys(("answer_rate", "over_refusal", "false_answer_rate"), "_abstention"),
-    **dict.fromkeys(
-        (
-            "answer_precision",
-            "answer_recall",
-            "answer_f1",
-            "claim_recall",
-            "context_precision",
-            "context_utilization",
-            "noise_relevant",
-            "noise_irrelevant",
-            "claim_hallucination",
-            "self_knowledge",
-            "claim_faithfulness",
-            "all_supported",
-        ),
-        "_claims",
-    ),
-    **dict.fromkeys(("alce_recall", "alce_precision", "alce_f1", "trust_score"), "_alce"),
-    "healthbench_score": "_nuggets",
-    **dict.fromkeys(("refusal_f1", "answerable_f1", "grounded_refusal"), "_abstention"),
-}
-_FAMILY = {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS, "Measure": "base", "measure": "base"}
+    # A family is called after its module: `_Novelty` is in `_novelty.py`.
+    _Novelty = Measure
+    _Sets = Measure
+    _Ranks = Measure
+    _Intents = Measure
+    Spans = Measure
+    _Nuggets = Measure
+    _Grades = Measure
+    _Citations = Measure
+    _Reports = Measure
+    _Words = Measure
+    _Abstention = Measure
+    _Claims = Measure
+    _Alce = Measure
 
-__all__ = [
-    "Measure",
-    "alce_f1",
-    "alce_precision",
-    "alce_recall",
-    "all_gold",
-    "all_supported",
-    "alpha_dcg",
-    "alpha_ndcg",
-    "answer_accuracy",
-    "answer_f1",
-    "answer_precision",
-    "answer_rate",
-    "answer_recall",
-    "answerable_f1",
-    "ap",
-    "argue_f1",
-    "audit_share",
-    "bank_groundedness",
-    "bank_precision",
-    "bank_recall",
-    "builtin",
-    "citation_coverage",
-    "citation_precision",
-    "citation_recall",
-    "citation_relevance",
-    "citation_share",
-    "citations",
-    "claim_faithfulness",
-    "claim_hallucination",
-    "claim_recall",
-    "context_precision",
-    "context_utilization",
-    "correctness",
-    "correctness_share",
-    "coverage",
-    "crag_score",
-    "crag_share",
-    "d_ndcg",
-    "d_sharp",
-    "document_precision",
-    "document_recall",
-    "dragun_contradiction",
-    "dragun_questions",
-    "dragun_support",
-    "err_ia",
-    "faithfulness",
-    "faithfulness_share",
-    "false_answer_rate",
-    "grade",
-    "grounded_refusal",
-    "healthbench_score",
-    "hole",
-    "i_rec",
-    "judged",
-    "length",
-    "lexical_recall",
-    "map_ia",
-    "measure",
-    "ndcg",
-    "nerr_ia",
-    "nnrbp",
-    "noise_irrelevant",
-    "noise_relevant",
-    "nrbp",
-    "nugget_count",
-    "nugget_coverage",
-    "nugget_density",
-    "nugget_f",
-    "nugget_recall",
-    "over_refusal",
-    "p",
-    "p_ia",
-    "pass_all",
-    "pass_any",
-    "pass_rate",
-    "rank_score",
-    "recall",
-    "refusal_f1",
-    "rr",
-    "rubric_score",
-    "self_knowledge",
-    "sentence_count",
-    "sentence_share",
-    "sentence_support",
-    "span_iou",
-    "span_precision",
-    "span_recall",
-    "strec",
-    "success",
-    "token_f1",
-    "trust_score",
-    "win_rate",
-]
+# This is the one list of the measures, in the order in which they are shown.
+# Of runs:
+alpha_ndcg: _Novelty
+alpha_dcg: _Novelty
+coverage: _Sets
+strec: _Sets
+err_ia: _Novelty
+nerr_ia: _Novelty
+nrbp: _Novelty
+nnrbp: _Novelty
+map_ia: _Ranks
+p_ia: _Sets
+recall: _Sets
+ndcg: _Ranks
+ap: _Ranks
+rr: _Ranks
+p: _Sets
+success: _Sets
+all_gold: _Sets
+judged: _Sets
+hole: _Sets
+d_ndcg: _Intents
+i_rec: _Intents
+d_sharp: _Intents
+
+# Of runs, by the characters of sources:
+span_recall: Spans
+span_precision: Spans
+span_iou: Spans
+
+# Of judged answers:
+nugget_recall: _Nuggets
+nugget_density: _Nuggets
+nugget_f: _Nuggets
+rubric_score: _Nuggets
+crag_score: _Grades
+crag_share: _Grades
+correctness: _Grades
+correctness_share: _Grades
+faithfulness: _Grades
+faithfulness_share: _Grades
+citation_precision: _Citations
+citation_recall: _Citations
+citation_relevance: _Reports
+sentence_support: _Reports
+nugget_coverage: _Reports
+argue_f1: _Reports
+sentence_count: _Reports
+nugget_count: _Reports
+dragun_support: _Reports
+dragun_contradiction: _Reports
+dragun_questions: _Reports
+answer_accuracy: _Reports
+sentence_share: _Reports
+citation_coverage: _Reports
+citation_share: _Reports
+document_precision: _Reports
+document_recall: _Reports
+rank_score: _Grades
+win_rate: _Grades
+length: _Words
+citations: _Citations
+bank_precision: _Nuggets
+bank_recall: _Nuggets
+bank_groundedness: _Nuggets
+audit_share: _Nuggets
+lexical_recall: _Words
+token_f1: _Words
+grade: _Grades
+pass_rate: _Grades
+pass_any: _Grades
+pass_all: _Grades
+answer_rate: _Abstention
+over_refusal: _Abstention
+false_answer_rate: _Abstention
+answer_precision: _Claims
+answer_recall: _Claims
+answer_f1: _Claims
+claim_recall: _Claims
+context_precision: _Claims
+context_utilization: _Claims
+noise_relevant: _Claims
+noise_irrelevant: _Claims
+claim_hallucination: _Claims
+self_knowledge: _Claims
+claim_faithfulness: _Claims
+all_supported: _Claims
+alce_recall: _Alce
+alce_precision: _Alce
+alce_f1: _Alce
+trust_score: _Alce
+healthbench_score: _Nuggets
+refusal_f1: _Abstention
+answerable_f1: _Abstention
+grounded_refusal: _Abstention
+
+# Each name above is annotated with its family: this is what a type checker, `import *` and these read.
+_FAMILY = {name: family.lower() for name, family in __annotations__.items()}
+_OF_RUNS, _OF_SPANS = ("_novelty", "_sets", "_ranks", "_intents"), ("spans",)  # all others are of answers
+_BASE = ("Measure", "measure")
+
+__all__ = ["Measure", "builtin", "measure", *_FAMILY]  # names all
 
 
 def _member(name: str) -> Any:
-    if name not in _FAMILY:
+    module = "base" if name in _BASE else _FAMILY.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Kept as a name of this module: the next time Python finds it without asking here.
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_FAMILY[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
     return value
 
 
@@ -246,25 +147,25 @@ def __dir__() -> list[str]:
 
 def known(name: str) -> Measure | None:
     """Return the measure that rageval brings under this name, if there is one."""
-    return _member(name) if name in {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS} else None
+    return _member(name) if name in _FAMILY else None
 
 
 @cache
 def builtin() -> dict[str, Measure]:
     """Every measure rageval brings, by name, in the order in which they are listed."""
-    return run_measures() | span_measures() | answer_measures()
+    return {name: _member(name) for name in _FAMILY}
 
 
 @cache
 def run_measures() -> dict[str, Measure]:
     """Return the measures of runs."""
-    return {name: _member(name) for name in _OF_RUNS}
+    return {name: _member(name) for name, family in _FAMILY.items() if family in _OF_RUNS}
 
 
 @cache
 def span_measures() -> dict[str, Measure]:
     """Return the measures of runs that take gold spans."""
-    return {name: _member(name) for name in _OF_SPANS}
+    return {name: _member(name) for name, family in _FAMILY.items() if family in _OF_SPANS}
 
 
 def family(name: str) -> list[str]:
@@ -273,10 +174,11 @@ def family(name: str) -> list[str]:
     >>> family("ranks")
     ['map_ia', 'ndcg', 'ap', 'rr']
     """
-    return [known for known, of in {**_OF_RUNS, **_OF_SPANS, **_OF_ANSWERS}.items() if of == f"_{name}"]
+    return [known for known, family in _FAMILY.items() if family == f"_{name}"]
 
 
 @cache
 def answer_measures() -> dict[str, Measure]:
     """Return the measures of judged answers."""
-    return {name: _member(name) for name in _OF_ANSWERS}
+    others = (*_OF_RUNS, *_OF_SPANS)
+    return {name: _member(name) for name, family in _FAMILY.items() if family not in others}

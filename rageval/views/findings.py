@@ -347,10 +347,14 @@ def _reserved_name(*, name: str, is_given: bool) -> str:
 # --- what doctor finds
 
 
+def _behind(hint: str) -> str:
+    return f"; {hint}" if hint else ""
+
+
 def _queries_not_in_file(*, number: int, query: str, total: int, other: str, hint: str) -> str:
     if number == total:
-        return f"none of its queries is in {_named(other)}, first {_named(query)}{hint}"
-    return f"queries that are not in {_named(other)}: {number:,}, first {_named(query)}{hint}"
+        return f"none of its queries is in {_named(other)}, first {_named(query)}{_behind(hint)}"
+    return f"queries that are not in {_named(other)}: {number:,}, first {_named(query)}{_behind(hint)}"
 
 
 _USE_OF_QUERIES = {
@@ -372,8 +376,8 @@ def _effect_of_queries(*, kind: str, other_kind: str) -> str:
 
 def _documents_not_in_file(*, number: int, document: str, total: int, other: str, hint: str) -> str:
     if number == total:
-        return f"none of its documents is in {_named(other)}, first {_named(document)}{hint}"
-    return f"documents that are not in {_named(other)}: {number:,}, first {_named(document)}{hint}"
+        return f"none of its documents is in {_named(other)}, first {_named(document)}{_behind(hint)}"
+    return f"documents that are not in {_named(other)}: {number:,}, first {_named(document)}{_behind(hint)}"
 
 
 def _failed_judgements(*, number: int, query: str, by_status: Sequence[tuple[str, int]]) -> str:
@@ -453,7 +457,7 @@ WORDS: dict[str, Words] = {
     "number_of_topics": "{number:,} topics, expected {expected}",
     "topics_without_rows": "no rows for {number:,} of {total:,} topics, such as {example:quoted}",
     "long_question": "expected at most {limit} characters a question, found {number:,}",
-    "no_passages": "`passages` is empty: faithfulness cannot be judged",
+    "empty_passages": "`passages` is empty: faithfulness cannot be judged",
     "not_an_object": _not_an_object,
     "answers_of_another_form": _answers_of_another_form,
     "number_of_columns": _number_of_columns,
@@ -515,7 +519,7 @@ WORDS: dict[str, Words] = {
     "unknown_file": "{reason}",
     "ids_with_space": "ids with a space: {number:,}, first {id:id}",
     "changed_file": "{name} has changed since the collection was built",
-    "wide_spans": "wide spans: {number:,}, first {nugget:id} of query {query:id}",
+    "unlocated_spans": "wide spans: {number:,}, first {nugget:id} of query {query:id}",
     "queries_not_in_file": _queries_not_in_file,
     "documents_not_in_file": _documents_not_in_file,
     "queries_not_in_run": "judged queries that {other:id} lacks: {number:,}, first {query:id}",
@@ -558,7 +562,7 @@ WORDS: dict[str, Words] = {
     ),
     "additional_versions": "additional versions of the rubric {rubric:id}: {number:,}, first {version:id}",
     "other_version_of_rubric": _other_version_of_rubric,
-    "other_judges": "systems with other judges than {first:id}: {number:,}, first {run:id}",
+    "systems_of_other_judges": "systems with other judges than {first:id}: {number:,}, first {run:id}",
     "different_banks": "queries whose nugget banks differ: {number:,}, first {query:id}",
     "fewer_queries_of_run": "systems judged on fewer queries: {number:,}, first {run:id}",
     "answers_without_reference": remarks.WORDS["answers_without_reference"],
@@ -603,7 +607,7 @@ EFFECTS: dict[str, Words] = {
         " other documents"
     ),
     "changed_file": "scores are not of the collection that the manifest describes",
-    "wide_spans": (
+    "unlocated_spans": (
         "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
     ),
     "queries_not_in_file": _effect_of_queries,
@@ -651,7 +655,7 @@ EFFECTS: dict[str, Words] = {
     "fewer_answers_of_run": "the answers that they lack are missing: scoring needs --on-missing",
     "additional_versions": "different prompts give different grades: do not average over both",
     "other_version_of_rubric": "new judgements are not comparable with these; frozen: does not find them",
-    "other_judges": "a difference between two systems may be one between their judges",
+    "systems_of_other_judges": "a difference between two systems may be one between their judges",
     "different_banks": _BANKS,
     "fewer_queries_of_run": (
         "queries that only other systems have are missing judgements: scoring needs --on-missing"

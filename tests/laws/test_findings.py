@@ -118,13 +118,13 @@ def sentences(path: Path) -> Iterator[str]:
             yield from {node.value} - set(ERRORS)
 
 
-NAMED = ("no_other_fields", "Track", "above")
+NAMED = ("no_other_fields", "Track")
 # Parts of errors, which readers raise, and a kind of file.
 ERRORS = (
     "lines of columns",
     "lines of 6 columns (",
     "cannot tell what this is",
-    "; to import a table of answers: rageval import ",
+    "to import a table of answers: rageval import ",
     "table of answers",
 )
 

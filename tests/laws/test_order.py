@@ -193,8 +193,9 @@ def call(
 def prints_numbers() -> Iterator[str]:
     """The commands that print numbers as JSON."""
     for name, found in leaves().items():
-        if name in ("reproduce", "board verify"):
-            continue  # they take what is scored as elsewhere
+        # The first two take what is scored as elsewhere; the others look at lines, and print no number.
+        if name in ("reproduce", "board verify", "doctor", "validate"):
+            continue
         for option in found.params:
             if "--format" in option.opts and "json" in getattr(option.type, "choices", ()):
                 yield name

@@ -30,7 +30,7 @@ WORLDS: Worlds = {
     "eight queries": [1.0] * 8,
 }
 # Commands that print JSON and no interval.
-WITHOUT = {"board verify", "datasets export", "reproduce"}
+WITHOUT = {"board verify", "datasets export", "doctor", "reproduce", "validate"}
 
 
 def with_json() -> set[str]:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 from rageval.errors import UsageError
 from rageval.judges.base import Model
+from rageval.judges.models.providers import PROVIDERS, Provider
 from rageval.names import suggestion
+from rageval.plugins import plugin, plugin_names
 from rageval.text import visible
 
 _EXPECTED = (
     "openai:MODEL, openai:MODEL@http://HOST/v1, ollama:MODEL, vllm:MODEL, anthropic:MODEL or frozen:FILE"
 )
-_BUILTIN = {
-    "openai": ("models._openai", "OpenAIChat"),
-    "openai_decisions": ("models._openai", "OpenAIDecisions"),
-    "ollama": ("models._openai", "Ollama"),
-    "vllm": ("models._openai", "Vllm"),
-    "anthropic": ("models._anthropic", "AnthropicMessages"),
-    "frozen": ("offline", "FrozenJudgements"),
-}
-_REMOTE = ("openai", "openai_decisions", "ollama", "vllm", "anthropic")
+_FROZEN = "frozen"  # judgements of a file, in place of a model
 _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
@@ -64,22 +59,23 @@ def model_named(spec: str, **options: object) -> Model:
     Traceback (most recent call last):
     rageval.errors.UsageError: unknown provider 'opanai' in the model 'opanai:small'; did you mean openai?
     """
-    provider, _, name = spec.strip().partition(":")
-    provider = provider.lower().replace("-", "_")
-    if provider in _NO_MODELS:
-        raise UsageError(f"{provider} {_NO_MODELS[provider]}")
-    make = _maker(provider, spec)
+    word, _, name = spec.strip().partition(":")
+    word = word.lower().replace("_", "-")
+    if word in _NO_MODELS:
+        raise UsageError(f"{word} {_NO_MODELS[word]}")
+    provider = PROVIDERS.get(word)
+    make = _plugged_in(word, spec) if provider is None else _model_class(provider)
     if not name:
         raise UsageError(f"the model {visible(spec)!r} has no name; expected {_EXPECTED}")
-    if provider not in _REMOTE:
+    if provider is None:
         made: Model = make(name, **options)
         return made
-    return _at_home(make, name, options)
+    return _at_home(partial(make, provider=provider), name, options)
 
 
 def is_remote(spec: str) -> bool:
     """Tell whether a spec names a model behind a network, which takes the option `timeout`."""
-    return spec.strip().partition(":")[0].lower().replace("-", "_") in _REMOTE
+    return spec.strip().partition(":")[0].lower().replace("_", "-") in PROVIDERS
 
 
 def _at_home(make: Callable[..., Model], name: str, options: dict[str, object]) -> Model:
@@ -92,17 +88,21 @@ def _at_home(make: Callable[..., Model], name: str, options: dict[str, object]) 
     return make(name, **options)
 
 
-def _maker(provider: str, spec: str) -> Callable[..., Model]:
-    """Return what makes models of this provider: ours, or what a package adds."""
-    if provider in _BUILTIN:
-        module, name = _BUILTIN[provider]
-        made: Callable[..., Model] = getattr(import_module(f"rageval.judges.{module}"), name)
-        return made
-    from rageval.plugins import plugin, plugin_names
+def _model_class(provider: Provider) -> Callable[..., Model]:
+    module, _, name = provider.model.partition(":")
+    made: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
+    return made
 
-    found: Callable[..., Model] | None = plugin("models", provider)
+
+def _plugged_in(word: str, spec: str) -> Callable[..., Model]:
+    """Return what makes models of this provider that is none of ours: a file's judgements, or a package's."""
+    if word == _FROZEN:
+        from rageval.judges.offline import FrozenJudgements
+
+        return FrozenJudgements
+    found: Callable[..., Model] | None = plugin("models", word.replace("-", "_"))
     if found is None:
-        known = [*_BUILTIN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
-        hint = suggestion(provider, known) or f"; expected {_EXPECTED}"
-        raise UsageError(f"unknown provider {visible(provider)!r} in the model {visible(spec)!r}{hint}")
+        known = [*PROVIDERS, _FROZEN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
+        hint = suggestion(word, known) or f"; expected {_EXPECTED}"
+        raise UsageError(f"unknown provider {visible(word)!r} in the model {visible(spec)!r}{hint}")
     return found

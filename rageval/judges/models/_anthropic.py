@@ -27,7 +27,6 @@ from rageval.judges.base import (
     Usage,
 )
 from rageval.judges.models._remote import (
-    ANTHROPIC,
     SCHEMA,
     TEXT,
     Call,
@@ -42,6 +41,7 @@ from rageval.judges.models._remote import (
     with_schema,
     words,
 )
+from rageval.judges.models.providers import ANTHROPIC
 
 _TOOL = "tool"
 _OF_SCHEMAS = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
@@ -78,8 +78,7 @@ _STATUS = {
 class AnthropicMessages(RemoteBatches):
     """A model that answers messages, asked through the anthropic SDK."""
 
-    provider = ANTHROPIC
-    prefix = "anthropic"
+    usual_provider = ANTHROPIC
     client = "AsyncAnthropic"
     modes = ((SCHEMA, _OF_SCHEMAS), (_TOOL, _OF_TOOLS), (TEXT, ()))
     request_id = "request-id"

@@ -87,6 +87,7 @@ class Direct:
             key = self._home.key()
             headers = {"accept-encoding": ACCEPTED, "content-type": "application/json"}
             headers |= {"authorization": f"Bearer {key}"} if key else {}
+            headers |= self._home.own_headers(key)
             self._sessions[loop] = aiohttp.ClientSession(
                 # As many as are under way. A context of its own: aiohttp's is as old as its import.
                 connector=aiohttp.TCPConnector(limit=0, ssl=context),

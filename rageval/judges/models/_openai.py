@@ -35,7 +35,6 @@ from rageval.judges.base import (
 )
 from rageval.judges.models._direct import Direct, NotReached, is_direct
 from rageval.judges.models._remote import (
-    OPENAI,
     SCHEMA,
     TEXT,
     Call,
@@ -52,6 +51,7 @@ from rageval.judges.models._remote import (
     with_schema,
     words,
 )
+from rageval.judges.models.providers import OPENAI, OPENAI_DECISIONS
 
 _OBJECT = "json_object"
 _OF_SCHEMAS = ("response_format", "json_schema", "structured output", "schema", "guided", "grammar")
@@ -80,8 +80,7 @@ _RULES = "by the rules in the system message"
 class OpenAIChat(RemoteBatches):
     """A model that answers chat completions, asked through the openai SDK."""
 
-    provider = OPENAI
-    prefix = "openai"
+    usual_provider = OPENAI
     client = "AsyncOpenAI"
     modes = ((SCHEMA, _OF_SCHEMAS), (_OBJECT, _OF_OBJECTS), (TEXT, ()))
     request_id = "x-request-id"
@@ -288,29 +287,10 @@ class _Choices:
         ]
 
 
-class Ollama(OpenAIChat):
-    """A model of an Ollama server: of this machine, unless an address is said."""
-
-    prefix = "ollama"
-
-    def __init__(self, model: str, base_url: str = "http://127.0.0.1:11434/v1", **options: Any) -> None:
-        super().__init__(model, base_url, **options)
-
-
-class Vllm(OpenAIChat):
-    """A model of a vLLM server: of this machine, unless an address is said."""
-
-    prefix = "vllm"
-
-    def __init__(self, model: str, base_url: str = "http://127.0.0.1:8000/v1", **options: Any) -> None:
-        super().__init__(model, base_url, **options)
-
-
 class OpenAIDecisions(RemoteModel):
     """A model that makes decisions, asked through the openai SDK."""
 
-    provider = OPENAI
-    prefix = "openai-decisions"
+    usual_provider = OPENAI_DECISIONS
     client = "AsyncOpenAI"
     modes = ((SCHEMA, ()),)
     request_id = "x-request-id"

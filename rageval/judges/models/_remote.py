@@ -54,6 +54,7 @@ from rageval.judges.base import (
     Unclear,
     Unreachable,
 )
+from rageval.judges.models.providers import Provider
 from rageval.text import HIDDEN, visible, without_keys
 
 # --- Where a provider lives, and which key may go there: a key is bound to a host, never to a spec.
@@ -81,45 +82,12 @@ _NEEDED = re.compile(
 
 
 @dataclass(frozen=True)
-class Provider:
-    """A wire format, and where its inventor lives."""
-
-    name: str
-    url: str
-    host: str
-    key_variable: str
-    url_variable: str
-    error: str  # the SDK's name of the base of its errors
-    finds_keys: bool = False  # its SDK has more places for a key than the variable
-    version: str = ""  # what its SDK adds to the address by itself
-
-
-OPENAI = Provider(
-    "openai",
-    "https://api.openai.com/v1",
-    "api.openai.com",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "OpenAIError",
-)
-ANTHROPIC = Provider(
-    "anthropic",
-    "https://api.anthropic.com",
-    "api.anthropic.com",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "AnthropicError",
-    finds_keys=True,
-    version="/v1",
-)
-
-
-@dataclass(frozen=True)
 class Home:
     """An address and the environment variable with its key.
 
     `trusted` is the provider's own host or the one the person's environment names; `without_key` is what is
-    sent to a server that may need no key; `has_version` means that the SDK adds `/v1` to the address.
+    sent to a server that may need no key; `has_version` means that the SDK adds `/v1` to the address;
+    `headers` are the provider's own, where `{key}` stands for the key.
     """
 
     url: str
@@ -128,6 +96,11 @@ class Home:
     key_needed: bool
     without_key: str | None = _PLACEHOLDER
     has_version: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def own_headers(self, key: str | None) -> dict[str, str]:
+        """Return the provider's own headers, with this key."""
+        return {name: value.replace("{key}", key or "") for name, value in self.headers.items()}
 
     def key(self) -> str | None:
         """Return the key from the environment; None if the SDK shall find one."""
@@ -157,12 +130,14 @@ class Home:
 def home_of(provider: Provider, url: str | None = None, key_from: str | None = None) -> Home:
     """Say where to send calls, and the variable whose key may go there.
 
+    >>> from rageval.judges.models.providers import OPENAI
     >>> home_of(OPENAI, "https://openrouter.ai/api/v1").key_variable
     'RAGEVAL_API_KEY_OPENROUTER_AI'
     """
-    configured = os.environ.get(provider.url_variable, "").strip()
-    parts = _checked(url or configured or provider.url)
-    official = parts.scheme == "https" and f".{parts.hostname}".endswith(f".{provider.host}")
+    configured = os.environ.get(provider.url_variable, "").strip() if provider.url_variable else ""
+    parts = _checked(url or configured or provider.endpoint)
+    is_of_provider = bool(provider.host) and f".{parts.hostname}".endswith(f".{provider.host}")
+    official = parts.scheme == "https" and is_of_provider
     trusted = official or (bool(configured) and _origin(parts) == _origin(_checked(configured)))
     parts = parts._replace(path=parts.path.removesuffix(provider.version))
     sdk_finds_it = trusted and provider.finds_keys and key_from is None
@@ -173,6 +148,7 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
         key_needed=key_from is not None or (official and not sdk_finds_it),
         without_key=None if sdk_finds_it else _PLACEHOLDER,
         has_version=bool(provider.version),
+        headers=provider.headers,
     )
 
 
@@ -189,14 +165,18 @@ def _key_variable(url: str) -> str:
     return "RAGEVAL_API_KEY_" + re.sub(r"[^0-9A-Z_]", "_", words.upper())
 
 
-def only_needed_headers(key: str) -> Callable[[Any], Awaitable[None]]:
-    """Make a hook for the client: of the headers, what the call needs, with this key and no other."""
+def only_needed_headers(key: str, own: Collection[str] = ()) -> Callable[[Any], Awaitable[None]]:
+    """Make a hook for the client: of the headers, what the call needs, with this key and no other.
+
+    `own` are headers of the provider's, which stay.
+    """
+    kept = {name.lower() for name in own}
 
     async def strip(request: Any) -> None:
         for name in list(request.headers.keys()):
             if name.lower() in _CREDENTIALS:
                 request.headers[name] = _CREDENTIALS[name.lower()] + key
-            elif not _NEEDED.fullmatch(name.lower()):
+            elif not _NEEDED.fullmatch(name.lower()) and name.lower() not in kept:
                 del request.headers[name]
 
     return strip
@@ -294,22 +274,28 @@ class RemoteModel(ABC):
     `timeout` is the longest one request may take; `key_from` names an environment variable with the key.
     """
 
-    provider: Provider
-    prefix: str  # of the model's name
+    usual_provider: Provider  # whose wire format it speaks
     client: str  # what the SDK calls its asynchronous client
     modes: tuple[tuple[str, tuple[str, ...]], ...]  # and the words by which a server refuses each
     request_id: str  # the header with the id of a request
     optional: tuple[str, ...]  # what is left out if a model refuses it
 
     def __init__(
-        self, model: str, url: str | None = None, *, timeout: float = _TIMEOUT, key_from: str | None = None
+        self,
+        model: str,
+        url: str | None = None,
+        *,
+        provider: Provider | None = None,
+        timeout: float = _TIMEOUT,
+        key_from: str | None = None,
     ) -> None:
+        self.provider = provider or self.usual_provider
         if not timeout > 0:
             raise UsageError(f"timeout={timeout!r}: expected seconds, more than 0")
-        if find_spec(self.provider.name) is None:
-            raise MissingPackage(self.provider.name, f"the model {self.prefix}:{model}", "judges")
+        self.name = f"{self.provider.name}:{model}"
+        if find_spec(self.provider.sdk) is None:
+            raise MissingPackage(self.provider.sdk, f"the model {self.name}", "judges")
         self.model = model
-        self.name = f"{self.prefix}:{model}"
         self.home: Home = home_of(self.provider, url, key_from)
         self.endpoint = self.home.url
         self.timeout = float(timeout)
@@ -366,7 +352,7 @@ class RemoteModel(ABC):
 
     async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
         """Return what the server sends back to what `send` does with a client, up to so many bytes."""
-        sdk = import_module(self.provider.name)
+        sdk = import_module(self.provider.sdk)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
         with _arriving(longest) as arrival:
             try:
@@ -375,7 +361,7 @@ class RemoteModel(ABC):
             except sdk.APIConnectionError as error:
                 cause = error.__cause__
                 failed = self._unanswered(cause, type(cause).__name__ in _UNCONNECTED)
-            except (TypeError, getattr(sdk, self.provider.error)) as error:
+            except (TypeError, getattr(sdk, self.provider.sdk_error)) as error:
                 if isinstance(error, TypeError) and "authentication" not in str(error):
                     raise
                 said = self.home.shown(str(error))
@@ -410,12 +396,14 @@ class RemoteModel(ABC):
 
     def _made_client(self, sdk: Any) -> Any:
         key = self.home.key()
-        guard = [] if self.home.trusted or key is None else [only_needed_headers(key)]
+        own = self.home.own_headers(key)
+        guard = [] if self.home.trusted or key is None else [only_needed_headers(key, own)]
         return getattr(sdk, self.client)(
             api_key=key,
             base_url=self.home.url,
             timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
             max_retries=0,
+            default_headers=own,
             http_client=sdk.DefaultAsyncHttpxClient(
                 follow_redirects=False,
                 headers={"accept-encoding": ACCEPTED},
