@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
@@ -264,10 +264,22 @@ def differences(values: Sample, pairs: Int) -> Sample:
 
 def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
     """Test each pair as was chosen, nothing adjusted."""
-    if settings.test == "randomization":
-        units = None if values.is_complete else differences(values, pairs).counts()
-        return sign_flip(*_flipped(values, pairs), settings.draws, settings.seed, settings.level, units)
+    return TESTS[settings.test](values, pairs, settings)
+
+
+def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
+    units = None if values.is_complete else differences(values, pairs).counts()
+    return sign_flip(*_flipped(values, pairs), settings.draws, settings.seed, settings.level, units)
+
+
+def _student(values: Sample, pairs: Int, settings: Settings) -> Significance:
     return t_test(differences(values, pairs))
+
+
+TESTS: Mapping[str, Callable[[Sample, Int, Settings], Significance]] = {
+    "randomization": _randomization,
+    "t": _student,
+}
 
 
 def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -246,16 +246,33 @@ def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) 
         )
     # Those inside the pool stay before those outside it, whatever the rule says within each part.
     inside = len(group) if order.pool is None else max(0, order.pool - before)
-    return [*_sorted(found, group[:inside], order.ties), *_sorted(found, group[inside:], order.ties)]
+    put_in_order = TIE_ORDERS[order.ties]
+    return [*put_in_order(found, group[:inside]), *put_in_order(found, group[inside:])]
 
 
-def _sorted(found: Documents, group: Sequence[int], ties: str) -> Sequence[int]:
-    if ties == "input":
-        return group
-    if ties == "rank":
-        ranks = _rank_column(found)
-        return sorted(group, key=ranks.__getitem__)
-    return sorted(group, key=found.docs.__getitem__, reverse=ties == "trec")
+def _as_in_file(found: Documents, group: Sequence[int]) -> Sequence[int]:
+    return group
+
+
+def _by_rank(found: Documents, group: Sequence[int]) -> Sequence[int]:
+    return sorted(group, key=_rank_column(found).__getitem__)
+
+
+def _by_id(found: Documents, group: Sequence[int]) -> Sequence[int]:
+    return sorted(group, key=found.docs.__getitem__)
+
+
+def _by_id_descending(found: Documents, group: Sequence[int]) -> Sequence[int]:
+    return sorted(group, key=found.docs.__getitem__, reverse=True)
+
+
+# How each rule orders rows of equal score, which come as they stand in the file.
+TIE_ORDERS: Mapping[str, Callable[[Documents, Sequence[int]], Sequence[int]]] = {
+    "trec": _by_id_descending,
+    "docid_asc": _by_id,
+    "input": _as_in_file,
+    "rank": _by_rank,
+}
 
 
 def _rank_column(found: Documents) -> list[int]:

@@ -19,7 +19,7 @@ rule of three. Neither leaves the scale. With clusters Wilson's does not hold; t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from statistics import NormalDist
@@ -78,9 +78,10 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
         part = slice(begin, begin + width)
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
         # Few units: the plain percentiles are too narrow, so read further out.
-        ends = expanded(level, units[part])
-        if kind == "bca":
-            ends = [_moved(end, drawn, sums[:, part], sizes[:, part]) for end in ends]
+        ends = [
+            INTERVAL_ENDS[kind](end, drawn, sums[:, part], sizes[:, part])
+            for end in expanded(level, units[part])
+        ]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     # Of one unit every draw is the same, which would look like certainty.
     lows[units < 2] = highs[units < 2] = np.nan
@@ -167,7 +168,7 @@ def ends_of(drawn: Float, level: float, units: int) -> tuple[Float, Float]:
     return low, high
 
 
-def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
+def _bca_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     """Return BCa's quantile: Φ(z0 + (z0 + z)/(1 − a(z0 + z))), a from the jackknife over units."""
     from scipy.special import ndtr, ndtri
 
@@ -190,6 +191,17 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     z = bias + ndtri(end)
     moved: Float = ndtr(bias + z / (1 - skew * z))
     return moved
+
+
+def _percentile_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
+    return end
+
+
+# Which quantile of the drawn means each kind of interval reads off for an end.
+INTERVAL_ENDS: Mapping[str, Callable[[Float, Float, Float, Float], Float]] = {
+    "bca": _bca_quantile,
+    "percentile": _percentile_quantile,
+}
 
 
 def _quantiles(ordered: Float, level: Float) -> Float:

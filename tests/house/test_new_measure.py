@@ -44,9 +44,7 @@ rbp_.__name__ = "rbp"
 # File, what stands there, what is put before it.
 STEPS = [
     ("rageval/measures/_ranks.py", "Grade, measure\n", "Alpha, "),
-    ("rageval/measures/__init__.py", '"rr"), "_ranks")', '"rbp", '),
-    ("rageval/measures/__init__.py", "rr\n", "rbp, "),
-    ("rageval/measures/__init__.py", '    "recall",\n    "refusal_f1",', '    "rbp",\n'),
+    ("rageval/measures/__init__.py", "rr: _Ranks", "rbp: _Ranks\n"),
     ("tests/oracle.py", "NOVELTY = (", ORACLE.lstrip() + "\n\n"),
     ("tests/oracle.py", "ap, rr, p,", "rbp_, "),
     ("tests/measures/test_direction.py", '"recall",', '"rbp", '),

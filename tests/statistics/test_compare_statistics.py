@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from rageval.statistics import power
-from rageval.statistics.bootstrap import _moved, intervals
+from rageval.statistics.bootstrap import _bca_quantile, intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
     _exact_sign_flip,
@@ -220,7 +220,7 @@ def test_bca_is_scipys_but_for_the_draws() -> None:
 def test_draws_that_differ_from_the_mean_by_rounding_count_half_as_below_it(gap: float, below: float) -> None:
     """Three of four draws; without skewness BCa moves the median by twice the share's normal quantile."""
     drawn = np.array([[-gap], [-gap], [-gap], [1.0]])
-    moved = _moved(np.array([0.5]), drawn, np.array([[-1.0], [1.0]]), np.ones((2, 1)))
+    moved = _bca_quantile(np.array([0.5]), drawn, np.array([[-1.0], [1.0]]), np.ones((2, 1)))
     assert moved[0] == pytest.approx(stats.norm.cdf(2 * stats.norm.ppf(below)))
 
 
