@@ -72,6 +72,14 @@ misplaced_file = Hook[[Any, Any], Any]("rageval.files.places:misplaced_file")
 write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")
 write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_questions")
 
+# Groups of queries, from files or fields of questions.
+groups_of = Hook[[str, Sequence[str], Any, Sequence[Any]], dict[str, str]](
+    "rageval.scoring.query_groups:groups_of"
+)
+slices_of = Hook[[str | None, Sequence[str], Any, Sequence[Any]], dict[str, dict[str, str]]](
+    "rageval.scoring.query_groups:slices_of"
+)
+
 # Human labels beside a judge, and weights of nuggets: few scores have them.
 drawn = Hook[[Any], Any]("rageval.scoring.gold:drawn")
 gold_of_documents = Hook[[Sequence[Any], Any], Any]("rageval.scoring.gold:gold_of_documents")

@@ -127,7 +127,6 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     """
     from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
-    from rageval.scoring.query_groups import slices_of
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
@@ -170,7 +169,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     elif options.by:
         from rageval.comparison import Settings
 
-        groups = slices_of(options.by, queries, options.questions, inputs.question_sources)
+        groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
         if not groups:
             raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = Settings(population=options.population)

@@ -13,7 +13,6 @@ from rageval.files.opening import name_of
 from rageval.files.trec import Reading
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.query_groups import groups_of
 from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.scoring.subject import with_labels
@@ -32,14 +31,16 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     qrels = judgements_of(inputs, lowest_grade(measures, options.rel, everything), options)
     groups = None
     if options.group_by:
-        groups = groups_of(options.group_by, qrels.query_ids, options.questions, inputs.question_sources)
+        groups = hooks.groups_of(
+            options.group_by, qrels.query_ids, options.questions, inputs.question_sources
+        )
     rules = {name: value for name in NAMES[RUNS] if (value := getattr(options, name, None)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": are_nuggets, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     evaluator.refuse_without_nuggets()
-    sources = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
-    kept = [source.in_memory() if source.is_stream and again else source for source in sources]
+    run_files = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
+    kept = [source.in_memory() if source.is_stream and again else source for source in run_files]
     return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
 
 
