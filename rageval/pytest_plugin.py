@@ -116,7 +116,7 @@ class Rageval:
             # What is wrong with files and settings is said in a line: a traceback leads into rageval.
             pytest.fail(str(error), pytrace=False)
         config.stash[_SESSION].told.append([self._request.node.nodeid, report.verdict, str(report)])
-        table = "\n".join([str(report), *report.floors])
+        table = "\n".join([str(report), *map(str, report.floors)])
         if report.verdict == "block":
             raise GateBlocked(table)
         if report.verdict == "inconclusive":

@@ -12,13 +12,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.text import parted_at_formulas, visible
 
 if TYPE_CHECKING:
     import pandas
+
+    from rageval.hooks import Hook
+
+_Shown = TypeVar("_Shown")
 
 # The kinds of columns. A word in a column of numbers ("not reachable") is written as it is.
 TEXT, NUMBER, COUNT, P, INTERVAL, TALLY = "text", "number", "count", "p", "interval", "tally"
@@ -682,22 +686,44 @@ FORMATS = tuple(PRINTERS)
 # --- objects that people look at
 
 
+class Display(Generic[_Shown]):
+    """What an object shows: its table, all of its tables, and sentences."""
+
+    def __init__(self, shown: _Shown) -> None:
+        self.shown = shown
+
+    def table(self) -> Table:
+        """Return the table, with its title."""
+        raise NotImplementedError
+
+    def tables(self) -> list[Table]:
+        """Return all tables."""
+        return [self.table()]
+
+    def sentences(self) -> list[str]:
+        """Return what should be known besides."""
+        return []
+
+
 class Displayed:
-    """What people look at: its `_table`, on a terminal, in a notebook, in LaTeX, and as a DataFrame.
+    """What people look at: the table of its `_display`, in a terminal, a notebook, LaTeX, a DataFrame.
 
     A terminal sees the first `_most` rows, and how many there are more; every other form has all of them.
     """
 
     __slots__ = ()
     _most: ClassVar[int | None] = None
+    _display: ClassVar[Hook[[Any], Any]]
 
     def _table(self) -> Table:
         """Return what is shown, with its title."""
-        raise NotImplementedError
+        table: Table = self._display(self).table()
+        return table
 
     def tables(self) -> list[Table]:
         """Return it as tables; their numbers have every digit."""
-        return [self._table()]
+        tables: list[Table] = self._display(self).tables()
+        return tables
 
     def _records(self) -> Iterable[dict[str, Any]]:
         """Return the rows of the DataFrame, at full precision."""

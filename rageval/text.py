@@ -181,3 +181,12 @@ def length(sentences: Iterable[str], rule: str = "nfkc") -> int:
     if rule not in RULES:
         raise UsageError(f"counting rule {rule!r}: expected one of {', '.join(RULES)}")
     return sum(map(RULES[rule], sentences))
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Return the number and its noun.
+
+    >>> count_noun(1, "row"), count_noun(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

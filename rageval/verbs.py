@@ -10,12 +10,13 @@ from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
+from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question, is_frame
 from rageval.scoring.scores import Scores, ScoresTable
-from rageval.table import Displayed, Table
+from rageval.table import Displayed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -454,6 +455,8 @@ class Judged(Displayed, list[dict[str, Any]]):
     A judgement that failed is among them, with its status in place of a grade.
     """
 
+    _display = hooks.display_of_judgements
+
     def __init__(
         self,
         judgements: Iterable[dict[str, Any]],
@@ -499,12 +502,6 @@ class Judged(Displayed, list[dict[str, Any]]):
             for judgement in self:
                 stream.write(judgement_line(judgement).encode() + b"\n")
         return Path(path)
-
-    def _table(self) -> Table:
-        systems = len({said["run_id"] for said in self})
-        lost = f", {len(self.failed):,} of them failed" if self.failed else ""
-        title = f"{len(self):,} judgements of {systems:,} systems{lost}"
-        return self.scores.tables()[0]._replace(title=title)
 
     def _beneath(self) -> Iterable[str]:
         return map(str, self.scores.remarks)

@@ -376,7 +376,7 @@ def test_a_table_has_a_line_a_row_whatever_it_shows(alphabet: str, share: int) -
 @every_share
 @alphabets("json")
 def test_json_holds_every_text(alphabet: str, share: int) -> None:
-    from rageval.cli._output import Layout, lines_of
+    from rageval.views.scores import Layout, lines_of
 
     texts = strings(alphabet, share)
     results = scores(["run"], texts)

@@ -6,9 +6,9 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from rageval.comparison import citations
 from rageval.measures import Measure, builtin
 from rageval.measures.papers import bibliography, key_of
+from rageval.views import citations
 
 # What else there is to cite.
 OTHERS = {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rageval.checking.findings import Finding, Findings, Validation
 from rageval.errors import UsageError
-from rageval.views.findings import count_noun
+from rageval.text import count_noun
 
 if TYPE_CHECKING:
     from rageval.checking.tracks import Track

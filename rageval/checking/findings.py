@@ -10,8 +10,8 @@ import msgspec
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
-from rageval.table import Column, Displayed, Table, frame
-from rageval.views.findings import count_noun, effect_text, finding_text, message_text, summarize
+from rageval.table import Displayed, frame
+from rageval.text import count_noun
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +37,7 @@ class Validation:
     @property
     def summary(self) -> str:
         """The counts in words."""
-        return summarize(self.errors, self.warnings, str(self.tally))
+        return hooks.summarize_findings(self.errors, self.warnings, str(self.tally))
 
 
 class Tally:
@@ -87,17 +87,18 @@ class Finding(Remark):
     @property
     def message(self) -> str:
         """The finding in words, without its place."""
-        return message_text(self)
+        return hooks.finding_message(self)
 
     @property
     def effect(self) -> str:
         """The effect on measures in words, where it is known."""
-        return effect_text(self)
+        return hooks.finding_effect(self)
 
     @property
     def text(self) -> str:
         """The finding as a line of text."""
-        return finding_text(self, self.level)
+        effect = self.effect
+        return f"{self.source}:{self.line}: {self.level}: {self.message}{f'; {effect}' if effect else ''}"
 
     def in_line(self, line: int) -> Finding:
         """Return the same finding of this line."""
@@ -170,6 +171,7 @@ class Findings(Displayed, Sequence[Finding]):
     """
 
     _most = 20
+    _display = hooks.display_of_findings
 
     def __init__(self, findings: Iterable[Finding], looked_at: str) -> None:
         self._findings, self.looked_at = tuple(findings), looked_at
@@ -200,19 +202,11 @@ class Findings(Displayed, Sequence[Finding]):
     @property
     def summary(self) -> str:
         """The counts in words."""
-        return summarize(self.errors, self.warnings, self.looked_at)
+        return hooks.summarize_findings(self.errors, self.warnings, self.looked_at)
 
     def plot(self) -> Any:
         """Return a figure of matplotlib's: the lines of each file with findings."""
         return hooks.figure_of_findings(self)
-
-    def _table(self) -> Table:
-        columns = [Column(name) for name in ("where", "level", "finding", "effect")]
-        rows = [
-            [f"{finding.source}:{finding.line}", finding.level, finding.message, finding.effect]
-            for finding in self
-        ]
-        return Table(columns, rows, 4, self.summary)
 
     def _records(self) -> list[dict[str, Any]]:
         return [{name: getattr(finding, name) for name in _FIELDS} for finding in self]

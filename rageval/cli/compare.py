@@ -105,7 +105,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     )
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
-    from rageval.comparison.plots import figure_of_comparison, save
+    from rageval.views.plots import figure_of_comparison, save
 
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = hooks.judge_tables(inputs, options)
@@ -147,7 +147,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
 
 def _shown(found: Comparison, results: list[Scores], style: str, options: Options) -> Iterable[str]:
     """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
-    from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
+    from rageval.views.comparisons import ByQuery, latex_of, lines_of, parts_of
 
     places = places_of(options.places)
     if style == "latex":

@@ -163,7 +163,7 @@ def _check(
 @click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
 def _leaderboard(files: tuple[str, ...]) -> None:
     """Merge FreshStack leaderboard entries for single topics into one with the average."""
-    from rageval.cli._output import freshstack_measures
+    from rageval.views.scores import freshstack_measures
 
     names = [*freshstack_measures()]
     entries: dict[str, dict[str, Any]] = {}

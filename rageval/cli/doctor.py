@@ -13,7 +13,7 @@ from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import FindingFormat, finding_lines, print_lines
 from rageval.errors import FAULTS, InputError, Place, UsageError
-from rageval.views.findings import count_noun
+from rageval.text import count_noun
 
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding

@@ -21,6 +21,7 @@ from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.options import settings_from
 from rageval.text import visible
+from rageval.views.judgements import handed_on_text
 
 if TYPE_CHECKING:
     from rageval.judges.budget import Budget
@@ -391,13 +392,12 @@ def _judgements(
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
-    from rageval.judges.cascade import sentence
     from rageval.judges.panel import said_by_all, vote_of
     from rageval.judges.votes import disagreements
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if said and "handed_on" in said[0]:
-        say(sentence(said[0]["handed_on"], settings.then))
+        say(handed_on_text(said[0]["handed_on"], settings.then))
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
         rates = [rate for row in said for rate in row.get("canaries", {}).values()]

@@ -12,7 +12,6 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli import _output
 from rageval.cli._options import (
     Command,
     Scoring,
@@ -21,13 +20,15 @@ from rageval.cli._options import (
     reading_of,
     takes_options,
 )
+from rageval.cli._output import checked_values, deliver, places_of, say, write_scores
+from rageval.core.remark import joined_text
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.subjects import RUNS, kind_of_measure
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
-from rageval.views.remarks import describe_reasons
+from rageval.views.scores import Layout, are_labels_passed, lines_of, slice_lines, trec_eval
 
 if TYPE_CHECKING:
     from rageval.core.basis import Basis
@@ -132,7 +133,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     # Before anything is read: names of files that say no format that can be written.
     plot = checked_plot(options.plot, options.size)
     if options.values:
-        _output.checked_values(options.values)
+        checked_values(options.values)
     if options.output and options.output.suffix == ".parquet":
         raise UsageError(
             f"-o {visible(str(options.output))}: Parquet holds values of queries; use --values FILE"
@@ -154,18 +155,18 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         refuse(refused)
     queries = list(subject.queries)
     results = best_first(results, options.sort)
-    _output.say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
+    say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
     if plot:
         hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
     if options.values:
-        _output.write_scores(results, options.values)
+        write_scores(results, options.values)
     passed = not wanted or _passed(results, wanted, len(queries), options.population)
-    places = _output.places_of(options.places, 6 if style == "ndeval" else 4)
+    places = places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
-    layout = _output.Layout(places, *shown, options.caption, options.label)
+    layout = Layout(places, *shown, options.caption, options.label, _freshstack_topic(words))
     lines: Iterable[str]
     if style == "cite":
-        lines = [str(hooks.cite(results, ids_of_datasets(inputs, options)))]
+        lines = [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
     elif options.by:
         from rageval.comparison import Settings
 
@@ -173,14 +174,20 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         if not groups:
             raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = Settings(population=options.population)
-        lines = _output.slice_lines(results, groups, layout, style, settings)
+        lines = slice_lines(results, groups, layout, style, settings)
     elif style == "trec" and options.compat == "trec_eval":
-        lines = _output.trec_eval(results, layout, options.rel)
+        lines = trec_eval(results, layout, options.rel)
     else:
-        lines = _output.lines_of(results, layout, style)
-    _output.deliver(lines, options.output)
+        lines = lines_of(results, layout, style)
+    deliver(lines, options.output)
     refuse(refused)
     ctx.exit(0 if passed else FAULTS)
+
+
+def _freshstack_topic(words: Iterable[object]) -> str | None:
+    """Return the topic of the dataset of FreshStack among these words, if one of them is its id."""
+    ids = [str(word).split("/") for word in words]
+    return next((parts[1] for parts in ids if len(parts) == 3 and parts[0] == "freshstack"), None)
 
 
 # Gates: what the mean of every run must reach, or may not pass. Each measure knows which of its values are
@@ -241,9 +248,9 @@ def _passed(
     """Return whether every run passes every gate, and say why not; there are so many queries."""
     from rageval.comparison.estimates import estimate_value
 
-    are_labels_passed = _output.are_labels_passed(results)
+    has_labels = are_labels_passed(results)
     settings = None
-    if are_labels_passed:
+    if has_labels:
         from rageval.comparison.results import Settings
 
         settings = Settings(population=population)
@@ -256,8 +263,8 @@ def _passed(
             bases.setdefault(gate.text, estimate.basis)
             passed = passed and estimate.meets(gate.holds) and not _counted_as_good(score, queries)
             for text in _said_of_gate(score, estimate, gate, queries):
-                _output.say(f"{visible(scores.run)}: {text}")
-    _output.say(*uncorrected_notes(bases, are_labels_passed))
+                say(f"{visible(scores.run)}: {text}")
+    say(*uncorrected_notes(bases, has_labels))
     return passed
 
 
@@ -270,7 +277,7 @@ def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: i
     if not estimate.is_defined:
         what = f"defined value{rests}"
         if estimate.is_corrected:
-            what = f"corrected value: {describe_reasons(estimate.reasons)}"
+            what = f"corrected value: {joined_text(estimate.reasons)}"
         yield f"{gate.measure} has no {what}, so {gate.text!r} is not met"
     elif _counted_as_good(score, queries):
         yield (

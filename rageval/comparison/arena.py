@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rageval.comparison.intervals import selection
-from rageval.core.remark import Remark, Scope
+from rageval.core.remark import Remark, Scope, joined_text
 from rageval.errors import InputError, Place, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
@@ -31,7 +31,6 @@ from rageval.statistics.preferences import (
 from rageval.statistics.samples import SLACK, Float, Int, settled
 from rageval.table import finite
 from rageval.text import visible
-from rageval.views.remarks import describe_reasons
 
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
@@ -621,7 +620,7 @@ def strengths_by_people(
         except TooFewLabels as error:
             remarks.append(Remark("pair_left_out", about, {"reason": error.reason}))
     if not found:
-        raise TooFewLabels(f"no strengths: {describe_reasons(remarks)}")
+        raise TooFewLabels(f"no strengths: {joined_text(remarks)}")
     rows = _ranked(played, found, used, gold.draw.look_level(LEVEL) or LEVEL)
     if any(row.high - row.low <= SLACK for row in rows):
         remarks.append(Remark("labels_cover_all_comparisons"))

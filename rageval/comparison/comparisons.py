@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from rageval import hooks
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
@@ -35,7 +36,6 @@ from rageval.comparison.results import (
     Settings,
     claimed,
 )
-from rageval.comparison.tables import family_of
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling
@@ -365,7 +365,7 @@ def _compared(
 ) -> Comparison:
     measures = {str(score.measure): score.measure for score in results[0].scores}
     tested = len({pair.measure for pair in pairs if not math.isnan(pair.p)})
-    family = family_of(settings, len(results), tested)
+    family = hooks.family_of(settings, len(results), tested)
     pairs = [
         pair
         if math.isnan(pair.p)

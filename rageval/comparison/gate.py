@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rageval import hooks
 from rageval.comparison.comparisons import why_not
 from rageval.comparison.estimates import estimate_value
 from rageval.comparison.intervals import FEW
@@ -53,12 +54,9 @@ from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import fewest, needed
 from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm
-from rageval.table import COUNT, NUMBER, Column, Displayed, Table, finite
+from rageval.table import Displayed, finite
 from rageval.text import some, visible
 from rageval.version import __version__
-from rageval.views.bases import attribution, describe_basis
-from rageval.views.estimates import name_bounds
-from rageval.views.remarks import ADAPTIVE, describe_reasons, judged_by
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -214,11 +212,6 @@ class Decision:
         numbers = self.difference, self.low, self.high, self.level
         return Estimate(*numbers, sides=1, queries=self.questions, basis=self.basis)
 
-    def means(self, places: int = 4) -> str:
-        """Return the mean of the baseline and that of the candidate, in words."""
-        values = self.baseline, self.candidate
-        return " → ".join("-" if math.isnan(value) else f"{value:.{places}f}" for value in values)
-
     @property
     def place(self) -> str:
         """The slice, the anchor, or `all`."""
@@ -228,11 +221,6 @@ class Decision:
     def is_part(self) -> bool:
         """Whether it is of a slice, or against the anchor: shown below the measure."""
         return bool(self.field or self.against)
-
-    @property
-    def wanted(self) -> str:
-        """How much more is needed, in words."""
-        return "-" if self.needed is None else f"{self.needed:,} {self.needed_of}"
 
 
 class Fallen(NamedTuple):
@@ -248,12 +236,14 @@ class Fallen(NamedTuple):
 class GateReport(Displayed):
     """The result of a gate: the verdict, what it is based on, and remarks."""
 
+    _display = hooks.display_of_gate
+
     verdict: str
     decisions: Sequence[Decision]
     fell: Sequence[Fallen]
     counts: Mapping[str, int] = field(hash=False)
     remarks: Sequence[Remark]
-    floors: Sequence[str]
+    floors: Sequence[Remark]
     candidate: str
     baseline: str
     signature: str
@@ -275,19 +265,6 @@ class GateReport(Displayed):
         return [each for each in self.decisions if not each.is_part]
 
     @property
-    def headline(self) -> str:
-        """The verdict in a line, with what it has to say of its basis."""
-        said = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
-        return ", ".join([said, *self.unchecked])
-
-    @property
-    def unchecked(self) -> list[str]:
-        """The text-matching judges behind the verdict, and labels of which nobody states the draw."""
-        bases = (each.basis for each in self.overall)
-        found = (attribution(basis) for basis in bases if basis.is_unchecked or basis.is_draw_unstated)
-        return list(dict.fromkeys(found))
-
-    @property
     def level(self) -> float:
         """The level of each one-sided bound."""
         return self.decisions[0].level
@@ -301,24 +278,20 @@ class GateReport(Displayed):
             "counts": dict(self.counts),
             "decisions": [finite(each.record()) for each in self.decisions],
             "fell": [finite(each._asdict()) for each in self.fell],
-            "floors": list(self.floors),
+            "floors": list(map(str, self.floors)),
             "remarks": [remark.as_record() for remark in self.remarks],
         }
 
     def sentences(self) -> list[str]:
         """Return which floors are missed, and what should be known besides."""
-        return [*self.floors, *map(str, self.remarks)]
+        sentences: list[str] = self._display(self).sentences()
+        return sentences
 
-    def _table(self) -> Table:
-        columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
-        columns += [Column(name, NUMBER, 3, "+") for name in ("change", *name_bounds(self.level))]
-        columns.append(Column("verdict"))
-        rows: list[list[Any]] = []
-        for each in self.decisions:
-            name = f"  {each.place}" if each.is_part else each.measure
-            numbers = each.difference, each.low, each.high
-            rows.append([name, each.questions, each.means(3), *numbers, each.verdict, each.needed])
-        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline)
+    @property
+    def headline(self) -> str:
+        """The verdict in a line, with what it has to say of its basis."""
+        headline: str = self._display(self).headline()
+        return headline
 
     def _records(self) -> list[dict[str, Any]]:
         return [each.record() for each in self.decisions]
@@ -515,8 +488,9 @@ def _judging(header: BaselineHeader) -> dict[str, list[str]]:
 
 
 def _judged_by(header: BaselineHeader) -> str:
-    names = _judging(header)
-    return judged_by([*map(visible, names["judges"])], [*map(visible, names["rubrics"])])
+    names = {key: list(map(visible, found)) for key, found in _judging(header).items()}
+    judges = ", ".join(names["judges"]) or "no named judge"
+    return f"{judges} by {', '.join(names['rubrics'])}" if names["rubrics"] else judges
 
 
 def _check_labels(common: _Common) -> None:
@@ -993,25 +967,21 @@ def _holds_whatever(
     return most < -settings.margin or least > settings.margin
 
 
-def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[str]:
+def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[Remark]:
     for name, limit in limits.items():
         estimate = estimates[name]
         if estimate.meets(lambda value, limit=limit: value >= limit):  # type: ignore[misc]
             continue
-        missed, value = f"below {limit:g} (--fail-under)", estimate.value
-        whose = f" {describe_basis(estimate.basis)}" if estimate.is_corrected else ""
+        about, facts = Scope(measure=name), dict[str, Any](limit=limit, is_corrected=estimate.is_corrected)
         if not estimate.is_defined:
-            what = "defined value"
-            if estimate.is_corrected:
-                what = f"corrected value: {describe_reasons(estimate.reasons)}"
-            yield f"{name} has no {what}; expected {limit:g} or more (--fail-under)"
-        elif not value >= limit or estimate.bounds is None:
-            yield f"{name} is {value:.4f}{whose}, {missed}"
+            yield Remark("no_value_for_floor", about, facts | {"reasons": estimate.reasons})
+            continue
+        facts |= {"mean": estimate.value, **estimate.basis.texts}
+        if not estimate.value >= limit or estimate.bounds is None:
+            yield Remark("below_floor", about, facts)
         else:
-            yield (
-                f"{name} is {value:.4f}{whose}, and {estimate.bounds[0]:.4f} if the missing judgements in"
-                f" {estimate.missing:,} questions are the worst, {missed}"
-            )
+            lowest = {"lowest": estimate.bounds[0], "number": estimate.missing}
+            yield Remark("could_be_below_floor", about, facts | lowest)
 
 
 def _fallen(common: _Common) -> list[Fallen]:
@@ -1116,7 +1086,10 @@ def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
 def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known: str = "") -> GateSide:
     """Return a system as one side; `known` is the hash of the file of the questions."""
     if scores.is_adaptive:
-        raise UsageError(f"{visible(scores.run)}: {ADAPTIVE}; gate judgements of what was fixed before")
+        raise UsageError(
+            f"{visible(scores.run)}: {Remark('adaptive_judgements')}; gate judgements of what was fixed"
+            " before"
+        )
     held = subject.held(scores)
     people = [score.people for score in scores.scores if score.people is not None]
     said_by = {judge for score in scores.scores for judge in score.said_by}

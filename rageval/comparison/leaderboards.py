@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rageval import hooks
 from rageval.comparison.estimates import estimate_means
 from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
-from rageval.core.remark import Remark, Scope, unique
+from rageval.core.remark import Remark, Scope, joined_text, unique
 from rageval.errors import InputError, MeasureError, MissingPackage, Place, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
@@ -37,9 +38,8 @@ from rageval.statistics.rankings import (
 )
 from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import holm
-from rageval.table import NUMBER, Column, Displayed, Table, finite, or_none
+from rageval.table import Displayed, finite, or_none
 from rageval.text import visible
-from rageval.views.remarks import describe_reasons
 
 CUTOFFS = (4, 10)
 # What intervals of standings are made with, for whoever wants to make them again.
@@ -60,6 +60,8 @@ class LeaderboardAgreement(Displayed):
     many topics the intervals are over, 0 without any.
     """
 
+    _display = hooks.display_of_leaderboards
+
     truth: str
     judge: str
     runs: int
@@ -70,23 +72,10 @@ class LeaderboardAgreement(Displayed):
     def __getitem__(self, name: str) -> Agreement:
         return next(each for each in self.coefficients if each.name == name)
 
-    def _table(self) -> Table:
-        columns = [
-            Column("coefficient"),
-            *(Column(name, NUMBER, sign="z") for name in ("value", "low", "high")),
-        ]
-        rows = [[each.name, each.value, each.low, each.high] for each in self.coefficients]
-        return Table(columns, rows, title=f"{self.truth} and {self.judge}: {self.runs:,} runs")
-
-    def tables(self) -> list[Table]:
-        """Return the coefficients with their intervals; - for what is not defined."""
-        table = self._table()
-        return [table._replace(columns=[Column(""), *(each._replace(nan="-") for each in table.columns[1:])])]
-
     def sentences(self) -> list[str]:
         """Return over how many topics intervals are, and the remarks."""
-        over = f"95 % intervals over {self.topics:,} topics, the same drawn for both"
-        return [over] * bool(self.topics) + list(map(str, self.remarks))
+        sentences: list[str] = self._display(self).sentences()
+        return sentences
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
@@ -161,49 +150,18 @@ class JudgePair(NamedTuple):
 class JudgesBeside(Displayed):
     """Several judges beside one measure of the truth, on the runs that all of them have."""
 
+    _display = hooks.display_of_judges
+
     truth: str
     runs: int
     judges: Mapping[str, LeaderboardAgreement]
     pairs: tuple[JudgePair, ...]
     remarks: tuple[Remark, ...] = ()
 
-    def _table(self) -> Table:
-        names = [each.name for each in next(iter(self.judges.values())).coefficients]
-        columns = [Column("judge"), *(Column(name, NUMBER, sign="z", nan="-") for name in names)]
-        rows = [
-            [visible(name), *(each.value for each in found.coefficients)]
-            for name, found in self.judges.items()
-        ]
-        return Table(columns, rows, title=f"{visible(self.truth)}: {self.runs:,} runs")
-
-    def pairs_table(self) -> Table:
-        """Return a row a pair of judges."""
-        number = [Column(name, NUMBER, sign="z", nan="-") for name in ("difference", "low", "high")]
-        columns = [Column("judge"), Column("other"), *number]
-        columns += [Column("p", "p", nan="-"), Column("p (Holm)", "p", nan="-"), Column("nearer")]
-        rows = [
-            [visible(each.one), visible(each.other), *each[2:7], visible(each.nearer) or "-"]
-            for each in self.pairs
-        ]
-        return Table(columns, rows, 2, title="Differences of tau_b")
-
-    def tables(self) -> list[Table]:
-        """Return the coefficients of all judges, and the pairs of judges."""
-        return [self._table(), self.pairs_table()]
-
     def sentences(self) -> list[str]:
         """Return what was tested, and the remarks."""
-        topics = sorted({each.topics for each in self.pairs if each.p == each.p})
-        if not topics:
-            return list(map(str, self.remarks))
-        many = f"{topics[0]:,} to " * (len(topics) > 1) + f"{topics[-1]:,} topics"
-        number = len(self.pairs)
-        tested = (
-            "'nearer' names the judge with the higher tau_b where the difference is significant at 0.05"
-            f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); this applies to these"
-            " runs only, and the other coefficients are not tested"
-        )
-        return [tested, *map(str, self.remarks)]
+        sentences: list[str] = self._display(self).sentences()
+        return sentences
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
@@ -375,7 +333,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             judged=estimate.judged,
             labels=estimate.labels,
             corrected_from=str(estimate.basis.source),
-            why=describe_reasons(estimate.reasons),
+            why=joined_text(estimate.reasons),
             drawn=estimate.basis.texts["drawn"],
         )
         for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)

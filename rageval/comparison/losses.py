@@ -21,9 +21,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
@@ -39,10 +39,9 @@ from rageval.records import Nugget, Qrel
 from rageval.scoring.assessments import on, required
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
-from rageval.table import COUNT, NUMBER, Column, Table, finite
+from rageval.table import Table, finite
 from rageval.text import visible
 from rageval.version import __version__
-from rageval.views.remarks import missing_nuggets
 
 if TYPE_CHECKING:
     from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RecordsLike, RunLike
@@ -319,9 +318,6 @@ def _said(table: JudgementTable) -> Iterator[dict[str, Any]]:
 ON_MISSING = ("error", "skip", "worst", "best")
 FEWEST = 20  # nuggets that a share among them rests on, at least
 _WORST = 10
-_SHOWN = 60  # characters of a nugget
-_NUGGETS = 3  # of a question
-_TOO_FEW = ("too few nuggets", "", "")
 
 
 class Range(NamedTuple):
@@ -403,32 +399,8 @@ class Diagnosis:
 
     def tables(self) -> list[Table]:
         """Return the shares, what could be gained, slices, refusals, and the worst questions."""
-        kinds = {kind: Column(_named(kind), NUMBER) for kind in self.shares}
-        number = partial(Column, kind=NUMBER)
-        columns = [Column("share of the nuggets"), *map(number, ("value", "at least", "at most"))]
-        shares = [[_named(kind), *share, self.counts[kind]] for kind, share in self.shares.items()]
-        found = [Table([*columns, Column("nuggets", COUNT)], shares)]
-        columns = [Column("if it were perfect"), *map(number, ("recall would grow by", "low", "high"))]
-        gains = [[f"the {name}", *(gain or _TOO_FEW)] for name, gain in self.what_if.items()]
-        found.append(Table(columns, gains))
-        for name, groups in self.by.items():
-            columns = [Column(name), Column("questions", NUMBER, 0), *kinds.values()]
-            rows = [[group, of["questions"], *map(of.__getitem__, kinds)] for group, of in groups.items()]
-            found.append(Table(columns, rows))
-        if self.abstention:
-            refusals = [[_named(name), value] for name, value in self.abstention.items()]
-            found.append(Table([Column("refusals"), number("value")], refusals))
-        worst = []
-        for each in self.worst():
-            lost = []
-            for nugget, how in each.lost[:_NUGGETS]:
-                text = self.texts.get((each.query_id, nugget), nugget)
-                lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
-            if len(each.lost) > _NUGGETS:
-                lost.append(f"and {len(each.lost) - _NUGGETS:,} more")
-            worst.append([each.query_id, each.recall, "; ".join(lost)])
-        columns = [Column("worst questions"), number("in the answer"), Column("lost")]
-        return [*found, Table(columns, worst, 3)]
+        tables: list[Table] = hooks.display_of_diagnosis(self).tables()
+        return tables
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
@@ -463,10 +435,6 @@ class Diagnosis:
             "remarks": [remark.as_record() for remark in self.remarks],
             "signature": self.signature,
         }
-
-
-def _named(kind: str) -> str:
-    return kind.replace("_", " ")
 
 
 def diagnose(
@@ -644,12 +612,10 @@ def _said_of(
     )
     if not lost:
         return
-    by_status = sorted(lost.items())
+    missing = Remark("missing_nuggets", facts={"by_status": sorted(lost.items()), "on_missing": on_missing})
     if on_missing == "error":
-        raise MissingJudgements(
-            f"{missing_nuggets(by_status)}; judge them again, or use --on-missing skip, worst or best"
-        )
-    yield Remark("missing_nuggets", facts={"by_status": by_status, "on_missing": on_missing})
+        raise MissingJudgements(str(missing))
+    yield missing
 
 
 def _losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) -> QuestionLosses:

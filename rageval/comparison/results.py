@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,10 +20,9 @@ from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import POWER
 from rageval.statistics.significance import DRAWS
-from rageval.table import NUMBER, Column, Displayed, Marked, P, Table, finite
+from rageval.table import Displayed, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
-from rageval.views.bases import claim_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -230,14 +229,14 @@ class Pair:
     @property
     def verdict(self) -> str:
         """The ruling as a claim, which names its basis unless that is human labels: `higher by m`."""
-        return claim_text(self.ruling, self.basis)
+        return hooks.claim_text(self.ruling, self.basis)
 
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
         certain = self.every_completion
         texts = {
             "verdict": self.verdict,
-            "every_completion": None if certain is None else claim_text(certain, self.basis),
+            "every_completion": None if certain is None else hooks.claim_text(certain, self.basis),
             **self.basis.texts,
             "reasons": [reason.as_record() for reason in self.reasons],
             "ruling": str(self.ruling),
@@ -263,6 +262,8 @@ class Comparison(Displayed):
     measures by their names, and `scores` what was compared. Printed (and in a notebook) it is a table of the
     pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the runs.
     """
+
+    _display = hooks.display_of_comparison
 
     runs: Sequence[str]
     measures: Sequence[str]
@@ -335,9 +336,8 @@ class Comparison(Displayed):
         str
             The table.
         """
-        from rageval.comparison.tables import latex_of
-
-        return "\n".join(latex_of(self, caption, label, show, places))
+        lines: Iterable[str] = self._display(self).latex(caption, label, show, places)
+        return "\n".join(lines)
 
     def plot(self, size: str | tuple[float, float] | None = None) -> Figure:
         """Return a figure of matplotlib's: the means with their intervals, a panel a measure, side by side.
@@ -349,24 +349,13 @@ class Comparison(Displayed):
 
     def tables(self, places: int = 4) -> list[Table]:
         """Return the means of the runs, and the pairs with their tests and verdicts."""
-        from rageval.comparison.tables import pairs_of, values_of
-
-        return [values_of(self, places), pairs_of(self, places)]
+        tables: list[Table] = self._display(self).tables(places)
+        return tables
 
     def sentences(self) -> list[str]:
         """Return what was tested, the results, and their basis."""
-        from rageval.comparison.tables import said_of_claims
-
-        return said_of_claims(self)
-
-    def _table(self) -> Table:
-        columns = [Column("measure"), Column("run"), Column("against")]
-        columns += [Column("difference", NUMBER, 3, "+"), Column("p", P), Column("verdict")]
-        rows: list[list[Any]] = []
-        for pair in self.pairs:
-            difference = Marked(pair.difference, (pair.low, pair.high))
-            rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
-        return Table(columns, rows, 3, "; ".join([f"{len(self.runs):,} runs", *self.sentences()]))
+        sentences: list[str] = self._display(self).sentences()
+        return sentences
 
     def _records(self) -> list[dict[str, Any]]:
         return [pair.record() for pair in self.pairs]

@@ -100,3 +100,8 @@ def _plain(value: Any) -> Any:
 def unique(remarks: Iterable[Remark]) -> list[Remark]:
     """Return each remark once, in order."""
     return list(dict.fromkeys(remarks))
+
+
+def joined_text(remarks: Iterable[Remark]) -> str:
+    """Return remarks as one text, in order; empty without any."""
+    return "; ".join(map(str, remarks))

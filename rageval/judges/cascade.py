@@ -19,7 +19,6 @@ from rageval.errors import InputError, Place, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
 from rageval.text import visible
-from rageval.views.bases import conditions_of
 
 if TYPE_CHECKING:
     from rageval.scoring.gold import Draw
@@ -147,38 +146,6 @@ def handed_on(
             judge = Cascade(parse_judge(str(row["judge"])), last_judge, percent, labelers)
             found.append({**last, "judge": str(judge), "decided_by": last["judge"]})
     return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
-
-
-def sentence(summary: Mapping[str, Any], then: str | None) -> str:
-    """Return what became of all that was judged, by the summary in the first row.
-
-    >>> sentence({"of": 200, "to_next": 20}, "openai:m")
-    '180 of 200 verdicts are kept; openai:m decided 20'
-    >>> print(sentence({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
-    180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
-20 are left to people
-    >>> whose = {"basis": "judge:contains", "drawn": "unstated"}
-    >>> shown = {"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}
-    >>> print(sentence(shown | whose, None))
-    180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are, \
-if these labels are a random draw; by labels of contains, not checked against people); 20 are left to people
-    """
-    kept, rest = summary["of"] - summary["to_next"], summary["to_next"]
-    shown = ""
-    if "keep_error" in summary:
-        bound = f"{100 * summary['keep_error']:.3g} %"
-        shown = (
-            f" (at most {bound} of them are wrong, at 95 %: {summary['wrong']:,} of"
-            f" {summary['labels']:,} labels are{_conditions(summary)})"
-            if kept
-            else f" (the labels do not show that at most {bound} are wrong)"
-        )
-    last = f"{rest:,} are left to people" if then is None else f"{visible(then)} decided {rest:,}"
-    return f"{kept:,} of {summary['of']:,} verdicts are kept{shown}; {last}"
-
-
-def _conditions(summary: Mapping[str, Any]) -> str:
-    return conditions_of(Basis.parse(summary.get("basis", ""), drawn=summary.get("drawn", "")))
 
 
 def _without_verdict(row: _Row, why: str) -> _Row:

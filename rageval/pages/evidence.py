@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rageval.comparison.passport import Judged, parting, passport, sentences_on_draw
+from rageval.comparison.passport import Judged, parting, passport
 from rageval.core.judge import parse_judge
 from rageval.core.remark import Remark
 from rageval.errors import InputError, RagevalError
@@ -38,6 +38,7 @@ from rageval.scoring.gold import Draw
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Documents, Order, documents_of
 from rageval.scoring.sources import RunSource
+from rageval.views.passports import sentences_on_draw
 
 if TYPE_CHECKING:
     from rageval.judges.store import Store

@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval.comparison.results import BEST
-from rageval.comparison.tables import lettered
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MissingPackage, Place
@@ -34,6 +33,7 @@ from rageval.pages._parts import (
 )
 from rageval.text import visible
 from rageval.views.bases import NO_WINNER, attribution, correction_notes, describe_basis, uncorrected_notes
+from rageval.views.comparisons import lettered
 
 if TYPE_CHECKING:
     import jinja2

@@ -34,7 +34,6 @@ from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.text import some, visible
-from rageval.views.remarks import ADAPTIVE
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
@@ -418,7 +417,9 @@ def labels_of_answer(
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
     """Refuse labels of which the judge is the author: they tell nothing of its errors."""
     if judged.is_adaptive:
-        raise UsageError(f"{visible(judged.name)}: {ADAPTIVE}; leave out the human labels")
+        raise UsageError(
+            f"{visible(judged.name)}: {Remark('adaptive_judgements')}; leave out the human labels"
+        )
     refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
     # The same file on both sides has no error at all, and would make the narrowest interval there is.
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from rageval.core.remark import Remark
 from rageval.errors import InputError, Place, UsageError
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.gold import Gold, refuse_same
@@ -12,7 +13,6 @@ from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Labels, Scores
 from rageval.scoring.sources import RunSource, whole_qrels
 from rageval.text import visible
-from rageval.views.remarks import ADAPTIVE
 
 
 class RunLabels:
@@ -34,7 +34,9 @@ class RunLabels:
         """Refuse labels that cannot tell the judge's errors."""
         qrels, gold = self.evaluator.qrels, self.gold
         if qrels.is_adaptive:
-            raise UsageError(f"{visible(qrels.name)}: {ADAPTIVE}; leave out the human labels")
+            raise UsageError(
+                f"{visible(qrels.name)}: {Remark('adaptive_judgements')}; leave out the human labels"
+            )
         refuse_same(qrels.judges, gold.by, gold.draw.name)
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
             raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")

@@ -15,7 +15,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, Place
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import did_you_mean
-from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, frame
+from rageval.table import Displayed, frame
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -324,6 +324,8 @@ class Scores(Displayed, Mapping[Any, Score]):
     rr        1.0000  rr|rel:1|ties:trec
     """
 
+    _display = hooks.display_of_scores
+
     run: str
     scores: tuple[Score, ...]
     notes: Notes | None = field(default=None, repr=False, compare=False)
@@ -371,14 +373,6 @@ class Scores(Displayed, Mapping[Any, Score]):
         figure: Figure = hooks.figure_of_scores([self], size)
         return figure
 
-    def _table(self) -> Table:
-        columns = [Column("measure"), Column("value", NUMBER), Column("queries", COUNT), Column("signature")]
-        rows: list[list[Any]] = []
-        for score in self.scores:
-            name = Marked(str(score.measure), typeset=score.measure.typeset)
-            rows.append([name, score.value, score.queries, score.signature])
-        return Table(columns, rows, title=self.run)
-
     def _records(self) -> Iterator[dict[str, Any]]:
         return (
             {"run": self.run, "query_id": query, "measure": str(score.measure), "value": value}
@@ -391,15 +385,8 @@ class Scores(Displayed, Mapping[Any, Score]):
         return frame(self._records(), _COLUMNS)
 
     def __str__(self) -> str:
-        names = [str(score.measure) for score in self.scores]
-        width = max(map(len, names), default=0)
-        count = max((score.queries for score in self.scores), default=0)
-        head = f"{visible(self.run)}: {_counted(count, 'query', 'queries')}"
-        rows = [
-            f"{name:<{width}}  {score.value:.4f}  {score.signature.rpartition('|v:')[0] or score.signature}"
-            for name, score in zip(names, self.scores, strict=True)
-        ]
-        return "\n".join([head, *rows, *map(str, self.remarks)])
+        text: str = self._display(self).text()
+        return text
 
     __repr__ = __str__
 
@@ -422,6 +409,7 @@ class ScoresTable(Displayed, dict[str, Scores]):
     other    0.0000  0.5000
     """
 
+    _display = hooks.display_of_scores_table
     remarks: tuple[Remark, ...] = ()
 
     def __init__(self, results: Iterable[Scores] = (), remarks: Iterable[Remark] = ()) -> None:
@@ -437,17 +425,6 @@ class ScoresTable(Displayed, dict[str, Scores]):
         figure: Figure = hooks.figure_of_scores(list(self.values()), size)
         return figure
 
-    def _table(self) -> Table:
-        measures = {str(each.measure): each.measure for found in self.values() for each in found.scores}
-        columns = [Column(name, NUMBER, typeset=measure.typeset) for name, measure in measures.items()]
-        rows = []
-        for run, scores in self.items():
-            values = {str(score.measure): score.value for score in scores.scores}
-            rows.append([run, *map(values.get, measures)])
-        count = max((len(score.query_ids) for found in self.values() for score in found.scores), default=0)
-        title = f"{_counted(len(self), 'run', 'runs')}, {_counted(count, 'query', 'queries')}"
-        return Table([Column("run"), *columns], rows, title=title)
-
     def _records(self) -> Iterator[dict[str, Any]]:
         # A system is called what it stands under, which is what people read above.
         return (row | {"run": run} for run, scores in self.items() for row in scores._records())
@@ -455,10 +432,6 @@ class ScoresTable(Displayed, dict[str, Scores]):
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with a row a run, query and measure: run, query_id, measure, value."""
         return frame(self._records(), _COLUMNS)
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 class Scored(NamedTuple):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import Id, read_records
@@ -18,12 +19,12 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.files.spans import write_spans
 from rageval.records import Qrel, Span
+from rageval.scoring.scores import EXAMPLES
 from rageval.scoring.sources import as_qrels
 from rageval.spans.projection import spanning
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, require_ids
 from rageval.text import visible
-from rageval.views.remarks import SHOWN, lost_quotes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +75,7 @@ class Anchored:
     @property
     def lost_examples(self) -> tuple[tuple[str, str, str, str], ...]:
         """The query, nugget, chunk and quote of the first that were not found."""
-        return tuple((*pair, quote) for pair, quote in self.lost[:SHOWN])
+        return tuple((*pair, quote) for pair, quote in self.lost[:EXAMPLES])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the spans as JSON lines, below a header that names the sources; return where they are."""
@@ -132,8 +133,8 @@ def anchored(
             found.spans.append(span)
     if found.lost and unanchored == "error":
         raise MissingJudgements(
-            f"{lost_quotes(len(found.lost), found.lost_examples)}; expected words of the chunk: judge these"
-            " again, or use --unanchored drop (unanchored='drop' in Python) to leave them out"
+            f"{hooks.lost_quotes(len(found.lost), found.lost_examples)}; expected words of the chunk: judge"
+            " these again, or use --unanchored drop (unanchored='drop' in Python) to leave them out"
         )
     found.spans = _merged(found.spans)
     # A nugget that no chunk held is listed all the same, or recall would not know of it.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval import hooks
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.objects import ids, whole
@@ -19,10 +20,10 @@ from rageval.names import near_misses
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
+from rageval.scoring.scores import EXAMPLES
 from rageval.spans.quotes import SourceText
 from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, digest, require_ids
 from rageval.text import visible
-from rageval.views.remarks import SHOWN, stale_spans, undecided_pairs
 
 if TYPE_CHECKING:
     from rageval.measures.base import Measure
@@ -118,15 +119,15 @@ class Projected:
                     "number": len(self.unheld),
                     "total": self.nuggets,
                     "overlap": self.overlap.word,
-                    "examples": [f"{query}/{nugget}" for query, nugget in self.unheld[:SHOWN]],
+                    "examples": [f"{query}/{nugget}" for query, nugget in self.unheld[:EXAMPLES]],
                 },
             )
         if self.undecided:
-            yield Remark("undecided_pairs", about, {"number": self.open_pairs, "chunks": self._open_chunks})
+            yield Remark("undecided_pairs", about, self._open_facts)
 
     @property
-    def _open_chunks(self) -> int:
-        return sum(map(len, self.undecided.values()))
+    def _open_facts(self) -> dict[str, int]:
+        return {"number": self.open_pairs, "chunks": sum(map(len, self.undecided.values()))}
 
     def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
         """Raise `InputError` if a run holds documents that are none of the chunks."""
@@ -143,7 +144,7 @@ class Projected:
     def refuse_open(self, way: str) -> None:
         """Raise `InputError` where pairs are undecided: what is made of them is no number but a range."""
         if self.undecided:
-            pairs = undecided_pairs(self.open_pairs, self._open_chunks)
+            pairs = str(Remark("undecided_pairs", facts=self._open_facts))
             raise InputError(
                 at=Place(self.name),
                 problem=pairs,
@@ -178,7 +179,7 @@ def projected(
     rule = Overlap.of(overlap)
     fresh, gone, moved = _as_of_now(gold, sources)
     if gone and stale == "error":
-        stale_text = stale_spans(len(gone), len(gold.spans), _span_examples(gone))
+        stale_text = hooks.stale_spans(len(gone), len(gold.spans), _span_examples(gone))
         raise InputError(
             at=Place(gold.name),
             problem=stale_text,
@@ -300,7 +301,7 @@ def spanning(span: Span, text: SourceText, start: int, end: int) -> Span:
 
 
 def _span_examples(spans: Sequence[Span]) -> list[tuple[str, str, str, str]]:
-    return [(span.query_id, span.nugget_id, span.doc_id, span.quote) for span in spans[:SHOWN]]
+    return [(span.query_id, span.nugget_id, span.doc_id, span.quote) for span in spans[:EXAMPLES]]
 
 
 class SpanQrels(Qrels):

@@ -1,1 +1,1 @@
-"""The words for facts: what values of `rageval.core` are called in sentences."""
+"""What people read: the words of values, and all tables, plots, captions and LaTeX."""

@@ -7,9 +7,11 @@ The parameters of a function, and the fields of a template, are the facts of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rageval.core.remark import Remark
-from rageval.text import visible
+from rageval.table import Column, Display, Table
+from rageval.text import count_noun, visible
 from rageval.views import remarks
 from rageval.views.remarks import Words, names_in
 
@@ -27,22 +29,6 @@ def effect_text(finding: Remark) -> str:
     return _filled(EFFECTS.get(finding.code, ""), finding)
 
 
-def finding_text(finding: Remark, level: str) -> str:
-    """Return a finding as a line of text, with its place."""
-    effect = effect_text(finding)
-    place = f"{finding.about.file or ''}:{finding.about.line or 0}"
-    return f"{place}: {level}: {message_text(finding)}{f'; {effect}' if effect else ''}"
-
-
-def count_noun(count: int, noun: str) -> str:
-    """Return the number and its noun.
-
-    >>> count_noun(1, "row"), count_noun(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def summarize(errors: int, warnings: int, looked_at: str) -> str:
     """Return in words how many errors and warnings there are in how much.
 
@@ -52,6 +38,16 @@ def summarize(errors: int, warnings: int, looked_at: str) -> str:
     if not errors and not warnings:
         return f"{looked_at}, fine"
     return f"{count_noun(errors, 'error')} and {count_noun(warnings, 'warning')} in {looked_at}"
+
+
+class FindingsDisplay(Display[Any]):
+    """Findings as they show themselves: a row a finding."""
+
+    def table(self) -> Table:
+        """Return the findings with their places, beneath their number."""
+        columns = [Column(name) for name in ("where", "level", "finding", "effect")]
+        rows = [[f"{each.source}:{each.line}", each.level, each.message, each.effect] for each in self.shown]
+        return Table(columns, rows, 4, self.shown.summary)
 
 
 class _FileText(str):

@@ -7,7 +7,7 @@ stands before them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from rageval.core.basis import Basis, BasisKind
 from rageval.core.remark import Remark
 from rageval.names import UnlikeIds, describe_unlike_ids
 from rageval.text import visible
-from rageval.views.bases import NO_WINNER, attribution, conditions_of, name_judges
+from rageval.views.bases import NO_WINNER, attribution, conditions_of, describe_basis, name_judges
 
 Words: TypeAlias = str | Callable[..., str]
 
@@ -60,11 +60,6 @@ def names_in(words: Words) -> frozenset[str]:
     from string import Formatter
 
     return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
-
-
-def describe_reasons(reasons: Iterable[Remark]) -> str:
-    """Return reasons in words, the first one first; empty without any."""
-    return "; ".join(map(str, reasons))
 
 
 def _visible(value: Any) -> Any:
@@ -304,8 +299,7 @@ def _unheld_nuggets(*, number: int, total: int, overlap: str, examples: Sequence
     )
 
 
-def undecided_pairs(number: int, chunks: int) -> str:
-    """Say how many pairs of a nugget and a chunk are undecided, and why."""
+def _undecided_pairs(number: int, chunks: int) -> str:
     return (
         f"{number:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part of a wide"
         " span, and the nugget may be in the other part)"
@@ -490,20 +484,16 @@ def _run_of_another(*, tag: str, system: str) -> str:
 
 
 _MISSING_WAYS = {
+    "error": "judge them again, or use --on-missing skip, worst or best",
     "skip": "left out",
     "worst": "counted as not in the answer",
     "best": "counted as in the answer",
 }
 
 
-def missing_nuggets(by_status: Sequence[tuple[str, int]]) -> str:
-    """Say how many judgements of nuggets are missing."""
-    total = sum(number for _, number in by_status)
-    return f"{total:,} judgements of nuggets in answers are missing ({_counts(by_status)})"
-
-
 def _missing_nuggets(*, by_status: Sequence[tuple[str, int]], on_missing: str) -> str:
-    return f"{missing_nuggets(by_status)}; {_MISSING_WAYS[on_missing]}"
+    missing = f"{sum(number for _, number in by_status):,} judgements of nuggets in answers are missing"
+    return f"{missing} ({_counts(by_status)}); {_MISSING_WAYS[on_missing]}"
 
 
 # --- judging
@@ -596,14 +586,55 @@ def _other_judges(
     baseline_judges: Sequence[str],
     baseline_rubrics: Sequence[str],
 ) -> str:
-    ours, theirs = judged_by(judges, rubrics), judged_by(baseline_judges, baseline_rubrics)
+    ours, theirs = _judged_by(judges, rubrics), _judged_by(baseline_judges, baseline_rubrics)
     return f"judged by {ours}, the baseline by {theirs}"
 
 
-def judged_by(judges: Sequence[str], rubrics: Sequence[str]) -> str:
-    """Say by which judges and rubrics something was judged."""
+def _judged_by(judges: Sequence[str], rubrics: Sequence[str]) -> str:
     names = ", ".join(judges) or "no named judge"
     return f"{names} by {', '.join(rubrics)}" if rubrics else names
+
+
+def _no_value_for_floor(*, measure: str, limit: float, is_corrected: bool, reasons: Sequence[str]) -> str:
+    what = f"corrected value: {'; '.join(reasons)}" if is_corrected else "defined value"
+    return f"{measure} has no {what}; expected {limit:g} or more (--fail-under)"
+
+
+def _mean_and_basis(measure: str, mean: float, is_corrected: bool, basis: Basis) -> str:
+    return f"{measure} is {mean:.4f}" + (f" {describe_basis(basis)}" if is_corrected else "")
+
+
+def _below_floor(
+    *,
+    measure: str,
+    mean: float,
+    limit: float,
+    is_corrected: bool,
+    basis: str,
+    corrected_from: str,
+    drawn: str,
+) -> str:
+    known = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
+    return f"{known}, below {limit:g} (--fail-under)"
+
+
+def _could_be_below_floor(
+    *,
+    measure: str,
+    mean: float,
+    limit: float,
+    lowest: float,
+    number: int,
+    is_corrected: bool,
+    basis: str,
+    corrected_from: str,
+    drawn: str,
+) -> str:
+    known = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
+    return (
+        f"{known}, and {lowest:.4f} if the missing judgements in {number:,} questions are the worst, below"
+        f" {limit:g} (--fail-under)"
+    )
 
 
 def _reasons_of_decision(*, measure: str, place: str, reasons: Sequence[str]) -> str:
@@ -1053,6 +1084,9 @@ WORDS: dict[str, Words] = {
     "other_depth": (
         "the baseline has other measures too, so its share of unjudged documents does not apply here"
     ),
+    "no_value_for_floor": _no_value_for_floor,
+    "below_floor": _below_floor,
+    "could_be_below_floor": _could_be_below_floor,
     "reasons_of_decision": _reasons_of_decision,
     "judged_again": _judged_again,
     # corrections
@@ -1196,5 +1230,5 @@ WORDS: dict[str, Words] = {
     "stale_spans": _stale_spans,
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
     "unheld_nuggets": _unheld_nuggets,
-    "undecided_pairs": undecided_pairs,
+    "undecided_pairs": _undecided_pairs,
 }

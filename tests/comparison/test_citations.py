@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import cite
-from rageval.comparison.citations import software
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark
 from rageval.measures.papers import key_of
+from rageval.views.citations import software
 from test_paper import is_balanced
 
 ROOT = Path(__file__).parents[2]

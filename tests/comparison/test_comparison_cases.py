@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import t
 
 from rageval.cli.label_agree import passport_lines
-from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots
+from rageval.comparison import GateSettings, arena, gate, leaderboards, passport
 from rageval.comparison.arena import position_remarks
 from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
 from rageval.core.remark import Remark
@@ -22,6 +22,7 @@ from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.scoring.answers import read_judgements
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.rankings import tau_b
+from rageval.views import plots
 
 
 def test_rankings_of_unknown_order_are_no_different_ones() -> None:
@@ -148,7 +149,7 @@ def test_judgements_of_one_file_alone_are_told(
     for name, docs in (("first", first), ("second", second)):
         (tmp_path / name).write_text("".join(f"q 0 {doc} {doc == 'a':d}\n" for doc in docs))
     found = passport.passport(*(passport.read(str(tmp_path / name)) for name in ("first", "second")))
-    assert [each for each in passport._sentences(found.facts) if each.startswith("not compared")] == said
+    assert [each for each in found.sentences() if each.startswith("not compared")] == said
 
 
 def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
@@ -216,9 +217,9 @@ def test_several_judges_of_runs_are_a_table_each_and_one_of_pairs() -> None:
     assert found.judges["one"].runs == 5
     (lacking,) = (each for each in found.judges["one"].remarks if each.code == "runs_without_value")
     assert lacking.facts["examples"] == ("r5",)
-    columns = [column.name for column in found.pairs_table().columns]
+    columns = [column.name for column in found.tables()[1].columns]
     assert columns == ["judge", "other", "difference", "low", "high", "p", "p (Holm)", "nearer"]
-    assert [row[:3] for row in found.pairs_table().rows] == [["one", "other", 0.0]]
+    assert [row[:3] for row in found.tables()[1].rows] == [["one", "other", 0.0]]
 
 
 def test_where_orders_are_unknown_nothing_more_is_said_of_them() -> None:

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.comparison import tables
 from rageval.errors import InputError
+from rageval.views import comparisons as tables
 from reasons import why
 
 Row = dict[str, Any]

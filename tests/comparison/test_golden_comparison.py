@@ -9,11 +9,11 @@ import pytest
 
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.citations import cite
-from rageval.comparison.tables import latex_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.table import FORMATS
 from rageval.version import __version__
+from rageval.views.comparisons import latex_of, lines_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "compare"
 # The best run is as noisy as its mean is high; the second beats the third on every query.

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import rageval
 import rageval.comparison
 from rageval.cli import main
-from rageval.comparison.plots import _colour_of, _titled
+from rageval.views.plots import _colour_of, _titled
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]

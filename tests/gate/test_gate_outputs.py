@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from rageval.cli import main
-from rageval.cli.gate import junit, junit_of_error, markdown, markdown_of_error
 from rageval.comparison.gate import BLOCK, Decision, Fallen, GateReport
 from rageval.core.remark import Remark
+from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error
 from snippets import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "gate"

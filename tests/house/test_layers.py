@@ -18,7 +18,7 @@ from rageval.hooks import Hook
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"core", "hooks", "views", "options", "plugins", "errors", "records", "table", "text", "names"}
+BASE = {"core", "hooks", "options", "plugins", "errors", "records", "table", "text", "names"}
 BASE |= {"subjects", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
@@ -31,7 +31,6 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "core": ({"hooks"}, set()),
     "hooks": (set(), set()),
     "subjects": ({"core", "errors", "hooks"}, set()),
-    "views": ({"core", "names", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),
@@ -50,15 +49,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"scoring", "files", "judges", "measures"} | {"statistics"},
         {"numpy", "msgspec"},
     ),
+    "views": (BASE | {"comparison", "files", "measures", "scoring", "statistics"}, {"numpy"}),
     "pages": (
-        BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
+        BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics", "views"},
         {"numpy", "msgspec"},
     ),
     "checking": (BASE | {"files", "measures", "plugins", "scoring"}, {"msgspec"}),
     "track": (
         BASE
         | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"}
-        | {"statistics"},
+        | {"statistics", "views"},
         {"msgspec"},
     ),
     "published": (BASE | {"building", "comparison", "files", "scoring"}, {"msgspec"}),
@@ -76,7 +76,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (
-        BASE | {"checking", "comparison", "files", "measures", "parallel", "policy", "scoring"},
+        BASE | {"checking", "comparison", "files", "measures", "parallel", "policy", "scoring", "views"},
         {"click"},
     ),
 }

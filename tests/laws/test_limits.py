@@ -191,7 +191,7 @@ def test_every_door_has_the_corrected_mean() -> None:
     report = rageval.gate("new", None, MEASURE, baseline="base", margin=0.3,
                           fail_under={MEASURE: LIMIT}, **gold)  # fmt: skip
     assert report.verdict == "block"
-    assert f"is {corrected():.4f} by human labels" in report.floors[0]
+    assert f"is {corrected():.4f} by human labels" in str(report.floors[0])
 
 
 def test_a_text_for_a_paper_names_who_decides() -> None:

@@ -16,11 +16,11 @@ import pytest
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.citations import cite
-from rageval.comparison.tables import latex_of, letters_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import page
 from rageval.pages.report import measured, provenance
 from rageval.scoring.scores import Score, Scores
+from rageval.views.comparisons import latex_of, letters_of, lines_of
 
 TABLES = 500 if hypothesis.settings().max_examples >= 40 else 120  # fewer in README's circle
 DENIAL = re.compile(r"no difference is significant", re.I)

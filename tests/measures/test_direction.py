@@ -733,7 +733,7 @@ def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> N
 
 def test_in_a_figure() -> None:
     """The colour of a query, and what stands above the panel."""
-    from rageval.comparison.plots import _colour_of, _titled
+    from rageval.views.plots import _colour_of, _titled
 
     good, bad = _colour_of(0.1, "higher"), _colour_of(-0.1, "higher")
     assert good != bad

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.basis import Basis
+from rageval.core.remark import joined_text
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER, NEITHER
@@ -19,6 +20,7 @@ from rageval.table import (
     TALLY,
     Code,
     Column,
+    Display,
     Latex,
     Marked,
     P,
@@ -38,7 +40,7 @@ from rageval.views.bases import (
     name_labels,
     uncorrected_notes,
 )
-from rageval.views.remarks import describe_reasons
+from rageval.views.scores import LOW_IS_GOOD, typeset
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
@@ -204,7 +206,7 @@ def sentences(
 def said_beneath(found: Comparison) -> list[str]:
     """Return the notes under the tables: why pairs have no verdict, and what the marks mean."""
     reasons = [
-        f"{pair.run} and {pair.other}, {pair.measure}: {describe_reasons(pair.reasons)}"
+        f"{pair.run} and {pair.other}, {pair.measure}: {joined_text(pair.reasons)}"
         for pair in found.pairs
         if pair.reasons
     ]
@@ -263,7 +265,6 @@ def said_of_claims(found: Comparison) -> list[str]:
 
 
 SHOWN = (INTERVAL, "p")  # what may stand beside the values
-LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
 _STUDENT = "Student's $t$"
 _LEAST_P = 0.001  # what is smaller is said to be so
 
@@ -294,11 +295,6 @@ def latex_of(
     yield r"% needs \usepackage{booktabs}"
     tabular = PRINTERS["latex"].table(values_of(found, places, show, for_latex=True))
     yield from latex_table(tabular, caption, label, notes)
-
-
-def typeset(name: str, better: str) -> str:
-    """Return the name of a measure as a paper has it, and whether low values are good."""
-    return f"{name} {LOW_IS_GOOD}" if better == LOWER else name
 
 
 def values_of(found: Comparison, places: int = 4, show: str = INTERVAL, *, for_latex: bool = False) -> Table:
@@ -408,9 +404,36 @@ def data_of(found: Comparison, places: int = 4) -> Table:
         one, other = (found.cell(run, pair.measure) for run in (pair.run, pair.other))
         known = {"value": one.value, "other_value": other.value, "adjusted_p": pair.adjusted}
         known |= {"undefined": one.undefined, "other_undefined": other.undefined}
-        record = pair.record() | known | {"why": describe_reasons(pair.reasons)}
+        record = pair.record() | known | {"why": joined_text(pair.reasons)}
         rows.append([record[column.name] for column in columns])
     return Table(columns, rows, 3)
+
+
+class ComparisonDisplay(Display["Comparison"]):
+    """A comparison as it shows itself: the pairs; its runs and pairs; the claims."""
+
+    def table(self) -> Table:
+        """Return a row a pair, with what was tested and the results above it."""
+        columns = [Column("measure"), Column("run"), Column("against")]
+        columns += [Column("difference", NUMBER, 3, "+"), Column("p", P), Column("verdict")]
+        rows: list[list[Any]] = []
+        for pair in self.shown.pairs:
+            difference = Marked(pair.difference, (pair.low, pair.high))
+            rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
+        title = "; ".join([f"{len(self.shown.runs):,} runs", *self.sentences()])
+        return Table(columns, rows, 3, title)
+
+    def tables(self, places: int = 4) -> list[Table]:
+        """Return the means of the runs, and the pairs with their tests and verdicts."""
+        return [values_of(self.shown, places), pairs_of(self.shown, places)]
+
+    def sentences(self) -> list[str]:
+        """Return what was tested, the results, and their basis."""
+        return said_of_claims(self.shown)
+
+    def latex(self, caption: str | None, label: str | None, show: str, places: int) -> Iterator[str]:
+        """Return the lines of a table of the runs for a paper."""
+        return latex_of(self.shown, caption, label, show, places)
 
 
 def lines_of(found: Comparison, style: str, places: int = 4) -> Iterator[str]:

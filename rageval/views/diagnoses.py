@@ -1,0 +1,51 @@
+"""A diagnosis in tables: where nuggets were lost, and what could be gained."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rageval.comparison.losses import Diagnosis
+from rageval.table import COUNT, NUMBER, Column, Display, Table
+
+_SHOWN = 60  # characters of a nugget
+_NUGGETS = 3  # of a question
+_TOO_FEW = ("too few nuggets", "", "")
+
+
+class DiagnosisDisplay(Display[Diagnosis]):
+    """A diagnosis as it shows itself."""
+
+    def tables(self) -> list[Table]:
+        """Return the shares, what could be gained, slices, refusals, and the worst questions."""
+        kinds = {kind: Column(_named(kind), NUMBER) for kind in self.shown.shares}
+        number = partial(Column, kind=NUMBER)
+        columns = [Column("share of the nuggets"), *map(number, ("value", "at least", "at most"))]
+        shares = [
+            [_named(kind), *share, self.shown.counts[kind]] for kind, share in self.shown.shares.items()
+        ]
+        found = [Table([*columns, Column("nuggets", COUNT)], shares)]
+        columns = [Column("if it were perfect"), *map(number, ("recall would grow by", "low", "high"))]
+        gains = [[f"the {name}", *(gain or _TOO_FEW)] for name, gain in self.shown.what_if.items()]
+        found.append(Table(columns, gains))
+        for name, groups in self.shown.by.items():
+            columns = [Column(name), Column("questions", NUMBER, 0), *kinds.values()]
+            rows = [[group, of["questions"], *map(of.__getitem__, kinds)] for group, of in groups.items()]
+            found.append(Table(columns, rows))
+        if self.shown.abstention:
+            refusals = [[_named(name), value] for name, value in self.shown.abstention.items()]
+            found.append(Table([Column("refusals"), number("value")], refusals))
+        worst = []
+        for each in self.shown.worst():
+            lost = []
+            for nugget, how in each.lost[:_NUGGETS]:
+                text = self.shown.texts.get((each.query_id, nugget), nugget)
+                lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
+            if len(each.lost) > _NUGGETS:
+                lost.append(f"and {len(each.lost) - _NUGGETS:,} more")
+            worst.append([each.query_id, each.recall, "; ".join(lost)])
+        columns = [Column("worst questions"), number("in the answer"), Column("lost")]
+        return [*found, Table(columns, worst, 3)]
+
+
+def _named(kind: str) -> str:
+    return kind.replace("_", " ")
