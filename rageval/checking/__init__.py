@@ -14,14 +14,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.checking.findings import Finding, Findings, Validation
+from rageval.checking.findings import Finding, Findings, Tally, Validation, error
 from rageval.errors import UsageError
+from rageval.files.kinds import kind_of
+from rageval.files.opening import name_of
+from rageval.files.start import OTHER
+from rageval.files.trec import PLAIN
+from rageval.records import Question
 from rageval.text import count_noun
 
 if TYPE_CHECKING:
     from rageval.checking.tracks import Track
     from rageval.files.trec import Reading
-    from rageval.records import Question
     from rageval.typing import FileLike
 
 __all__ = ["Finding", "Findings", "diagnose", "validate"]
@@ -42,8 +46,6 @@ def validate(
     >>> validate(io.BytesIO(b"q1 Q0 d1 1 0.9 r\\nq1 Q0 d1 2 0.8 r\\n"), "run").errors
     1
     """
-    from rageval.files.opening import name_of
-
     result, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
     return Findings([finding.in_file(name) for finding in result], str(result.tally))
 
@@ -56,14 +58,9 @@ def validation(
     strict_length: bool = False,
 ) -> Validation:
     """Return the findings of `validate` one by one, however many there are."""
-    from rageval.checking.findings import Tally, error
     from rageval.checking.runs import validate_run
     from rageval.checking.tables import topics_in, validate_tables
     from rageval.checking.tracks import OF_RUNS, OF_TABLES, track_named, validate_answers
-    from rageval.files.kinds import kind_of
-    from rageval.files.start import OTHER
-    from rageval.files.trec import PLAIN
-    from rageval.records import Question
 
     how = reading or PLAIN
     known = None

@@ -10,6 +10,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval.building import changed, read_pool
 from rageval.checking.findings import ERROR, WARNING, Finding, error, warning
 from rageval.checking.runs import (
     Last,
@@ -26,7 +27,7 @@ from rageval.checking.runs import (
 from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
 from rageval.core.remark import Scope
 from rageval.errors import InputError, Place
-from rageval.files.answers import answer_forms
+from rageval.files.answers import answer_forms, read_claims
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_forms, read_records
 from rageval.files.judgements import (
@@ -45,6 +46,8 @@ from rageval.files.opening import (
     name_of,
     noted,
 )
+from rageval.files.questions import read_questions
+from rageval.files.spans import read_chunks, read_spans
 from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import (
     PLAIN,
@@ -53,13 +56,16 @@ from rageval.files.trec import (
     LineForm,
     Reading,
 )
+from rageval.judges.material import passages_in
+from rageval.judges.rubric import rubric_named, rubric_names
+from rageval.logs.tables import read_table
 from rageval.measures.scales import ALL as SCALES
 from rageval.measures.scales import RUBRICS, SUPPORT
 from rageval.names import near_misses, unlike
 from rageval.records import Nugget
 from rageval.scoring.assessments import on
 from rageval.scoring.runs import documents_of
-from rageval.scoring.sources import read_run
+from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
@@ -272,31 +278,19 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
     if kind == SPANS:
         return _spans(path, known), known
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
-        from rageval.files.spans import read_chunks
-
         documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
         return [], Known(name_of(path), CORPUS, documents=documents)
     if kind == TOPICS:
-        from rageval.files.questions import read_questions
-
         known.queries = {question.query_id: 1 for question in read_questions(path)}
     elif kind == CORPUS:
-        from rageval.judges.material import passages_in
-
         known.documents = {doc: 1 for doc, _ in passages_in(path)}
     elif kind == CLAIMS:
-        from rageval.files.answers import read_claims
-
         known.queries = {found.query_id: 1 for found in read_claims(path)}
     elif kind == POOL:
-        from rageval.building import read_pool
-
         pool = read_pool(path)
         known.queries = dict.fromkeys(pool, 1)
         known.documents = {doc: 1 for docs in pool.values() for doc in docs}
     else:
-        from rageval.building import changed
-
         names = changed(Path(path))
         return [error("changed_file", 1, name=name).in_file(path) for name in names], known
     return [], known
@@ -304,8 +298,6 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
 def _spans(path: str, known: Known) -> list[Finding]:
     """Note what spans are of, and return what is odd about them."""
-    from rageval.files.spans import read_spans
-
     spans = read_spans(path).spans
     known.queries = dict.fromkeys((span.query_id for span in spans), 1)
     known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
@@ -326,8 +318,6 @@ def _retrieved(path: str, reading: Reading) -> Known:
 
 def _graded(path: str, reading: Reading) -> Known:
     """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
-    from rageval.scoring.sources import read_qrels
-
     known = Known(path, JUDGED)
     for row in read_qrels(path, reading=reading):
         known.queries.setdefault(row.query_id, 1)
@@ -641,8 +631,6 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
 
 def diagnose_table(path: str) -> tuple[list[Finding], Known]:
     """Yield the findings of a table of answers, or of a log, which is read as one."""
-    from rageval.logs.tables import read_table
-
     log, _ = read_table(path)
     known = Known(path, "answers", queries={answer.query_id: 1 for answer in log.answers})
     asked = {question.query_id: question for question in log.questions}
@@ -793,8 +781,6 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         # The first version is the one that the others are further to.
         others = list(lines_of.items())[1:]
         yield from once("additional_versions", WARNING, path, others, ("version",), rubric=name)
-        from rageval.judges.rubric import rubric_named, rubric_names
-
         rubrics = [rubric_named(known) for known in rubric_names()]
         ours = {rubric.digest for rubric in rubrics if rubric.judged_as == name}
         # Only of rubrics that are installed here can be said that it is another version.

@@ -12,6 +12,9 @@ from rageval.files.kinds import is_answer_table, kind_of, wrong_kind
 from rageval.files.opening import Source
 from rageval.files.questions import read_questions
 from rageval.files.start import ANSWERS
+from rageval.judges.material import gathered
+from rageval.logs.rows import folded
+from rageval.logs.tables import read_table
 from rageval.records import Answer, Question
 
 _LISTED = 5  # questions in a finding
@@ -21,8 +24,6 @@ def topics_in(source: Source, track: str | Track) -> dict[str, Question]:
     """Read what was asked, by id; of tables of answers it may be a table, too, with the right ones."""
     if track != OF_TABLES:
         return {each.query_id: each for each in read_questions(source)}
-    from rageval.judges.material import gathered
-
     return dict(gathered([], source, every_question=False).questions)
 
 
@@ -42,8 +43,6 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
     kind = kind_of(source)
     # Of a table whose columns are called otherwise its reader says what they may be called.
     if is_answer_table(source) or (kind is not None and kind.name == "table"):
-        from rageval.logs.tables import read_table
-
         log, _ = read_table(source)
         answers, asked = log.answers, {each.query_id: each.text for each in log.questions}
     else:
@@ -68,8 +67,6 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
 
 
 def _key(question: str) -> str:
-    from rageval.logs.rows import folded
-
     return folded(question).casefold()
 
 

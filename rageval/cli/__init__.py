@@ -17,7 +17,7 @@ import click
 
 from rageval import hooks
 from rageval.cli._options import Group, help_all_option, nearest_command, wants_all
-from rageval.errors import EXIT_CODES, INTERRUPTED, WRONG, RagevalError, UsageError
+from rageval.errors import EXIT_CODES, INTERRUPTED, WRONG, MeasureError, RagevalError, UsageError
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -161,7 +161,6 @@ def _meant(word: str) -> str:
         return f"; say {_ELSEWHERE[word.lower()]}"
     if not word.isalpha():
         return ""
-    from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
     try:

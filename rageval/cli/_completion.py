@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from click.shell_completion import CompletionItem
 
+from rageval.measures import builtin
+from rageval.measures.official import OFFICIAL
+from rageval.plugins import plugin_names
+
 _FILE = "file"
 
 
@@ -18,9 +22,6 @@ def complete(what: str, incomplete: str) -> Iterator[CompletionItem]:
 
 def measures(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the measures and named sets that the last name of a list may become."""
-    from rageval.measures import builtin
-    from rageval.measures.official import OFFICIAL
-
     typed = re.split(r"[,\s]", incomplete)[-1]
     before = incomplete.removesuffix(typed)
     summaries = {name: measure.summary for name, measure in builtin().items()}
@@ -33,7 +34,6 @@ def measures(incomplete: str) -> Iterator[CompletionItem]:
 def rubrics(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the rubrics, and files."""
     from rageval.judges.rubric import rubric_names
-    from rageval.plugins import plugin_names
 
     yield from _beginning(incomplete, [*rubric_names(), *plugin_names("rubrics")])
     yield from files(incomplete)
@@ -42,7 +42,6 @@ def rubrics(incomplete: str) -> Iterator[CompletionItem]:
 def judges(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the judges that need no model, and what the names of the others begin with."""
     from rageval.judges.offline import NAMES
-    from rageval.plugins import plugin_names
 
     with_more = ("openai:", "anthropic:", "ollama:", "vllm:", "frozen:")  # a model, or a file, follows
     yield from _beginning(incomplete, [*NAMES, *with_more, *plugin_names("models")])

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval import hooks
+from rageval.cli._output import say
 from rageval.core.remark import Remark
-from rageval.errors import InputError, Place, UsageError
+from rageval.errors import InputError, MeasureError, Place, UsageError
 from rageval.files.kinds import is_answer_table, kind_of, start_of_file, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
@@ -25,6 +26,7 @@ from rageval.files.opening import (
 )
 from rageval.files.start import EITHER, OTHER
 from rageval.files.trec import Reading, kind_of_line
+from rageval.measures.parsing import parse_measures, spelled
 from rageval.names import looks_like_id
 from rageval.scoring.run_subject import QrelsOfDataset
 from rageval.subjects import KINDS, SubjectKind, kind_of_files
@@ -140,9 +142,6 @@ def source_named(word: str) -> Any:
 
 def _place_name(word: str, inputs: Inputs) -> None:
     """Take a word that is no file for a measure, or for the id of a data set."""
-    from rageval.errors import MeasureError
-    from rageval.measures.parsing import spelled
-
     try:
         # Parsed without importing ir_measures: a mistyped name of a file should be told at once.
         spelled(word)
@@ -253,12 +252,8 @@ def _way_out(line: bytes, name: str) -> str:
 
 def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ()) -> list[Any]:
     """Return the measures of -m and among the words, and `also` these, each once; refuse to do with none."""
-    from rageval.measures.parsing import parse_measures
-
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
     if not measures and (usual := _usual_measure(inputs.files["judgements"])):
-        from rageval.cli._output import say
-
         say(f"no measure named, so {usual}, the rubric's own")
         measures = dict.fromkeys(parse_measures(usual))
     if not measures:

@@ -12,7 +12,7 @@ from rageval.cli._inputs import Inputs
 from rageval.core.remark import Remark
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import LOWER
-from rageval.measures.parsing import SETS
+from rageval.measures.parsing import SETS, parse_measure
 from rageval.options import settings_from
 from rageval.scoring.scores import Scores
 from rageval.subjects import refuse_other_options
@@ -59,7 +59,6 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     if wanted == _BY_NAME:
         return sorted(results, key=lambda scores: scores.run)
     from rageval.comparison.estimates import estimate_value
-    from rageval.measures.parsing import parse_measure
 
     measure = parse_measure(wanted)
     if measure not in [score.measure for score in results[0].scores]:

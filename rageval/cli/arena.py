@@ -14,6 +14,8 @@ from rageval.cli._options import Command, OfLabels, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased, say
 from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
+from rageval.scoring.answers import read_judgements, scored
+from rageval.scoring.gold import drawn, gold_of, label_remarks
 from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
@@ -66,7 +68,6 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --gold human.jsonl
     """
     from rageval.comparison.arena import games, position_remarks, positions_of, too_much
-    from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(judged), nuggets=options.nuggets)
     say(*grades.remarks)
@@ -160,8 +161,6 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
 def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     from rageval.comparison.arena import has_rankings, strengths_by_people
-    from rageval.scoring.answers import read_judgements
-    from rageval.scoring.gold import drawn, gold_of, label_remarks
 
     if has_rankings(grades):
         raise UsageError(
@@ -199,8 +198,6 @@ def _with_basis(table: Table, basis: Basis) -> Table:
 
 def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
     """Each system's points for its places."""
-    from rageval.scoring.answers import scored
-
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
     found = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in found.items()}

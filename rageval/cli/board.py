@@ -9,10 +9,18 @@ from typing import Annotated, Any, Literal
 import click
 
 from rageval import options as opt
+from rageval.cli._inputs import sorted_out
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import TableFormat, print_lines, say
+from rageval.errors import UsageError
+from rageval.files.opening import name_of
+from rageval.files.questions import read_questions
+from rageval.files.trec import PLAIN
+from rageval.scoring.run_subject import run_sources
+from rageval.subjects import RUNS
 from rageval.table import lines
 from rageval.text import visible
+from rageval.track.values import ScoringInputs, System
 
 
 @click.group(cls=Group)
@@ -71,16 +79,8 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
     rageval board bundle judged.jsonl --answers answers.jsonl -m crag_score -o board.tar.gz --bundle full
     """
-    from rageval.cli._inputs import sorted_out
-    from rageval.errors import UsageError
-    from rageval.files.opening import name_of
-    from rageval.files.questions import read_questions
-    from rageval.files.trec import PLAIN
-    from rageval.scoring.run_subject import run_sources
-    from rageval.subjects import RUNS
     from rageval.track.bundle import Board
     from rageval.track.leaderboard import bundled
-    from rageval.track.values import ScoringInputs, System
 
     found = sorted_out(files, PLAIN)
     if found.unjudged:
@@ -122,9 +122,6 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
 
 def _file(source: Any) -> str:
     """Return the name of a file; what comes from a data set or a stream has none that could be packed."""
-    from rageval.errors import UsageError
-    from rageval.files.opening import name_of
-
     if not isinstance(source, str | os.PathLike):
         shown = visible(name_of(source))
         raise UsageError(f"{shown}: expected a file; export it first (rageval datasets export)")

@@ -15,6 +15,8 @@ from rageval.cli._options import (
 )
 from rageval.cli._output import deliver, end_if_failed, print_lines, say
 from rageval.errors import UsageError
+from rageval.files.adaptive import note_asked
+from rageval.files.trec import qrel_lines
 from rageval.options import settings_from
 
 
@@ -234,7 +236,6 @@ def _qrels(
 ) -> None:
     """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
     from rageval.building.collection import graded
-    from rageval.files.trec import qrel_lines
 
     found = graded(judgements, form, rel)
     if found.failed:
@@ -246,8 +247,6 @@ def _qrels(
         )
     deliver(qrel_lines(found.qrels), output)
     if found.is_adaptive and output is not None:
-        from rageval.files.adaptive import note_asked
-
         note_asked(output, dict.fromkeys((row.query_id, row.doc_id) for row in found.qrels))
 
 

@@ -11,6 +11,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
+from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
 from rageval.cli._options import (
     Command,
     Comparing,
@@ -20,9 +21,21 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import deliver, places_of, say
+from rageval.cli._scoring import (
+    best_first,
+    refuse,
+    refuse_bounds_of_labels,
+    scored,
+    set_remarks,
+    settings_of_claims,
+    subject_of,
+)
 from rageval.core.remark import unique
 from rageval.errors import UsageError
+from rageval.measures.parsing import parse_measure
 from rageval.table import FORMATS, lines, records_of
+from rageval.views.comparisons import ByQuery, latex_of, lines_of, parts_of
+from rageval.views.plots import figure_of_comparison, save
 
 if TYPE_CHECKING:
     from rageval.comparison import Comparison, Pair
@@ -93,19 +106,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
-    from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
-    from rageval.cli._scoring import (
-        best_first,
-        refuse,
-        refuse_bounds_of_labels,
-        scored,
-        set_remarks,
-        settings_of_claims,
-        subject_of,
-    )
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
-    from rageval.views.plots import figure_of_comparison, save
 
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = hooks.judge_tables(inputs, options)
@@ -147,8 +149,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
 
 def _shown(found: Comparison, results: list[Scores], style: str, options: Options) -> Iterable[str]:
     """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
-    from rageval.views.comparisons import ByQuery, latex_of, lines_of, parts_of
-
     places = places_of(options.places)
     if style == "latex":
         return latex_of(found, options.caption, options.label, options.show or "", places)
@@ -171,8 +171,6 @@ def _in_order(found: Comparison, runs: list[str], wanted: str) -> Comparison:
     by their labels stand first.
     """
     if found.gold and wanted != "run":
-        from rageval.measures.parsing import parse_measure
-
         measure = str(parse_measure(wanted))
         sign = 1 if found.lower_is_better(measure) else -1
         values = {run: found.cell(run, measure).value for run in runs}

@@ -12,7 +12,11 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
+from rageval.datasets import home
+from rageval.datasets.catalogue import find
+from rageval.datasets.home import amount, is_accepted, is_on_disk, place_of, size_on_disk
 from rageval.errors import FAULTS, InputError, Place, UsageError
+from rageval.plugins import plugin_names
 from rageval.table import columns
 from rageval.text import visible
 
@@ -80,7 +84,6 @@ def _fetch(
     allow_http: Annotated[bool, opt.Option("Allow unencrypted addresses.")] = False,
 ) -> None:
     """Download ID. An interrupted download continues."""
-    from rageval.datasets import home
     from rageval.datasets.catalogue import found
 
     accept = accept_license or _accepted_here(dataset)
@@ -225,9 +228,6 @@ def _accepted_here(dataset: str) -> bool:
     """Whether somebody at a terminal accepts the terms, where there are some."""
     import sys
 
-    from rageval.datasets.catalogue import find
-    from rageval.datasets.home import is_accepted, is_on_disk
-
     pair = find(dataset)
     if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
         return False
@@ -244,8 +244,6 @@ _LONGEST = 24  # of a licence in the list
 
 def _listing() -> Iterator[str]:
     from rageval.datasets.catalogue import benchmarks, known
-    from rageval.datasets.home import is_on_disk
-    from rageval.plugins import plugin_names
 
     rows = [("id", "size", "licence", "holds", "on disk")]
     for benchmark, spec in known():
@@ -266,7 +264,6 @@ def _listing() -> Iterator[str]:
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     from rageval.datasets.dataset import known_there
-    from rageval.datasets.home import is_on_disk, place_of
 
     yield spec.id
     yield f"what       {spec.summary}"
@@ -301,8 +298,6 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
 
 def _size(spec: Spec) -> str:
     """Return what is on disk, else what its publishers say."""
-    from rageval.datasets.home import amount, is_on_disk, size_on_disk
-
     if is_on_disk(spec.id):
         return amount(size_on_disk(spec))
     return amount(spec.size) if spec.size is not None else "not known"

@@ -13,6 +13,8 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines
+from rageval.files.folders import refuse_others, require_folder
+from rageval.files.writing import make_folder, refuse_place, whole_file
 from rageval.text import visible
 
 _FILES = ("run.trec", "baseline.trec", "qrels.nugget", "v1.csv", "v2.csv")
@@ -40,9 +42,6 @@ def demo(folder: Path, options: Options) -> None:
     rageval demo
     rageval demo examples
     """
-    from rageval.files.folders import refuse_others, require_folder
-    from rageval.files.writing import make_folder, refuse_place, whole_file
-
     require_folder(folder)
     contents = {name: (_CONTENTS / name).read_bytes() for name in _FILES}
     if not options.overwrite:

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from rageval import options as opt
+from rageval.cli._inputs import sorted_out
 from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
 from rageval.cli._output import TableFormat, deliver, say
+from rageval.comparison import diagnose as diagnosed
 from rageval.errors import UsageError
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.query_groups import slices_of
+from rageval.scoring.run_subject import judgements_of, run_sources
+from rageval.scoring.runs import EVERYTHING
 from rageval.table import NUMBER, Code, Column, Prose, Table, lines
 from rageval.text import visible
 
@@ -75,10 +81,6 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     rageval diagnose judged.jsonl --run run.trec --qrels spans.jsonl --chunks new.jsonl --sources docs
     rageval diagnose crag.jsonl --run run.trec --questions questions.jsonl --passages passages.jsonl
     """
-    from rageval.comparison import diagnose as diagnosed
-    from rageval.scoring.answers import read_judgements
-    from rageval.scoring.query_groups import slices_of
-
     reading = reading_of(options.comments)
     run, gold = _read(options, reading)
     table = read_judgements(list(judged))
@@ -108,10 +110,6 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
 
 def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
-    from rageval.cli._inputs import sorted_out
-    from rageval.scoring.run_subject import judgements_of, run_sources
-    from rageval.scoring.runs import EVERYTHING
-
     run, qrels = options.runs, options.qrels
     # What is about judgements of documents says nothing where there are none, and the other way round.
     of_spans = {name: getattr(options, name) for name in ("chunks", "sources", "overlap", "stale")}

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from rageval import options as opt
+from rageval.checking.doctor import CORPUS, TOPICS, diagnose
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import FindingFormat, finding_lines, print_lines
 from rageval.errors import FAULTS, InputError, Place, UsageError
+from rageval.files.opening import limits_of, with_limits
 from rageval.text import count_noun
 
 if TYPE_CHECKING:
@@ -47,8 +49,6 @@ def doctor(
     rageval doctor collection
     """
 
-    from rageval.checking.doctor import CORPUS, TOPICS, diagnose
-
     named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
@@ -80,8 +80,6 @@ def doctor(
 def _expanded(files: Iterable[str]) -> Iterator[str]:
     """Yield the files; in place of the folder of a collection, what it consists of."""
     from pathlib import Path
-
-    from rageval.files.opening import limits_of, with_limits
 
     for path in files:
         if os.path.isfile(Path(path) / "manifest.json"):

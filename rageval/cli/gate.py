@@ -12,12 +12,25 @@ import click
 
 from rageval import options as opt
 from rageval.cli._acting import is_typed
+from rageval.cli._inputs import named_measures, sorted_out
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
+from rageval.cli._scoring import scored, subject_of
+from rageval.cli.score import _gate_at_least
+from rageval.comparison.gate import GateSettings, baseline_in, baseline_side, chosen_system, saved, side_of
+from rageval.comparison.gate import gate as decided
 from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
+from rageval.files.answers import read_answers, write_answers
+from rageval.files.kinds import is_table
+from rageval.files.opening import File, can_read_again, is_remote, limits_of
+from rageval.files.scores import baseline_lines
+from rageval.files.whole import digest_of
+from rageval.files.writing import today, whole_file
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
+from rageval.scoring.query_groups import groups_of, slices_of
+from rageval.subjects import RUNS, refuse_other_options
 from rageval.table import as_json
 from rageval.text import visible
 from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error
@@ -259,8 +272,6 @@ def _shown(value: Any) -> str:
 
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
-    from rageval.cli._inputs import sorted_out
-
     if not options.save_baseline:
         baseline = _required(
             options.baseline, "baseline", "a table of answers, or the file that --save-baseline wrote"
@@ -311,8 +322,6 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     if not tables:
         return options
     from rageval.cli._tables import judged, system_of
-    from rageval.files.kinds import is_table
-    from rageval.files.opening import File, limits_of
     from rageval.judges.panel import Settings
 
     if not options.judge:
@@ -354,12 +363,6 @@ class _Gated(NamedTuple):
 
 def _candidate(inputs: Inputs, options: Options) -> _Gated:
     """Score the candidate; refuse several, and judgements by others than the judge who is named."""
-    from rageval.cli._inputs import named_measures
-    from rageval.cli._scoring import scored, subject_of
-    from rageval.comparison.gate import chosen_system, side_of
-    from rageval.scoring.query_groups import groups_of, slices_of
-    from rageval.subjects import RUNS
-
     measures = named_measures(options, inputs)
     # What failed is missing, and the verdict then holds at both ends of its bounds.
     options = options.replaced(on_missing="error" if inputs.kind is RUNS else "skip")
@@ -390,21 +393,13 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
 
 def _digest(source: Any) -> str:
     """Return the hash of the file of the questions, if there is one that can be read once more."""
-    from rageval.files.opening import can_read_again, is_remote
-
     if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
         return ""
-
-    from rageval.files.whole import digest_of
 
     return digest_of(source, "questions")
 
 
 def _save(side: GateSide, path: Path) -> None:
-    from rageval.comparison.gate import saved
-    from rageval.files.scores import baseline_lines
-    from rageval.files.writing import today
-
     baseline = saved(side, today())
     deliver(baseline_lines(baseline), path)
     say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
@@ -412,10 +407,6 @@ def _save(side: GateSide, path: Path) -> None:
 
 def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
-
-    from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
-    from rageval.comparison.gate import gate as decided
 
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
@@ -459,8 +450,6 @@ def _write_error(
 
 
 def _put(path: Path, content: str) -> None:
-    from rageval.files.writing import whole_file
-
     with whole_file(path) as stream:
         stream.write(content.encode("utf-8", "surrogateescape"))
 
@@ -473,8 +462,6 @@ _FROZEN = "frozen"  # judgements of a file, in place of a model
 
 def _refuse_unasked(options: Options, inputs: Inputs) -> None:
     """Refuse to ask a judge again that nobody named, or about what was not judged."""
-    from rageval.subjects import refuse_other_options
-
     refuse_other_options(inputs.kind, options.changed())
     if _FROZEN in map(_named, options.judge):
         raise UsageError(
@@ -532,7 +519,6 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
     import warnings
     from random import Random
 
-    from rageval.files.answers import read_answers, write_answers
     from rageval.verbs import judge
 
     run, names = side.scores.run, [str(name) for name in side.scores]

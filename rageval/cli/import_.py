@@ -12,7 +12,14 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines, say
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
+from rageval.files.folders import digests, refuse_others, remove, require_folder, unchanged
+from rageval.files.whole import read_whole
+from rageval.files.writing import refuse_place, write_lines
+from rageval.logs import read
+from rageval.logs.log import counts_of, manifest, outputs, together
+from rageval.logs.paths import FIELDS, mapping_of
+from rageval.policy import find_policy
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -92,9 +99,6 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
-    from rageval.logs import read
-    from rageval.logs.log import counts_of, together
-
     settings = _settings(options)
     given = settings.get("run", ())
     names = [given] if isinstance(given, str) else list(given)
@@ -138,8 +142,6 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
 
 def _settings(options: Options) -> dict[str, Any]:
     """Return mapping and settings: those of the policy that are named, and over them what is typed."""
-    from rageval.logs.paths import mapping_of
-
     words = [word for word in options.maps if "=" in word]
     named: dict[str, Any] = {}
     for word in options.maps:
@@ -163,10 +165,6 @@ def _settings(options: Options) -> dict[str, Any]:
 
 
 def _of_policy(name: str) -> dict[str, Any]:
-    from rageval.errors import InputError
-    from rageval.logs.paths import FIELDS
-    from rageval.policy import find_policy
-
     policy = find_policy()
     if name not in policy.section("logs"):
         where = (
@@ -199,9 +197,6 @@ def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
 def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
     from pathlib import Path
 
-    from rageval.files.writing import refuse_place, write_lines
-    from rageval.logs.log import outputs
-
     files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
     if len(files) > 1:
         names = ", ".join(map(visible, log.run))
@@ -224,10 +219,6 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
     """
     from pathlib import Path
 
-    from rageval.files.folders import digests, refuse_others, remove, require_folder
-    from rageval.files.writing import refuse_place, write_lines
-    from rageval.logs.log import manifest, outputs
-
     if not options.output or options.output == _STDOUT:
         raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
     folder: Path = Path(options.output)
@@ -248,10 +239,6 @@ def _own_files(folder: Path) -> list[str]:
     """Return the files that an earlier import wrote and nobody changed, and its manifest."""
     import json
     from contextlib import suppress
-
-    from rageval.errors import InputError
-    from rageval.files.folders import unchanged
-    from rageval.files.whole import read_whole
 
     found = None
     with suppress(InputError, ValueError, RecursionError):

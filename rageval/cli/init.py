@@ -15,6 +15,17 @@ from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import RagevalError, UsageError
+from rageval.files.jsonl import read_records
+from rageval.files.kinds import kind_of, start_of_file
+from rageval.files.opening import File
+from rageval.files.scores import read_baseline
+from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, ROWS, RUNS
+from rageval.files.whole import NamedInFile, beside
+from rageval.files.writing import write_lines
+from rageval.judges.offline import NAMES
+from rageval.judges.rubric import rubric_names
+from rageval.measures.scales import OF_RUNS, usual_measure
+from rageval.policy import read_policy
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -64,9 +75,6 @@ def init(options: Options) -> None:
     """
     from pathlib import Path
 
-    from rageval.files.writing import write_lines
-    from rageval.policy import read_policy
-
     if os.path.lexists(_POLICY) and not options.overwrite:
         raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
@@ -79,10 +87,6 @@ def init(options: Options) -> None:
 
 def _files() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
-    from rageval.files.kinds import kind_of, start_of_file
-    from rageval.files.opening import File
-    from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, ROWS, RUNS
-
     found = _FilesHere({}, {}, {}, {}, {}, {}, {})
     places = {
         **{RUNS: found.runs, EITHER: found.runs, JUDGED_DOCUMENTS: found.qrels},
@@ -127,9 +131,6 @@ class _Settings:
 
     def _known_baseline(self) -> tuple[str, list[str]]:
         """Return the baseline that is there, and what it was measured by."""
-        from rageval.files.scores import read_baseline
-        from rageval.files.whole import NamedInFile, beside
-
         for name in self.found.baselines:
             with suppress(RagevalError):
                 # One that a policy may not name would be refused by every gate.
@@ -168,8 +169,6 @@ class _Settings:
 
     def _usual_measures(self) -> list[str]:
         """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
-        from rageval.measures.scales import OF_RUNS, usual_measure
-
         if self.found.judged or self.found.answers or self.tables:
             usual = usual_measure(self.rubric)
             return [usual] if usual else []
@@ -205,9 +204,6 @@ class _Settings:
 
     def _lines_of_judge(self) -> Iterator[str]:
         """Yield the lines about the judge, where answers are judged."""
-        from rageval.judges.offline import NAMES
-        from rageval.judges.rubric import rubric_names
-
         if self.rubric in rubric_names():
             yield from (
                 "",
@@ -253,8 +249,6 @@ def _setting(key: str, value: Any, is_set: bool = True) -> str:
 
 def _systems(path: str) -> list[str]:
     """Return the systems that were judged in a file, in its order; as far as it can be read."""
-    from rageval.files.jsonl import read_records
-
     systems: dict[str, None] = {}
     with suppress(RagevalError):
         for _, record in read_records(path, dict[str, Any], "judgements"):

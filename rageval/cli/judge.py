@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from rageval import options as opt
+from rageval.cli._inputs import source_named
 from rageval.cli._options import (
     Asking,
     Command,
@@ -18,8 +19,22 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import deliver, print_lines, say
+from rageval.cli._tables import answers_of
+from rageval.cli.label_agree import passport_lines
+from rageval.cli.score import score
 from rageval.errors import InputError, JudgeFailed, UsageError
+from rageval.files.answers import write_claims
+from rageval.files.judgements import judgement_line
+from rageval.files.kinds import is_answer_table
+from rageval.files.nuggets import write_nuggets
+from rageval.judges.material import SPLITS, UNITS, gathered
+from rageval.judges.offline import knows
+from rageval.judges.rubric import rubric_named
+from rageval.judges.votes import GRADED
+from rageval.measures.parsing import parse_measures
 from rageval.options import settings_from
+from rageval.scoring.answers import measures_of_answers
+from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
 from rageval.views.judgements import handed_on_text
 
@@ -169,12 +184,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     """
-    from rageval.cli._tables import answers_of
-    from rageval.files.kinds import is_answer_table
-    from rageval.judges.material import gathered
-    from rageval.judges.offline import knows
     from rageval.judges.panel import Settings, forecast, prepared
-    from rageval.judges.rubric import rubric_named
 
     if options.rubric is None and not words:
         raise UsageError("no rubric named; use one that `rageval rubrics` lists, or a file")
@@ -229,9 +239,6 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
 
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
     """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
-    from rageval.judges.material import SPLITS, UNITS
-    from rageval.judges.rubric import rubric_named
-
     other = rubric_named(name)
     for each in (rubric, other):
         if each.file.unit in (*UNITS, SPLITS, "bank"):
@@ -260,9 +267,7 @@ def _side_by_side(
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
-    from rageval.cli.label_agree import passport_lines
     from rageval.comparison.passport import passport
-    from rageval.files.judgements import judgement_line
     from rageval.judges.votes import GRADED, place
 
     # One for both, or each rubric could spend all that was allowed.
@@ -282,10 +287,6 @@ def _check_measures(rubric: Rubric, options: Options) -> None:
     """Refuse, before anybody is asked, measures that could not be computed or printed."""
     if not options.measures:
         return
-    from rageval.judges.material import SPLITS, UNITS
-    from rageval.measures.parsing import parse_measures
-    from rageval.scoring.answers import measures_of_answers
-
     measures_of_answers(parse_measures(options.measures))
     if rubric.file.unit in (*UNITS, SPLITS, "bank"):
         raise UsageError(f"-m: {rubric.name} writes a list, which cannot be scored")
@@ -295,8 +296,6 @@ def _check_measures(rubric: Rubric, options: Options) -> None:
 
 def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None:
     """Score what was written as `rageval FILE -m MEASURES` does."""
-    from rageval.cli.score import score
-
     given = {"measures": options.measures, "nuggets": options.nuggets, "on_missing": options.on_missing}
     # Standard input is used up by now.
     again = tuple(source for source in answers if not hasattr(source, "read"))
@@ -310,15 +309,11 @@ def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None
 
 def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
     """Return files of answers, or data sets by their ids, whose right answers are those of a run."""
-    from rageval.cli._inputs import source_named
-
     return tuple(source_named(word) or FileOrId("answers").convert(word, None, None) for word in words)
 
 
 def _candidates(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the documents in the top ranks of any of the runs, each once; of these, or of all, the graded."""
-    from rageval.scoring.sources import read_qrels, read_run
-
     seen: dict[tuple[str, str], None] = {}
     for path in options.runs:
         for query, docs in read_run(path).ranked():
@@ -338,12 +333,7 @@ def _lines(
     rubric: Rubric, material: Material, options: Options, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
-    from rageval.files.answers import write_claims
-    from rageval.files.judgements import judgement_line
-    from rageval.files.nuggets import write_nuggets
-    from rageval.judges.material import SPLITS, UNITS
     from rageval.judges.panel import claims_by, nuggets_by
-    from rageval.judges.votes import GRADED
 
     # Shards know nothing of one another, so each keeps to its part of the limits.
     cost, calls = settings.limits()
@@ -391,7 +381,6 @@ def _judgements(
     listed: opt.File | None,
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
-    from rageval.files.judgements import judgement_line
     from rageval.judges.panel import said_by_all, vote_of
     from rageval.judges.votes import disagreements
 

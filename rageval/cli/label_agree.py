@@ -12,6 +12,10 @@ from rageval import options as opt
 from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased
 from rageval.errors import UsageError
+from rageval.files.answers import read_answers
+from rageval.files.opening import name_of
+from rageval.files.scores import ALL, UntoldForm, read_leaderboard
+from rageval.scoring.gold import draw_of_labels, drawn
 from rageval.table import BRIEF, NUMBER, Column, Prose, Table, lines
 from rageval.text import visible
 
@@ -133,13 +137,9 @@ def label_agree(
         read_people,
         together,
     )
-    from rageval.files.opening import name_of
-    from rageval.scoring.gold import draw_of_labels, drawn
 
     lengths: dict[tuple[str, str], float] | None = None
     if answers:
-        from rageval.files.answers import read_answers
-
         given = [answer for answer in read_answers(answers) if not answer.error]
         lengths = {(each.query_id, each.run_id): float(len(each.text.split())) for each in given}
     named = YES_OR_NO[nuggets_in_qrels]
@@ -226,8 +226,6 @@ def _alike(
 
 def _boards(files: Sequence[str], forms: tuple[Form, ...]) -> list[tuple[str, list[LeaderboardRow]]]:
     """Read all leaderboards, by the names of their files; topics of one that can be told tell the others'."""
-    from rageval.files.scores import ALL, UntoldForm, read_leaderboard
-
     if len(forms) > 2:
         raise UsageError("--form: give it once for all leaderboards, or twice")
     of_truth, of_judges = (*forms, *forms)[:2] if forms else (None, None)

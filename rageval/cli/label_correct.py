@@ -12,6 +12,9 @@ from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
 from rageval.core.record import plain_fields
+from rageval.scoring.answers import measures_of_answers, read_judgements
+from rageval.scoring.gold import drawn, gold_of, label_remarks
+from rageval.scoring.rules import Rules
 from rageval.table import NUMBER, Column, Table, finite, lines
 from rageval.views.bases import correction_notes
 
@@ -54,9 +57,6 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     """
     from rageval.comparison.corrections import correct as corrected
     from rageval.comparison.corrections import correction_remarks
-    from rageval.scoring.answers import measures_of_answers, read_judgements
-    from rageval.scoring.gold import drawn, gold_of, label_remarks
-    from rageval.scoring.rules import Rules
 
     measures = measures_of_answers(options.measures)
     answers = list(options.answers)

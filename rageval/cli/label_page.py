@@ -10,6 +10,7 @@ from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import say, write_page
 from rageval.errors import UsageError
+from rageval.files.plans import read_plan
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ def label_page(
     rageval label page ask.jsonl --annotator kim -o kim.html
     rageval label page ask.jsonl --serve labels.jsonl
     """
-    from rageval.files.plans import read_plan
     from rageval.pages.labels import page_to_label
 
     if (output is None) == (serve is None):

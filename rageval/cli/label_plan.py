@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import click
 
 from rageval import options as opt
+from rageval.cli._inputs import sorted_out
 from rageval.cli._options import Command, Scoring, takes_options
 from rageval.cli._output import deliver, say
 from rageval.errors import UsageError
+from rageval.files.plans import plan_lines, plans_of_labels
+from rageval.files.trec import Reading
+from rageval.judges.material import gathered
+from rageval.judges.rubric import rubric_named
+from rageval.measures.parsing import parse_measure, parse_measures
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.gold import UNIFORM, Draw
+from rageval.scoring.sources import read_qrels, read_run
 from rageval.subjects import RUNS
 from rageval.text import visible
 
@@ -106,8 +115,6 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
     rageval label plan judged.jsonl --decide 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
-    from rageval.files.plans import plan_lines
-
     output = options.output
     if output is None:
         raise UsageError("expected -o FILE.jsonl for the plan")
@@ -122,10 +129,7 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
 
 
 def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
-    from rageval.cli._inputs import sorted_out
     from rageval.comparison.plans import Aim, plan
-    from rageval.files.trec import Reading
-    from rageval.measures.parsing import parse_measure
 
     inputs = sorted_out(words, Reading())
     if inputs.measures:
@@ -173,9 +177,6 @@ def _pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: Options
 ) -> _Pilot:
     from rageval.comparison.plans import labels_for
-    from rageval.files.plans import plans_of_labels
-    from rageval.measures.parsing import parse_measures
-    from rageval.scoring.gold import UNIFORM, Draw
 
     (measure,) = parse_measures([options.measures])
     files = list(options.pilot)
@@ -210,8 +211,6 @@ def _claimed(pair: Sequence[str]) -> str:
 
 def _depth(options: Options) -> int:
     """Return how many documents of each run are labelled: as many as the measure looks at, if not more."""
-    from rageval.measures.parsing import parse_measure
-
     name, depth = options.measures, options.depth
     if name is None:
         return int(depth or _DEPTH)
@@ -229,7 +228,6 @@ _Planned = tuple["Population", "Rubric", "Material | None"]
 def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return what people may label of judged answers, the rubric, and the texts if there are any."""
     from rageval.comparison.plans import of_answers, rubric_to_ask
-    from rageval.scoring.answers import read_judgements
 
     judged = read_judgements(inputs.files["judgements"])
     rubric = rubric_to_ask(judged, options.rubric)
@@ -246,8 +244,6 @@ def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, optio
 def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return which documents of runs people may label, the rubric, and the texts if there are any."""
     from rageval.comparison.plans import of_runs
-    from rageval.judges.rubric import rubric_named
-    from rageval.scoring.sources import read_run
 
     qrels = _qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
@@ -261,8 +257,6 @@ def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options:
 
 
 def _qrels(inputs: Inputs) -> Qrels:
-    from rageval.scoring.sources import read_qrels
-
     files = inputs.files["qrels"]
     if len(files) != 1:
         raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
@@ -272,8 +266,6 @@ def _qrels(inputs: Inputs) -> Qrels:
 
 
 def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:
-    from rageval.judges.material import gathered
-
     texts = options.answers, options.questions, options.nuggets, options.passages
     return gathered(*texts, candidates, every_question=False)
 

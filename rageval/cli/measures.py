@@ -8,6 +8,10 @@ import click
 
 from rageval.cli._options import Command, completing
 from rageval.cli._output import print_lines
+from rageval.measures import answer_measures, builtin, known, run_measures, span_measures
+from rageval.measures.base import Measure
+from rageval.measures.parsing import ALIASES, SHORT, parse_measure
+from rageval.plugins import plugin_names
 
 
 @click.command(cls=Command)
@@ -21,10 +25,7 @@ _LONGEST = 88  # of what a named set holds
 
 
 def _listing() -> str:
-    from rageval.measures import answer_measures, builtin, known, run_measures, span_measures
     from rageval.measures.official import OFFICIAL
-    from rageval.measures.parsing import ALIASES, SHORT
-    from rageval.plugins import plugin_names
 
     width = max(map(len, builtin())) + 2
     lines = ["Of runs (RUN... QRELS):"]
@@ -53,9 +54,6 @@ def _listing() -> str:
 
 
 def _page(name: str) -> str:
-    from rageval.measures.base import Measure
-    from rageval.measures.parsing import parse_measure
-
     measure = parse_measure(name)
     if not isinstance(measure, Measure):
         return (

@@ -9,10 +9,14 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
+from rageval.cli._inputs import named_measures, sorted_out
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
-from rageval.cli._output import TableFormat
+from rageval.cli._output import TableFormat, deliver, places_of, write_page
+from rageval.cli._scoring import refuse_bounds_of_labels, scored, settings_of_claims, subject_of
 from rageval.core.remark import unique
 from rageval.errors import NothingJudged, UsageError
+from rageval.scoring.query_groups import slices_of
+from rageval.table import NUMBER, Column, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -117,7 +121,6 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
     if options.output is None:
         raise UsageError("expected -o FILE.html for the page")
-    from rageval.cli._output import places_of, write_page
     from rageval.pages.page import page as page_of
 
     found = _gathered(words, options, ctx.meta[_TYPED])
@@ -134,7 +137,6 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
-    from rageval.cli._inputs import sorted_out
     from rageval.pages.page import require_engine
     from rageval.pages.report import provenance
 
@@ -149,13 +151,6 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
 
 
 def _of_systems(inputs: Inputs, options: Options) -> Report:
-    from rageval.cli._inputs import named_measures
-    from rageval.cli._scoring import (
-        refuse_bounds_of_labels,
-        scored,
-        settings_of_claims,
-        subject_of,
-    )
     from rageval.pages.report import report_of
 
     measures = named_measures(options, inputs)
@@ -176,10 +171,8 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
 
 
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
-    from rageval.cli._scoring import settings_of_claims
     from rageval.pages.evidence import TEXTS
     from rageval.pages.report import Beside
-    from rageval.scoring.query_groups import slices_of
 
     groups = slices_of(options.by, queries, options.questions, sources)
     texts = TEXTS if options.texts is None else options.texts
@@ -213,9 +206,7 @@ def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.cli._output import deliver, places_of
     from rageval.pages.page import read_report
-    from rageval.table import NUMBER, Column, Table, lines
 
     if len(words) != 1:
         raise UsageError(f"expected one page written by rageval report, found {len(words)}")

@@ -11,6 +11,9 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
+from rageval.files.writing import refuse_place
+from rageval.published import declared, names
+from rageval.published import reproduce as reproduced
 from rageval.table import Column, Prose, Table, lines
 from rageval.text import visible
 
@@ -37,9 +40,6 @@ def reproduce(
     rageval reproduce freshstack-4 --data runs
     rageval reproduce ragtifier-1 --data judged --format csv
     """
-    from rageval.files.writing import refuse_place
-    from rageval.published import reproduce as reproduced
-
     if name is None:
         deliver(lines(style, lambda: [_listed()], _listed), output)
         return
@@ -51,8 +51,6 @@ def reproduce(
 
 
 def _listed() -> Table:
-    from rageval.published import declared, names
-
     tables = {name: declared(name) for name in names()}
     rows = [[name, table.title, table.where] for name, table in tables.items()]
     return Table([Column("table"), Column("title"), Column("where")], rows, 3)

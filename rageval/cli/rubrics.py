@@ -11,6 +11,8 @@ from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
+from rageval.judges.rubric import rubric_names, rubric_text
+from rageval.plugins import plugin_names
 from rageval.table import columns
 from rageval.text import visible
 
@@ -56,9 +58,6 @@ def rubrics(ctx: click.Context, /) -> None:
     rageval rubrics import qrel_zeroshot_bing.yaml --as umbrela -o umbrela.toml
     """
     if ctx.invoked_subcommand is None:
-        from rageval.judges.rubric import rubric_names, rubric_text
-        from rageval.plugins import plugin_names
-
         # What a rubric is for stands in the first line of its file.
         rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
         rows += [[visible(name), "from another package"] for name in plugin_names("rubrics")]
@@ -69,8 +68,6 @@ def rubrics(ctx: click.Context, /) -> None:
 @click.argument("name", shell_complete=completing("rubrics"))
 def _show(name: str) -> None:
     """Print a rubric: its labels, its source and differences from it, its prompt."""
-    from rageval.judges.rubric import rubric_text
-
     print_lines([rubric_text(name).rstrip("\n")])
 
 

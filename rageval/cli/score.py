@@ -12,6 +12,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
+from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
 from rageval.cli._options import (
     Command,
     Scoring,
@@ -21,9 +22,11 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import checked_values, deliver, places_of, say, write_scores
+from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
 from rageval.core.remark import joined_text
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
+from rageval.measures.parsing import parse_measure
 from rageval.subjects import RUNS, kind_of_measure
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
@@ -126,9 +129,6 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
-    from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
-
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
     plot = checked_plot(options.plot, options.size)
@@ -320,15 +320,11 @@ def _gate_required(part: str, text: str) -> _ScoreGate:
             f"--require {text!r}: expected MEASURE>=NUMBER or MEASURE<=NUMBER, as in 'hallucination<=0.1'"
             + (f"; found {part.strip()!r}" if part != text else "")
         )
-    from rageval.measures.parsing import parse_measure
-
     limit = _limit_of(found["limit"], f"--require {text!r}: expected a number after {found['sign']}")
     return _ScoreGate(part.strip(), parse_measure(found["measure"]), found["sign"], limit)
 
 
 def _gate_at_least(text: str) -> _ScoreGate:
-    from rageval.measures.parsing import parse_measure
-
     expected = f"--fail-under {text!r}: expected MEASURE=VALUE, as in alpha_ndcg@10=0.5"
     name, equals, value = text.rpartition("=")
     if not equals or name.endswith(("<", ">")) or not name.strip():

@@ -9,6 +9,8 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import say
+from rageval.scoring.sources import read_qrels
+from rageval.spans import anchor as anchored
 
 
 class Options(opt.Options):
@@ -49,9 +51,6 @@ def spans_anchor(qrels: str, options: Options) -> None:
     rageval spans anchor qrels.nugget --chunks old.jsonl --sources docs --quotes judged.jsonl -o spans.jsonl
     rageval run.trec spans.jsonl --chunks new.jsonl --sources docs -m official:freshstack
     """
-    from rageval.scoring.sources import read_qrels
-    from rageval.spans import anchor as anchored
-
     reading = reading_of(options.comments)
     found = anchored(
         read_qrels(qrels, reading=reading),

@@ -9,6 +9,8 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import deliver, say
+from rageval.files.trec import qrel_lines
+from rageval.spans import project as projected
 
 
 class Options(opt.Options):
@@ -34,9 +36,6 @@ def spans_project(spans: str, options: Options) -> None:
     rageval spans project spans.jsonl --chunks new.jsonl --sources docs -o qrels.nugget
     rageval spans project spans.jsonl --chunks new.jsonl --sources docs --overlap whole -o qrels.nugget
     """
-    from rageval.files.trec import qrel_lines
-    from rageval.spans import project as projected
-
     rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
     given = {name: value for name, value in rules.items() if value is not None}
     found = projected(spans, options.chunks, options.sources, **given)

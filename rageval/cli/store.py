@@ -12,6 +12,8 @@ from rageval import options as opt
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed, Place
+from rageval.files.opening import chunks
+from rageval.judges.base import FENCE
 from rageval.table import as_json
 from rageval.text import visible
 
@@ -59,7 +61,6 @@ def _import(
 ) -> None:
     """Import exported replies; existing ones are not overwritten."""
 
-    from rageval.files.opening import chunks
     from rageval.judges.store import Store
 
     with Store(store) as target:
@@ -118,8 +119,6 @@ def _show(key: str, store: _Store = None) -> None:
 
 
 def _shown(stored: StoredReply) -> Iterator[str]:
-    from rageval.judges.base import FENCE
-
     reply = stored.reply
     yield f"key      {stored.key}"
     yield f"model    {visible(stored.model)} at {visible(stored.endpoint)}, {stored.created}"

@@ -19,10 +19,11 @@ from rageval.cli._output import print_lines, say
 from rageval.options import settings_from
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
+from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organize
 from rageval.views.bases import describe_basis
 
 if TYPE_CHECKING:
-    from rageval.track import Organized, TrackPlan
+    from rageval.track import Organized
     from rageval.track.submissions import Submission
 
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
@@ -127,7 +128,6 @@ def track(folder: Path, options: Options) -> None:
         --gold labels.jsonl -o out
     """
     from rageval.judges.panel import Settings
-    from rageval.track import EntryLimits, TrackPlan, organize
 
     plan = settings_from(
         TrackPlan,
@@ -173,8 +173,6 @@ def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:
 def _lines(plan: TrackPlan, found: Organized) -> Iterator[str]:
     """Yield the leaderboard, and what was done."""
     if "score" in (*found.done, *found.kept):
-        from rageval.track import leaderboard_of
-
         yield ""
         rows = leaderboard_of(plan)
         for measure in dict.fromkeys(row.measure for row in rows):

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from rageval import options as opt
+from rageval.checking import validation
+from rageval.checking.repairs import write_repaired
+from rageval.checking.tables import topics_in
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import FindingFormat, finding_lines, print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
+from rageval.files.opening import limits_of, with_limits
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -72,13 +76,9 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
     """Yield the repairs and findings of the files, and what is said of each file; add its exit code."""
     if options.out is not None:
         yield from _fixed(files[0], options.out, options.track)
-        from rageval.files.opening import limits_of, with_limits
-
         files = (with_limits(str(options.out), limits_of(files[0])),)
     topics = None
     if options.topics:  # read once, and what is wrong with them is said once
-        from rageval.checking.tables import topics_in
-
         topics = topics_in(options.topics, options.track)
     for file in files:
         try:
@@ -95,8 +95,6 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
 def _validated(
     file: str, options: Options, topics: Mapping[str, Question] | None, codes: list[int]
 ) -> Iterator[Finding | str]:
-    from rageval.checking import validation
-
     reading = reading_of(options.comments)
     result = validation(file, options.track, topics, reading, options.strict_length)
     yield from (finding.in_file(_name(file)) for finding in result)
@@ -106,8 +104,6 @@ def _validated(
 
 def _fixed(file: str, out: opt.File, track: str) -> Iterator[Finding]:
     """Write the repaired copy, and yield what was changed; it is whole only after the last of them."""
-    from rageval.checking.repairs import write_repaired
-
     if track in (OF_RUNS, OF_TABLES):
         what = "a run" if track == OF_RUNS else "a table of answers"
         raise UsageError(f"--fix: nothing of {what} can be repaired without inventing data")

@@ -29,6 +29,7 @@ from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import tag_of
+from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
 from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
@@ -36,9 +37,12 @@ from rageval.measures import family
 from rageval.measures.scales import ABSTENTION, CRAG, REFUSED, SUPPORT
 from rageval.names import near_misses, suggestion
 from rageval.records import Nugget, Qrel
-from rageval.scoring.assessments import on, required
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.answers import scored as scored_answers
+from rageval.scoring.assessments import answerable_in, on, required
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
+from rageval.scoring.sources import as_qrels, run_source
 from rageval.table import Table, finite
 from rageval.text import visible
 from rageval.version import __version__
@@ -502,9 +506,6 @@ def diagnose(
     >>> {kind: share.value for kind, share in found.shares.items() if share.value}
     {'used': 0.25, 'lost_by_generator': 0.25, 'cut': 0.25, 'missed': 0.25}
     """
-    from rageval.scoring.answers import read_judgements
-    from rageval.scoring.sources import as_qrels, run_source
-
     if on_missing not in ON_MISSING:
         raise UsageError(f"on_missing={on_missing!r}: expected one of {', '.join(ON_MISSING)}")
     if depth is not None and (type(depth) is not int or depth < 1):
@@ -554,8 +555,6 @@ def diagnose(
 
 def _bank(nuggets: NuggetsLike | None) -> list[Nugget]:
     """Return the nuggets of a file, or as they were handed over."""
-    from rageval.files.nuggets import read_nuggets
-
     bank: Any = () if nuggets is None else nuggets
     return list(bank if isinstance(bank, list | tuple) else read_nuggets(bank))
 
@@ -751,9 +750,6 @@ def _abstention(
     of_query: Mapping[str, Sequence[Sequence[NuggetFate]]],
 ) -> dict[str, float]:
     """Return how often the system refused, and how many refusals had evidence in their passages."""
-    from rageval.scoring.answers import scored as scored_answers
-    from rageval.scoring.assessments import answerable_in
-
     if not table.rubrics().intersection(ABSTENTION.rubrics):
         return {}
     crag = on(table, ABSTENTION)

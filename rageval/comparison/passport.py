@@ -38,8 +38,10 @@ from rageval.judges.material import DOCUMENTS
 from rageval.judges.votes import GRADED, JudgementKey, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
+from rageval.scoring.answers import scored as scored_answers
 from rageval.scoring.gold import Draw
 from rageval.scoring.scores import mean
+from rageval.scoring.sources import read_qrels
 from rageval.statistics.agreement import Agreement, agreement, alpha, correctness, table_of
 from rageval.statistics.rankings import tau_ap, tau_b
 from rageval.statistics.samples import Float
@@ -150,8 +152,6 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
     """Return the values of a measure, turned so that high is good; what is missing is left out."""
-    from rageval.scoring.answers import scored as scored_answers
-
     found = scored_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
     turned = {}
     for run, scores in found.items():
@@ -664,8 +664,6 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
 
 def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> _Stretch:
     """Return rows of qrels; a second column that is no nugget says nothing."""
-    from rageval.scoring.sources import read_qrels
-
     qrels = read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain if nuggets_in_qrels is None else nuggets_in_qrels
     return _of_documents(qrels if named else qrels.without_nuggets(), qrels.name)

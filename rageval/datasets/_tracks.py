@@ -16,6 +16,7 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import BOM, File, chunks, head, limits_of
 from rageval.files.questions import read_questions
 from rageval.records import Answer, Nugget, Qrel, Question, Sentence
+from rageval.scoring.sources import read_qrels
 from rageval.text import visible
 
 # What publishers call the id of what is asked, and its words; the first that a record has.
@@ -88,8 +89,6 @@ def _lines(path: File) -> Iterator[str]:
 
 def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield the judgements of documents, by query and, where there are some, nugget."""
-    from rageval.scoring.sources import read_qrels
-
     for path in paths:
         yield from read_qrels(path)
 

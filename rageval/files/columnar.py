@@ -29,6 +29,7 @@ from rageval.files.opening import (
 )
 from rageval.files.synonyms import is_answered
 from rageval.files.trec import QrelsRows, RunRows
+from rageval.files.writing import whole_file
 from rageval.text import AROUND
 
 if TYPE_CHECKING:
@@ -151,8 +152,6 @@ def _bytes_of(values: Any) -> int:
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
     """Write columns of values to a Parquet file, a group of rows a table."""
     pyarrow, parquet = _engine(str(path))
-    from rageval.files.writing import whole_file
-
     with whole_file(path) as stream:
         writer = None
         try:

@@ -18,6 +18,8 @@ from rageval.core.judge import AnyJudge, Cascade, Judge, Panel, parse_judge
 from rageval.errors import InputError, Place, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
+from rageval.measures.scales import CRAG
+from rageval.statistics.selective import keep
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
 
     Labels that were not drawn alike, by what is `chosen` to be said of their draw, are refused for `what`.
     """
-    from rageval.measures.scales import CRAG
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.assessments import on
     from rageval.scoring.gold import drawn, gold_of, refuse_same
@@ -159,7 +160,6 @@ def _kept(
     """Return how far verdicts are kept, None if none is."""
     from rageval.scoring.gold import DOUBT
     from rageval.statistics.correction import drawn_apart
-    from rageval.statistics.selective import keep
 
     assert gold is not None, "a bound is shown by labels"
     places = {answer_of(row): at for at, row in enumerate(rows)}

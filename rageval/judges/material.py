@@ -30,6 +30,7 @@ from rageval.files.places import PLACES
 from rageval.files.questions import read_questions
 from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
+from rageval.logs.tables import read_table, read_tables
 from rageval.records import BESIDE, Answer, Nugget, PassageParts, Question, Sentence
 from rageval.text import problem_of_id, some, visible
 
@@ -790,8 +791,6 @@ def gathered(
     known = _asked_in(questions, remarks) if questions is not None else {}
     systems: list[list[str]] = []
     if tables:
-        from rageval.logs.tables import read_tables
-
         # What a file of questions says goes before what stands beside the answers.
         found = read_tables(tables, gold=not any(question.gold for question in known.values()))
         given += found.answers
@@ -833,8 +832,6 @@ def _asked_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
     """Return the questions of a file; of a table, whose answers are the right ones here."""
     is_file = isinstance(questions, str | os.PathLike) or hasattr(questions, "read")
     if is_file and is_gold_table(questions):
-        from rageval.logs.tables import read_table
-
         log, said = read_table(questions, gold_alone=True)
         remarks += said
         return {question.query_id: question for question in log.questions}

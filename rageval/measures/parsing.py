@@ -13,6 +13,7 @@ from rageval.measures.foreign import ForeignMeasure, _foreign_measure, is_of_ir_
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 from rageval.records import is_frame
+from rageval.version import __version__
 
 AnyMeasure = Measure | ForeignMeasure
 
@@ -283,8 +284,6 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
 
 def _of_signature(text: str) -> MeasureError:
     """Return what to ask for instead of the signature of a number that somebody wants again."""
-    from rageval.version import __version__
-
     name, *parts = text.split("|")
     rules = dict(part.partition(":")[::2] for part in parts)
     made = rules.pop("v", __version__)

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from rageval import hooks
+from rageval.building import fused
 from rageval.errors import InputError, Place, UsageError
+from rageval.files.questions import read_facts
 from rageval.names import suggestion
+from rageval.scoring.answers import evaluate_answers
+from rageval.scoring.evaluation import evaluate
+from rageval.scoring.runs import Run
+from rageval.scoring.scores import combined
+from rageval.scoring.sources import read_run
 from rageval.table import NUMBER, Column, Marked, Table
 from rageval.text import visible
 
@@ -210,11 +217,6 @@ def reproduce(name: str, folder: str | os.PathLike[str] = ".") -> Reproduced:
 
 def _of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterator[tuple[Row, Cells]]:
     """Yield the values of every run of the folder, and of the runs of each method fused."""
-    from rageval.building import fused
-    from rageval.scoring.evaluation import evaluate
-    from rageval.scoring.runs import Run
-    from rageval.scoring.sources import read_run
-
     runs = table.runs
     assert runs is not None
     pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(runs.file))
@@ -249,8 +251,6 @@ def _of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterato
 
 def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> Iterator[tuple[Row, Cells]]:
     """Yield the values of every system that is judged."""
-    from rageval.scoring.answers import evaluate_answers
-
     groups = _groups(table, folder, missing)
     for source in table.judged:
         judged: Any = folder / source.file
@@ -275,8 +275,6 @@ def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> I
 
 def _groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str, str]:
     """Return the value that each question has in the field that columns are of."""
-    from rageval.files.questions import read_facts
-
     if not table.by:
         return {}
     if not (folder / table.questions).exists():
@@ -288,8 +286,6 @@ def _groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str
 
 def _in_columns(table: PublishedTable, score: Score, groups: dict[str, str]) -> Iterator[tuple[str, float]]:
     """Yield the value of each column: of all questions, or of those whose field has one of its values."""
-    from rageval.scoring.scores import combined
-
     if not table.by:
         yield "", score.value
         return

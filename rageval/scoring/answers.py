@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, MissingJudgements, Place, UsageError
+from rageval.files.answers import write_answers
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import JUDGED_FIRST, kind_of_records
@@ -26,6 +27,7 @@ from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
+from rageval.scoring._weights import match, relate, weigh
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
@@ -331,8 +333,6 @@ def as_records(answers: Iterable[Answer]) -> list[dict[str, Any]] | None:
     """Return answers as records of a file; None if there are none."""
     import json
 
-    from rageval.files.answers import write_answers
-
     texts = (answer._replace(passages=(), prompt="") for answer in answers)
     return [json.loads(line) for line in write_answers(texts, "plain")] or None
 
@@ -400,8 +400,6 @@ def read_judgements(
     if not grades.runs.words:
         raise InputError(at=Place(grades.name), problem="holds no judgements and no answers")
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
-        from rageval.scoring._weights import match, relate
-
         bank = hooks.dataset_or_file(nuggets, "nuggets")
         match(grades, bank)
         relate(grades, bank)
@@ -415,8 +413,6 @@ def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
 
 def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
-        from rageval.scoring._weights import weigh
-
         # The word may be the id of a dataset, whose room stands above this one.
         weigh(grades, hooks.dataset_or_file(nuggets, "nuggets"))
     return grades

@@ -33,6 +33,7 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
+from rageval.statistics.looks import bound_at
 from rageval.text import some, visible
 
 UNSAID, UNIFORM = "unsaid", "uniform"
@@ -115,8 +116,6 @@ class Draw:
         look = self.look
         if look is None or look.is_last:
             return None
-        from rageval.statistics.looks import bound_at
-
         # At first the bound is so small that 1 less it is 1.
         return 1 - max(bound_at(look.labelled, look.of, level), _LEAST_BOUND)
 

@@ -32,6 +32,7 @@ from rageval.files.opening import DEFAULT, LARGEST_GRADE, Complaints
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
+from rageval.records import Qrel
 from rageval.scoring.runs import EVERYTHING, Run, Scattered, _text, begins
 from rageval.scoring.scores import digest
 from rageval.text import visible
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from rageval.core.remark import Remark
     from rageval.measures.base import Measure
     from rageval.measures.spans import Covering
-    from rageval.records import Qrel
     from rageval.typing import AnyRecord, Frame, JudgedRecord
 
 _FIELDS = ("query_id", "doc_id", "relevance")
@@ -488,8 +488,6 @@ class Qrels:
         return self._columns.rows
 
     def __iter__(self) -> Iterator[Qrel]:
-        from rageval.records import Qrel
-
         columns = self._columns
         for number, query in enumerate(self.query_ids):
             first, nuggets = columns.docs[number], self.nuggets(query)

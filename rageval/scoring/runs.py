@@ -13,12 +13,12 @@ from rageval.errors import InputError, Place
 from rageval.files.objects import column_of, columns_of, columns_of_frame, finite, ids, mappings
 from rageval.files.opening import Complaints
 from rageval.files.trec import RunRows
+from rageval.records import ScoredDoc
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from typing import SupportsFloat
 
-    from rageval.records import ScoredDoc
     from rageval.typing import AnyRecord, Frame, RetrievedRecord
 
 
@@ -386,8 +386,6 @@ class Run:
         return sum(len(found.docs) for found in self.queries)
 
     def __iter__(self) -> Iterator[ScoredDoc]:
-        from rageval.records import ScoredDoc
-
         for found in self.queries:
             query = _text(found.query)
             for doc, score in zip(found.docs, found.scores, strict=True):

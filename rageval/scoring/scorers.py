@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval.errors import MeasureError
+from rageval.measures import builtin
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.bounds import Bounds, Ends, ranked
 from rageval.measures.foreign import ForeignMeasure
@@ -195,8 +196,6 @@ def bounds_of(measure: object) -> Bounds:
     """Return the bounds that a measure declares; `MeasureError` if it declares none."""
     bounds = measure.bounds if isinstance(measure, Measure) else None
     if bounds is None:
-        from rageval.measures import builtin
-
         known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
         raise MeasureError(
             f"{measure}: no bounds are known (only for {known}); leave out bounds or the measure"

@@ -13,6 +13,7 @@ from rageval import hooks
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, Place
+from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import did_you_mean
 from rageval.table import Displayed, frame
@@ -343,8 +344,6 @@ class Scores(Displayed, Mapping[Any, Score]):
     def __getitem__(self, measure: Any) -> Score:
         found = self._find(str(measure))
         if found is None and isinstance(measure, str):
-            from rageval.measures.parsing import parse_measure
-
             # Another spelling of a measure that was scored, such as R@1 for recall@1.
             found = self._find(str(parse_measure(measure)))
         if found is None:

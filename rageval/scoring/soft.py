@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import InputError, Place
+from rageval.scoring.sources import run_source
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ def soft_scores(
     >>> soft_scores(run, chances, k=1)["q"].coverage, soft_scores(run, chances)["q"].coverage
     (0.5, 0.75)
     """
-    from rageval.scoring.sources import run_source
-
     if not 0 <= alpha <= 1:
         raise InputError(at=Place(f"alpha={alpha!r}"), expected="a number from 0 to 1")
     ranked = {query: docs[:k] for query, docs in run_source(run).run().ranked()}

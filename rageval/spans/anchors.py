@@ -18,6 +18,7 @@ from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.files.spans import write_spans
+from rageval.files.writing import whole_file
 from rageval.records import Qrel, Span
 from rageval.scoring.scores import EXAMPLES
 from rageval.scoring.sources import as_qrels
@@ -80,8 +81,6 @@ class Anchored:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the spans as JSON lines, below a header that names the sources; return where they are."""
         from pathlib import Path
-
-        from rageval.files.writing import whole_file
 
         with whole_file(Path(path)) as stream:
             for line in write_spans(self.spans, self.sources):

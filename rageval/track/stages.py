@@ -9,18 +9,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from rageval.building import pool_lines, pooled, read_pool
 from rageval.checking.tracks import columns_named
 from rageval.comparison.leaderboards import Standing
+from rageval.comparison.plans import Aim, Population
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import GRADED, judgement_line
 from rageval.files.opening import BOM, DEFAULT, chunks
+from rageval.files.plans import Ask, plan_lines
 from rageval.files.whole import read_whole
 from rageval.files.writing import whole_file, write_lines
 from rageval.judges.material import Material, gathered, tasks
+from rageval.judges.panel import judged_by, prepared
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.measures.scales import usual_measure
+from rageval.pages.page import require_engine
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import UNIFORM, drawn, gold_of
 from rageval.scoring.sources import read_run
@@ -40,6 +45,7 @@ from rageval.track.plan import (
     source_of,
     stamp,
 )
+from rageval.track.publication import write_pages
 from rageval.track.submissions import (
     OF_NO_RUN,
     Submission,
@@ -62,8 +68,6 @@ _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 
 def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
     """Write the documents to judge, with the runs that found or cite them; and a plan of labels if asked."""
-    from rageval.building import pool_lines, pooled
-
     if plan.is_of_runs:
         runs = {each.run: read_run(str(plan.folder / each.file)) for each in submissions}
         found = pooled(runs, plan.depth)
@@ -104,9 +108,7 @@ def _asked_of_people(plan: TrackPlan) -> Rubric:
 
 def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
     """Yield a plan of what people shall label: whole topics, drawn at random."""
-    from rageval.comparison.plans import Aim, Population
     from rageval.comparison.plans import plan as drawn
-    from rageval.files.plans import Ask, plan_lines
 
     rubric = _asked_of_people(plan)
     material = _material(plan, submissions, pool, say)
@@ -174,9 +176,6 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     A judgement that failed is written with its status, and the stage is not done: what failed is asked again
     when the command is given again.
     """
-    from rageval.building import read_pool
-    from rageval.judges.panel import judged_by, prepared
-
     files: list[str] = []
     material = Material()
     if plan.rubrics:
@@ -381,8 +380,6 @@ def _check(plan: TrackPlan) -> None:
         shown = f"{visible(str(plan.folder)[:80])}, {visible(str(plan.out)[:80])}"
         raise UsageError(f"{shown}: cannot be looked at ({visible(str(error))[:80]})") from None
     if STAGES.index(plan.stage) >= STAGES.index("pages"):
-        from rageval.pages.page import require_engine
-
         require_engine()  # now, and not when everything is judged
     is_untold = plan.topics is None and not plan.is_of_tables
     for option, is_used, stage in (("--label", plan.label, "pool"), ("--rubric", plan.rubrics, "judge")):
@@ -503,8 +500,6 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
         return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
     if stage == "pages":
         # Not imported for the stages before: pages need a package more.
-        from rageval.track.publication import write_pages
-
         return write_pages(plan, submissions, ledger.files("judge"))
     # Pages are published beside, and show texts that a bundle of digests does not give away.
     published = list(ledger.files("validate", "pool", "score"))

@@ -27,6 +27,7 @@ from rageval.files.questions import write_questions
 from rageval.files.whole import text_of_whole
 from rageval.files.writing import write_lines
 from rageval.judges.material import DOCUMENTS, gathered
+from rageval.logs.readers import stem_of
 from rageval.records import Answer, Question
 from rageval.text import compatible, visible
 from rageval.track.entries import (
@@ -255,7 +256,6 @@ def _told_apart(
     Nobody can tell from the files whose name it is, and no entry takes another off the leaderboard. Names
     that the organizer gave stay.
     """
-    from rageval.logs.readers import stem_of
 
     def after_file(entry: Entry) -> Iterator[str]:
         """Yield names after the file, the last of which nobody else has."""

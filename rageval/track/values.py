@@ -18,7 +18,11 @@ from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel
+from rageval.scoring.answers import scored
+from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
+from rageval.scoring.sources import read_qrels, source_of_run
 from rageval.subjects import ANSWERS, RUNS, kind_of_measure
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, or_none
 from rageval.text import visible
@@ -133,8 +137,6 @@ def some_of(runs: Sequence[str]) -> str:
 
 
 def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
-    from rageval.scoring.answers import scored
-
     topics = inputs.topics
     if topics is not None and inputs.judged:
         said = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
@@ -175,9 +177,6 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
 
 
 def _of_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
-    from rageval.scoring.evaluation import Evaluator
-    from rageval.scoring.sources import source_of_run
-
     qrels = _of_documents(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
     judged = set(topics_of_qrels(qrels))
     evaluator = Evaluator(measures_of(inputs.measures, True, "this"), qrels)
@@ -213,8 +212,6 @@ class _GradedDocument(msgspec.Struct):
 
 def _of_documents(files: Sequence[str]) -> Any:
     """Return judgements of documents as qrels."""
-    from rageval.scoring.qrels import Qrels
-
     rows = []
     for path in files:
         for line, row in read_records(path, _GradedDocument, "judgements of documents"):
@@ -231,8 +228,6 @@ def _of_documents(files: Sequence[str]) -> Any:
 
 def read_qrels_once(source: Any) -> Any:
     """Return judgements of documents, of a file or a dataset."""
-    from rageval.scoring.sources import read_qrels
-
     return source if hasattr(source, "qrels_iter") else read_qrels(source)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
 
+from rageval.comparison.estimates import estimate_mean, estimate_value
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
 from rageval.table import shortened
@@ -216,8 +217,6 @@ class _Sheet:
 @_by_our_rules
 def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
-    from rageval.comparison.estimates import estimate_mean
-
     means, curves = _means_and_curves(results[0])
     runs = [scores.run for scores in results]
     legend = 0.14 * math.ceil(len(runs) / 3)  # beneath the curves
@@ -392,8 +391,6 @@ def _intervals(
 
 def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int], sheet: _Sheet) -> None:
     """Draw a line a run over the cut-offs; colour, marker and dashes tell it from the others."""
-    from rageval.comparison.estimates import estimate_value
-
     for number, scores in enumerate(results):
         curve = [scores.scores[at] for at in columns]
         points = sorted((score.measure.k or 0, estimate_value(score).value) for score in curve)

@@ -35,9 +35,9 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),
     "measures": (BASE, {"numpy"}),
-    "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
+    "scoring": (BASE | {"files", "kernel", "measures", "statistics"}, {"numpy"}),
     "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
-    "judges": (BASE | {"files"}, {"msgspec"}),
+    "judges": (BASE | {"files", "logs", "measures", "statistics"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
     "building": (
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
@@ -54,11 +54,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics", "views"},
         {"numpy", "msgspec"},
     ),
-    "checking": (BASE | {"files", "measures", "plugins", "scoring"}, {"msgspec"}),
+    "checking": (BASE | {"building", "files", "judges", "logs", "measures", "scoring"}, {"msgspec"}),
     "track": (
         BASE
-        | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"}
-        | {"statistics", "views"},
+        | {"building", "checking", "comparison", "files", "judges", "logs", "measures", "pages"}
+        | {"scoring", "statistics", "views"},
         {"msgspec"},
     ),
     "published": (BASE | {"building", "comparison", "files", "scoring"}, {"msgspec"}),
@@ -76,7 +76,9 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (
-        BASE | {"checking", "comparison", "files", "measures", "parallel", "policy", "scoring", "views"},
+        BASE
+        | {"checking", "comparison", "datasets", "files", "judges", "logs", "measures", "parallel", "policy"}
+        | {"published", "scoring", "spans", "track", "views"},
         {"click"},
     ),
 }
@@ -304,8 +306,8 @@ RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map offici
     [
         ("--help", set()),
         ("--version", set()),
-        ("compare --help", set()),
-        ("judge --help", set()),
+        ("compare --help", {"numpy"}),
+        ("judge --help", {"msgspec"}),
         ("measures", {"importlib.metadata"}),
         ("measures alpha_ndcg", set()),
         ("rubrics crag", {"msgspec"}),
