@@ -205,7 +205,7 @@ def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object, **__: object) -> Callable[..., object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rageval.cli._scoring.subject_of", interrupted)
+    monkeypatch.setattr("rageval.cli.score.subject_of", interrupted)
     assert run(*ONE, "-m", "rr").exit_code == 130
 
 
