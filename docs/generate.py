@@ -138,6 +138,7 @@ SAMPLES: dict[str, object] = {
     "unit": "nfkc",
     "other_kind": "qrels",
     "corrected": (),
+    "change": "judge",
 }
 
 

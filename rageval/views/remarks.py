@@ -381,9 +381,12 @@ def _labels_of_mean(*, has_value: bool, reason: str) -> str:
     return reason if has_value else f"no corrected mean: {reason}"
 
 
+_CHANGES = {"nugget": "one nugget less", "judge": "another judge", "vote": "one vote less"}
+
+
 def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> str:
     worst = f", most often {' and '.join(most_often)}" if most_often else ""
-    return f"{change}: {share:.1%} of the pairs swap places{worst}"
+    return f"{_CHANGES[change]}: {share:.1%} of the pairs swap places{worst}"
 
 
 def _what_helps(
