@@ -71,12 +71,15 @@ ALLOWED = {
     "scoring/_roles.py": "what an error calls an argument",
     "scoring/answers.py:_complaint": "an error",
     "track/leaderboard.py:_in_order": "what an error calls a file",
+    "track/verification.py:": "the name of a step, a key of JSON",
+    "track/verification.py:_Verification._claims": "the name of a step, a key of JSON",
+    "track/verification.py:_Verification._digests": "what an error calls a file",
     "track/plan.py:": "what an error calls a file",
     "track/publication.py:publish": "a command line",
 }
 # How many sentences are left in other packages and files; to be moved to `views`.
 LEFT = {
-    **{"cli": 146, "files": 52, "track": 47, "measures": 29, "judges": 18, "names.py": 13, "logs": 12},
+    **{"cli": 146, "files": 52, "track": 16, "measures": 29, "judges": 15, "names.py": 13, "logs": 12},
     **{"pytest_plugin.py": 12, "errors.py": 6, "building": 4, "datasets": 4, "kernel.py": 3},
     **{"__init__.py": 2, "precommit.py": 2, "published": 2, "statistics": 2, "subjects.py": 2},
     **{"interop.py": 1, "table.py": 1},
