@@ -127,6 +127,7 @@ SAMPLES: dict[str, object] = {
     "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[tuple[int, int]]": ((10, 2),),
     "Sequence[tuple[str, float]]": (("…", 0.25),),
+    "Sequence[tuple[str, str, str]]": (("…", "…", "…"),),
     "Sequence[tuple[str, str, float]]": (("…", "…", 0.25),),
     "Sequence[tuple[str, str, str, str]]": (("…", "…", "…", "…"),),
     "over": "orders",
@@ -138,6 +139,7 @@ SAMPLES: dict[str, object] = {
     "unit": "nfkc",
     "other_kind": "qrels",
     "corrected": (),
+    "change": "judge",
 }
 
 

@@ -57,6 +57,7 @@ display_of_leaderboards = Hook[[Any], Any]("rageval.views.leaderboards:Agreement
 display_of_judges = Hook[[Any], Any]("rageval.views.leaderboards:JudgesDisplay")
 display_of_findings = Hook[[Any], Any]("rageval.views.findings:FindingsDisplay")
 display_of_judgements = Hook[[Any], Any]("rageval.views.judgements:JudgedDisplay")
+display_of_verification = Hook[[Any], Any]("rageval.views.verifications:VerificationDisplay")
 figure_of_scores = Hook[[Sequence[Any], Any], Any]("rageval.views.plots:figure_of_scores")
 figure_of_comparison = Hook[[Any, Sequence[Any], Any], Any]("rageval.views.plots:figure_of_comparison")
 figure_of_passport = Hook[[Any], Any]("rageval.views.plots:figure_of_passport")

@@ -75,7 +75,10 @@ _Rankings = Mapping[str, Sequence[str]]
 
 
 class _Sensitivity(NamedTuple):
-    """What was changed, how often the order of a pair turned, of how many, and the pair that turned most."""
+    """What was changed, how often the order of a pair turned, of how many, and the pair that turned most.
+
+    The change is one `nugget` or `vote` less, or another `judge`.
+    """
 
     change: str
     turned: int
@@ -95,7 +98,7 @@ class _Sensitivity(NamedTuple):
 def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
     """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
-    >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
+    >>> found = _turned("judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
     >>> found.turned, found.tried, found.worst
     (1, 2, ('a', 'b'))
     """
@@ -130,7 +133,7 @@ def without_a_nugget(
     names = list(runs)
     before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
     if not lacking:
-        return _turned("one nugget less", names, before, np.zeros((0, len(names))))
+        return _turned("nugget", names, before, np.zeros((0, len(names))))
     reduced = {
         str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
         for at, (query, nugget) in enumerate(lacking)
@@ -148,7 +151,7 @@ def without_a_nugget(
         held = evaluator.evaluate(ranked)[measure].values if ranked else np.zeros(len(lacking))
         change = held - np.array([values[run][query] for query, _ in lacking])
         columns.append(mean + change / len(values[run]))
-    return _turned("one nugget less", names, before, np.array(columns).T)
+    return _turned("nugget", names, before, np.array(columns).T)
 
 
 def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
@@ -160,10 +163,10 @@ def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivi
 
     everyone = means(range(judges))
     alone = np.array([means([judge]) for judge in range(judges)])
-    found = [_turned("another judge", names, everyone, alone)]
+    found = [_turned("judge", names, everyone, alone)]
     if judges > 2:
         fewer = [means([other for other in range(judges) if other != judge]) for judge in range(judges)]
-        found.append(_turned("one vote less", names, everyone, np.array(fewer)))
+        found.append(_turned("vote", names, everyone, np.array(fewer)))
     return found
 
 

@@ -596,21 +596,21 @@ class _Common:
                     )
         total = len(self.of_baseline)
         there = total - len(self.lost) - len(self.left_out.intersection(self.of_baseline))
-        self._enough(there, total, "questions are in both")
+        self._require_enough(there, total, "questions are in both")
         total = len(self.of_candidate)
         there = total - len(self.found) - len(self.left_out.intersection(self.of_candidate))
-        self._enough(there, total, "questions have an answer in both", "candidate")
+        self._require_enough(there, total, "questions have an answer in both", "candidate")
         for name, pair in self.scores.items():
             # A value that is missing is one: between its ends.
             valued = [{q for q, x in each.by_query.items() if x == x or q in each.between} for each in pair]
             both = len(valued[0] & valued[1])
             for own, whose in zip(valued, _ALONE, strict=True):
-                self._enough(both, len(own), f"questions have a value of {name} in both", whose)
+                self._require_enough(both, len(own), f"questions have a value of {name} in both", whose)
         alone = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(alone).values():
             raise InputError(f"the {why}", remedy="nothing was compared")
 
-    def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
+    def _require_enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
         if not number or number < _LEAST_COMPARED * total:
             raise InputError(
                 problem=f"{number:,} of the {whose}'s {total:,} {what}",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval.core.remark import Remark
 from rageval.judges.base import INVALID
 from rageval.judges.rubric import Rubric
 from rageval.judges.verdicts import Invalid, side_of
@@ -51,7 +52,7 @@ def can_reread(rubric: Rubric, call: Sequence[_Row]) -> bool:
     return all(row.get("run_id") in shown for row in call)
 
 
-def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[str]:
+def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[Remark]:
     """Yield what a reply, read again, says otherwise than the rows of its call."""
     failed = [row for row in call if row.get("status", "ok") not in GRADED]
     try:
@@ -60,7 +61,7 @@ def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[str]:
         kept = str(rubric.file.unreadable) if rubric.file.lenient else None
         if failed or (kept is not None and all(row.get("label") == kept for row in call)):
             return
-        yield f"{_named(call[0])}: the reply cannot be read ({error})"
+        yield Remark("reply_not_readable", facts={"judgement": _named(call[0]), "reason": str(error)})
         return
     # A reply that can be read fails only where it lacks a quote, which nobody can see here.
     if failed and all(row.get("status") == INVALID for row in call) and rubric.file.evidence_from:
@@ -69,15 +70,14 @@ def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[str]:
     for name, row in zip(_names(rubric, call), call, strict=True):
         verdict = by_id.get(name)
         if verdict is None:
-            yield f"{_named(row)}: the reply does not mention it"
+            yield Remark("not_in_reply", facts={"judgement": _named(row)})
             continue
         label, grade = side_of(verdict, str(row.get("run_id")), row.get("shown") or ())
         said = row.get("label"), row.get("grade")
         if row.get("status", "ok") not in GRADED or not _is_same(said, (label, grade)):
-            yield (
-                f"{_named(row)}: the reply says {_shown(label, grade)}, the judgement says"
-                f" {row['status'] if row in failed else _shown(*said)}"
-            )
+            own = str(row["status"]) if row in failed else _shown(*said)
+            facts = {"judgement": _named(row), "reply": _shown(label, grade), "verdict": own}
+            yield Remark("other_verdict_in_reply", facts=facts)
 
 
 def _ids(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:

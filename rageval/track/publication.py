@@ -120,7 +120,7 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
                 f"rageval board verify {ARCHIVE} \\",
                 f"    --sha256 {bundle.sha256}",
             ],
-            "steps": found.steps,
+            "steps": found.as_dict()["steps"],
             "believed": found.believed,
         }
         written = shown.write(folder, check=check)

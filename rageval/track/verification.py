@@ -12,7 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from rageval import hooks
 from rageval.comparison.leaderboards import HOW, standings
 from rageval.core.basis import DrawKind
 from rageval.core.judge import Judge, Panel, parse_judge
-from rageval.core.remark import Remark
+from rageval.core.remark import Remark, Scope
 from rageval.errors import (
     EXIT_CODES,
     FAULTS,
@@ -42,7 +42,7 @@ from rageval.judges.verdicts import FIRST_STAGE
 from rageval.judges.votes import GRADED
 from rageval.records import Answer
 from rageval.scoring.gold import UNIFORM
-from rageval.table import Column, Table
+from rageval.table import Table
 from rageval.text import visible, without_keys
 from rageval.track.bundle import MANIFEST, Bundle, Manifest, opened_bundle
 from rageval.track.values import (
@@ -68,22 +68,22 @@ _CONTENT = ("qrels", "nuggets")  # inputs that may be of a data set
 
 @dataclass
 class RecomputedStep:
-    """A step: its result, its number of rows, and the rows that differ."""
+    """A step: its result, how much was recomputed, and what differs or is missing."""
 
     name: str
     state: State = "same"
-    said: str = ""
-    differences: list[str] = field(default_factory=list)
+    extent: Remark | None = None
+    differences: list[Remark] = field(default_factory=list)
 
-    def differ(self, where: str) -> None:
+    def differ(self, difference: Remark) -> None:
         """Note a difference."""
         self.state = "differs"
-        self.differences.append(where)
+        self.differences.append(difference)
 
-    def lack(self, what: str) -> None:
+    def lack(self, missing: Remark) -> None:
         """Note that something is missing, unless something differs."""
         self.state = "missing" if self.state == "same" else self.state
-        self.differences.append(what)
+        self.differences.append(missing)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Verified:
     title: str
     sha256: str
     steps: list[RecomputedStep]
-    believed: list[str]
+    believed: list[Remark]
     remarks: list[Remark] = field(default_factory=list)
 
     @property
@@ -113,18 +113,13 @@ class Verified:
 
     def table(self) -> Table:
         """Return a row a step."""
-        columns = [Column("step"), Column("result"), Column("of what")]
-        return Table(columns, [[step.name, step.state, step.said] for step in self.steps])
+        table: Table = hooks.display_of_verification(self).table()
+        return table
 
-    def sentences(self) -> Iterator[str]:
-        """Yield what differs, what is missing, and what was not verified."""
-        for step in self.steps:
-            for each in step.differences[:_SHOWN]:
-                yield f"{step.name}: {each}"
-            if len(step.differences) > _SHOWN:
-                yield f"{step.name}: and {len(step.differences) - _SHOWN:,} more"
-        yield from map(str, self.remarks)
-        yield from (f"not verified: {each}" for each in self.believed)
+    def sentences(self) -> list[str]:
+        """Return what differs, what is missing, and what was not verified."""
+        sentences: list[str] = hooks.display_of_verification(self).sentences()
+        return sentences
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program or a page."""
@@ -132,8 +127,8 @@ class Verified:
             {
                 "step": step.name,
                 "result": step.state,
-                "of": step.said,
-                "differences": step.differences[:_SHOWN],
+                "of": "" if step.extent is None else str(step.extent),
+                "differences": list(map(str, step.differences[:_SHOWN])),
                 "more": max(0, len(step.differences) - _SHOWN),
             }
             for step in self.steps
@@ -142,7 +137,7 @@ class Verified:
             "title": self.title,
             "sha256": self.sha256,
             "steps": steps,
-            "believed": self.believed,
+            "believed": list(map(str, self.believed)),
             "remarks": [remark.as_record() for remark in self.remarks],
             "exit": self.exit_code,
             "means": EXIT_CODES[self.exit_code],
@@ -209,7 +204,7 @@ class _Verification:
         self.bundle, self.manifest = bundle, bundle.manifest
         self.inputs = None if inputs is None else _Inputs(Path(inputs))
         self.expected = expected.strip().lower()
-        self.believed: list[str] = []
+        self.believed: list[Remark] = []
 
     def done(self) -> Verified:
         manifest = self.manifest
@@ -221,36 +216,38 @@ class _Verification:
             versions = {"bundle": manifest.rageval, "here": __version__}
             remarks.append(Remark("other_version", facts=versions))
         self.believed.append(
-            f"the title {visible(manifest.title)[:200]!r}, and that files follow the rules of"
-            f" {visible(manifest.track)[:40]}"
+            Remark("title_and_rules", facts={"title": manifest.title, "track": manifest.track})
         )
         if manifest.labels:
             self.believed.append(
-                f"that {', '.join(map(visible, manifest.labels))} holds human labels, and how these were"
-                f" chosen ({visible(manifest.labels_chosen) or 'not said'})"
+                Remark(
+                    "labels_of_bundle",
+                    facts={"labels": tuple(manifest.labels), "chosen": manifest.labels_chosen},
+                )
             )
         return Verified(manifest.title, self.bundle.sha256, steps, self.believed, remarks)
 
     def _digests(self) -> RecomputedStep:
         step, bundle, manifest = RecomputedStep("files"), self.bundle, self.manifest
         if self.expected and self.expected != bundle.sha256:
-            step.differ(f"the bundle has the SHA-256 {bundle.sha256}, expected {visible(self.expected)[:64]}")
+            step.differ(Remark("other_bundle", facts={"sha256": bundle.sha256, "expected": self.expected}))
         for name, sha256 in manifest.files.items():
             if name not in bundle.paths:
-                step.differ(f"{visible(name)}: is not in the bundle")
+                step.differ(Remark("not_in_bundle", Scope(file=name)))
             elif digest_of(bundle.paths[name], "a file of a bundle") != sha256:
-                step.differ(f"{visible(name)}: differs from {MANIFEST}")
+                step.differ(Remark("not_as_in_manifest", Scope(file=name), {"manifest": MANIFEST}))
         for name in bundle.paths:
             if name != MANIFEST and name not in manifest.files:
-                step.differ(f"{visible(name)}: is not in {MANIFEST}")
-        step.said = f"{len(manifest.files):,} files"
-        if self.expected:
-            step.said += " and the bundle itself"
-        else:
-            self.believed.append("that this is the bundle you were given; check it with --sha256")
+                step.differ(Remark("not_in_manifest", Scope(file=name), {"manifest": MANIFEST}))
+        has_digest = bool(self.expected)
+        step.extent = Remark(
+            "digests_checked", facts={"number": len(manifest.files), "has_digest": has_digest}
+        )
+        if not self.expected:
+            self.believed.append(Remark("bundle_without_digest"))
         for name in manifest.withheld:
             if self._withheld(name) is None:
-                self.believed.append(f"{visible(name)}: is withheld, and no step needs it")
+                self.believed.append(Remark("withheld_and_unneeded", Scope(file=name)))
         return step
 
     def _withheld(self, name: str) -> Path | None:
@@ -269,7 +266,7 @@ class _Verification:
                 replies = self._replies(judged.replies)
                 rows = [row for _, row in read_decoded(self._text(judged.file), _judgement, "judgements")]
             except InputError as error:
-                step.differ(self._without_folder(str(error)))
+                step.differ(Remark("not_recomputed", facts={"reason": self._without_folder(str(error))}))
                 continue
             for call in calls_of(rows):
                 sha256 = call[0].get("reply")
@@ -282,7 +279,7 @@ class _Verification:
                     continue
                 text = replies.get(str(sha256))
                 if text is None and judged.replies:
-                    step.differ(f"{judged.file}: {visible(str(sha256))[:64]}: no reply has this SHA-256")
+                    step.differ(Remark("no_such_reply", Scope(file=judged.file), {"sha256": str(sha256)}))
                     continue
                 if text is None:
                     without += len(call)
@@ -298,26 +295,27 @@ class _Verification:
                 judge = parse_judge(str(call[0].get("judge")))
                 expected = rubric.judge_called(judge.name if isinstance(judge, Judge) else "")
                 if judge != expected:
-                    named = f"{visible(str(judge))}: expected {visible(str(expected))}"
-                    step.differ(f"{judged.file}: {named} by its rubric")
-                for each in reread(rubric, call, text):
-                    step.differ(f"{judged.file}: {visible(each)}")
-        step.said = f"{again:,} judgements" if again or without else "no judgement has a reply"
+                    step.differ(
+                        Remark(
+                            "judge_not_of_rubric",
+                            Scope(file=judged.file),
+                            {"judge": str(judge), "expected": str(expected)},
+                        )
+                    )
+                for difference in reread(rubric, call, text):
+                    step.differ(replace(difference, about=Scope(file=judged.file)))
+        step.extent = Remark(
+            "judgements_read_again", facts={"number": again, "has_replies": bool(again or without)}
+        )
         if without:
-            step.lack(
-                f"the replies of {without:,} judgements are not in the bundle; pass them with --inputs"
-                " FOLDER (from a full bundle, or judgements with replies)"
-            )
+            step.lack(Remark("replies_not_in_bundle", facts={"number": without}))
         if again:
-            self.believed.append(
-                "that the judge gave these replies to these prompts, and that quotes are in the passages"
-            )
+            self.believed.append(Remark("replies_of_judge"))
         if unasked:
-            names = [
-                f"{visible(name) or 'an unnamed judge'} ({many:,})" for name, many in unasked.most_common()
-            ]
-            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-            self.believed.append(f"judgements without a reply, by {', '.join(names[:_SHOWN])}{more}")
+            judges = tuple(unasked.most_common(_SHOWN))
+            self.believed.append(
+                Remark("judgements_without_reply", facts={"judges": judges, "number": len(unasked)})
+            )
         return step
 
     def _should_have_reply(self, row: Mapping[str, Any]) -> bool:
@@ -344,17 +342,17 @@ class _Verification:
     def _rubric(self, said: str, step: RecomputedStep) -> Rubric | None:
         name = self.manifest.rubrics.get(said)
         if name is None:
-            step.lack(f"{visible(said)}: the rubric is not in the bundle")
+            step.lack(Remark("rubric_not_in_bundle", facts={"rubric": said}))
             return None
         try:
             rubric = rubric_named(self._text(name))
         except RagevalError as error:
-            step.differ(f"{visible(name)}: {visible(str(error))[:200]}")
+            step.differ(Remark("rubric_not_readable", Scope(file=name), {"reason": str(error)}))
             return None
         # Its name is that of the file; what counts is what it says.
         own = said.partition("@")[2]
         if rubric.version != own:
-            step.differ(f"{visible(name)}: is {rubric.version}, judgements were made by {visible(said)}")
+            step.differ(Remark("other_rubric", Scope(file=name), {"version": rubric.version, "rubric": said}))
             return None
         return rubric
 
@@ -362,28 +360,30 @@ class _Verification:
         """Score again, and compare with the values that were published."""
         step, said = RecomputedStep("values from judgements"), self.bundle.paths.get(VALUES)
         if said is None:
-            step.differ(f"{VALUES}: is not in the bundle")
+            step.differ(Remark("not_in_bundle", Scope(file=VALUES)))
             return step, None
-        lacking = [
-            f"{what} ({visible(self.manifest.datasets[what])})"
+        lacking = tuple(
+            (what, self.manifest.datasets[what])
             for what in _CONTENT
             if what in self.manifest.datasets and self._data_set(what) is None
-        ]
+        )
         if lacking:
-            step.lack(f"of datasets that are not on this computer: {', '.join(lacking)}")
+            step.lack(Remark("datasets_not_here", facts={"datasets": lacking}))
             return step, None
         try:
             results = values_of(self._scoring(), lambda remark: None)
         except MissingPackage as error:
-            step.lack(visible(str(error)))
+            step.lack(Remark("not_recomputed", facts={"reason": str(error)}))
             return step, None
         except RagevalError as error:
-            step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
+            step.differ(Remark("cannot_be_recomputed", facts={"reason": self._without_folder(str(error))}))
             return step, None
         published = _read(said).splitlines()
-        for where in _differing(published, list(value_lines(results)), ("measure", "run_id", "topic_id")):
-            step.differ(f"{VALUES}: {where}")
-        step.said = f"{len(published):,} values of {len(results):,} systems"
+        keys = ("measure", "run_id", "topic_id")
+        for difference in _differing(published, list(value_lines(results)), keys):
+            step.differ(replace(difference, about=Scope(file=VALUES)))
+        counts = {"number": len(published), "runs": len(results)}
+        step.extent = Remark("values_recomputed", facts=counts)
         return step, results
 
     def _without_folder(self, text: str) -> str:
@@ -440,24 +440,34 @@ class _Verification:
         said = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
         for name, path in said.items():
             if path is None:
-                step.differ(f"{name}: is not in the bundle")
+                step.differ(Remark("not_in_bundle", Scope(file=name)))
         if values.state != "same" or step.differences:
-            step.lack("there are no values to recompute them from")
+            step.lack(Remark("no_values_to_recompute"))
             return step
         files = leaderboard_files(results, standings(results))
         if self.manifest.intervals not in ("", HOW):
-            step.differ(f"{MANIFEST}: intervals {visible(self.manifest.intervals)[:120]}, recomputed {HOW}")
+            step.differ(
+                Remark(
+                    "other_intervals",
+                    Scope(file=MANIFEST),
+                    {"published": self.manifest.intervals, "recomputed": HOW},
+                )
+            )
         published = _read(said[STANDINGS]).splitlines()
         close: list[str] = []
-        for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
-            step.differ(f"{STANDINGS}: {where}")
+        for difference in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
+            step.differ(replace(difference, about=Scope(file=STANDINGS)))
         table = _read(said[TABLE]).decode("utf-8", "replace").splitlines()
         for number, (one, other) in enumerate(zip_longest(table, files[TABLE]), 1):
             if one != other:
-                step.differ(f"{TABLE}:{number}: {visible(str(one))[:120]}, recomputed {other}")
-        step.said = f"{len(published):,} places on the leaderboard"
-        if close:
-            step.said += f"; {len(close):,} ends of intervals to 9 digits"
+                step.differ(
+                    Remark(
+                        "other_row",
+                        Scope(file=f"{TABLE}:{number}"),
+                        {"published": str(one), "recomputed": str(other)},
+                    )
+                )
+        step.extent = Remark("places_recomputed", facts={"number": len(published), "rounded": len(close)})
         return step
 
 
@@ -483,8 +493,8 @@ def _without_draw(line: str) -> bytes:
 
 def _differing(
     published: Sequence[bytes], again: Sequence[str], keys: Sequence[str], close: list[str] | None = None
-) -> Iterator[str]:
-    """Yield which lines differ, and how; ends of intervals that are alike are kept in `close`."""
+) -> Iterator[Remark]:
+    """Yield how lines differ; ends of intervals that are alike are kept in `close`."""
     for number, (line, other) in enumerate(zip_longest(published, again), 1):
         if line is not None and other is not None and line in (other.encode(), _without_draw(other)):
             continue
@@ -493,10 +503,10 @@ def _differing(
             two = {} if other is None else json.loads(other)
             fields = [name for name in sorted({*one, *two}) if one.get(name, "") != two.get(name, "")]
         except (ValueError, TypeError, AttributeError, RecursionError):
-            yield f"line {number}: expected {str(other)[:120]}"
+            yield Remark("line_not_json", facts={"number": number, "expected": str(other)[:120]})
             continue
         if line is None or other is None:
-            yield f"line {number}: {'is not published' if line is None else 'does not follow'}"
+            yield Remark("line_not_in_both", facts={"number": number, "is_published": line is not None})
             continue
         alike = [
             name
@@ -506,13 +516,11 @@ def _differing(
         if close is not None:
             close += alike
         if left := [name for name in fields if name not in alike]:
-            place = ", ".join(visible(str(two.get(key)))[:60] for key in keys)
-            how = "; ".join(
-                f"{name} {one.get(name)!s:.60}, recomputed {two.get(name)!s:.60}" for name in left
-            )
-            yield f"line {number} ({place}): {visible(how)}"
+            place = tuple(str(two.get(key)) for key in keys)
+            changes = tuple((name, f"{one.get(name)!s:.60}", f"{two.get(name)!s:.60}") for name in left)
+            yield Remark("line_differs", facts={"number": number, "place": place, "changes": changes})
         elif not fields:
-            yield f"line {number}: has another format"
+            yield Remark("line_of_another_format", facts={"number": number})
 
 
 def _is_close(one: Any, other: Any) -> bool:

@@ -381,9 +381,12 @@ def _labels_of_mean(*, has_value: bool, reason: str) -> str:
     return reason if has_value else f"no corrected mean: {reason}"
 
 
+_CHANGES = {"nugget": "one nugget less", "judge": "another judge", "vote": "one vote less"}
+
+
 def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> str:
     worst = f", most often {' and '.join(most_often)}" if most_often else ""
-    return f"{change}: {share:.1%} of the pairs swap places{worst}"
+    return f"{_CHANGES[change]}: {share:.1%} of the pairs swap places{worst}"
 
 
 def _what_helps(
@@ -866,6 +869,71 @@ def _judge_without_fence(*, judge: str, number: int, total: int) -> str:
     )
 
 
+# --- bundles
+
+
+def _other_bundle(*, sha256: str, expected: str) -> str:
+    return f"the bundle has the SHA-256 {sha256}, expected {expected[:64]}"
+
+
+def _title_and_rules(*, title: str, track: str) -> str:
+    return f"the title {title[:200]!r}, and that files follow the rules of {track[:40]}"
+
+
+def _labels_of_bundle(*, labels: Sequence[str], chosen: str) -> str:
+    how = chosen or "not said"
+    return f"that {', '.join(labels)} holds human labels, and how these were chosen ({how})"
+
+
+def _digests_checked(*, number: int, has_digest: bool) -> str:
+    return f"{number:,} files" + (" and the bundle itself" if has_digest else "")
+
+
+def _no_such_reply(*, sha256: str) -> str:
+    return f"{sha256[:64]}: no reply has this SHA-256"
+
+
+def _judgements_read_again(*, number: int, has_replies: bool) -> str:
+    return f"{number:,} judgements" if has_replies else "no judgement has a reply"
+
+
+def _judgements_without_reply(*, judges: Sequence[tuple[str, int]], number: int) -> str:
+    names = ", ".join(f"{name or 'an unnamed judge'} ({count:,})" for name, count in judges)
+    more = f" and {number - len(judges):,} more" if number > len(judges) else ""
+    return f"judgements without a reply, by {names}{more}"
+
+
+def _rubric_not_readable(*, reason: str) -> str:
+    return reason[:200]
+
+
+def _datasets_not_here(*, datasets: Sequence[tuple[str, str]]) -> str:
+    names = ", ".join(f"{what} ({name})" for what, name in datasets)
+    return f"of datasets that are not on this computer: {names}"
+
+
+def _other_intervals(*, published: str, recomputed: str) -> str:
+    return f"intervals {published[:120]}, recomputed {recomputed}"
+
+
+def _other_row(*, published: str, recomputed: str) -> str:
+    return f"{published[:120]}, recomputed {recomputed}"
+
+
+def _places_recomputed(*, number: int, rounded: int) -> str:
+    more = f"; {rounded:,} ends of intervals to 9 digits" if rounded else ""
+    return f"{number:,} places on the leaderboard{more}"
+
+
+def _line_not_in_both(*, number: int, is_published: bool) -> str:
+    return f"line {number}: {'does not follow' if is_published else 'is not published'}"
+
+
+def _line_differs(*, number: int, place: Sequence[str], changes: Sequence[tuple[str, str, str]]) -> str:
+    how = "; ".join(f"{name} {published}, recomputed {recomputed}" for name, published, recomputed in changes)
+    return f"line {number} ({', '.join(name[:60] for name in place)}): {how}"
+
+
 # --- spans from quotes
 
 
@@ -1216,6 +1284,44 @@ WORDS: dict[str, Words] = {
     "lost_in_reports": "{number:,} reports written as {form} lose {lost}",
     "dataset_not_compared": "{name}: not compared ({error})",
     # bundles
+    "bundle_without_digest": "that this is the bundle you were given; check it with --sha256",
+    "cannot_be_recomputed": "cannot be recomputed: {reason}",
+    "datasets_not_here": _datasets_not_here,
+    "digests_checked": _digests_checked,
+    "judge_not_of_rubric": "{judge}: expected {expected} by its rubric",
+    "judgements_read_again": _judgements_read_again,
+    "judgements_without_reply": _judgements_without_reply,
+    "labels_of_bundle": _labels_of_bundle,
+    "line_differs": _line_differs,
+    "line_not_in_both": _line_not_in_both,
+    "line_not_json": "line {number}: expected {expected}",
+    "line_of_another_format": "line {number}: has another format",
+    "no_such_reply": _no_such_reply,
+    "no_values_to_recompute": "there are no values to recompute them from",
+    "not_as_in_manifest": "differs from {manifest}",
+    "not_in_bundle": "is not in the bundle",
+    "not_in_manifest": "is not in {manifest}",
+    "not_in_reply": "{judgement}: the reply does not mention it",
+    "not_recomputed": "{reason}",
+    "other_bundle": _other_bundle,
+    "other_intervals": _other_intervals,
+    "other_row": _other_row,
+    "other_rubric": "is {version}, judgements were made by {rubric}",
+    "other_verdict_in_reply": "{judgement}: the reply says {reply}, the judgement says {verdict}",
+    "places_recomputed": _places_recomputed,
+    "replies_not_in_bundle": (
+        "the replies of {number:,} judgements are not in the bundle; pass them with --inputs FOLDER (from a"
+        " full bundle, or judgements with replies)"
+    ),
+    "replies_of_judge": (
+        "that the judge gave these replies to these prompts, and that quotes are in the passages"
+    ),
+    "reply_not_readable": "{judgement}: the reply cannot be read ({reason})",
+    "rubric_not_in_bundle": "{rubric}: the rubric is not in the bundle",
+    "rubric_not_readable": _rubric_not_readable,
+    "title_and_rules": _title_and_rules,
+    "values_recomputed": "{number:,} values of {runs:,} systems",
+    "withheld_and_unneeded": "is withheld, and no step needs it",
     "other_version": (
         "the bundle was made by rageval {bundle}, this is {here}: signatures and values may differ for this"
         " reason"

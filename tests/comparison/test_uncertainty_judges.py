@@ -190,8 +190,8 @@ def _mean(run: Any, qrels: Any, measure: Any) -> float:
 def test_judges_alone_and_panels_that_lack_one() -> None:
     a, b = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, np.nan]]), np.array([[0.0, 0.5], [1.0, 0.5], [0.0, 0.5]])
     alone, fewer = _of_judges(["a", "b"], [a, b])
-    assert (alone.change, alone.turned, alone.tried) == ("another judge", 1, 3)
-    assert (fewer.change, fewer.turned, fewer.tried) == ("one vote less", 1, 3)
+    assert (alone.change, alone.turned, alone.tried) == ("judge", 1, 3)
+    assert (fewer.change, fewer.turned, fewer.tried) == ("vote", 1, 3)
     assert len(_of_judges(["a", "b"], [a[:2], b[:2]])) == 1
 
 
