@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.remark import Remark
+from rageval.core.signature import join_signature
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
@@ -576,7 +577,7 @@ def diagnose(
         _shares(whole),
         counts,
         _what_if(whole, counts, level, resamples, seed),
-        "|".join(["diagnosis", *(f"{name}:{value}" for name, value in said.items())]),
+        join_signature("diagnosis", said),
         [*judged.remarks(), *remarks],
         {name: _slices(whole, of) for name, of in (groups or {}).items()},
         _abstention(table, answered.run, evidence, of_query),
