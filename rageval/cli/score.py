@@ -59,7 +59,7 @@ class Options(Scoring):
     ] = None
     gold: Annotated[
         opt.Gold,
-        "Human labels for a sample; corrects the values of --by, and the means for --require and --fail-under.",
+        "Human labels for a sample; corrects the values of --by, and means for --require and --fail-under.",
     ] = ()
     require: Annotated[
         tuple[str, ...],
@@ -142,7 +142,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         raise UsageError("--format cite reports the means; leave out --by, -q and -n")
     if options.gold and not (options.by or options.require or options.fail_under):
         raise UsageError(
-            "--gold corrects the values of --by, and the means for --require and --fail-under; for all queries"
+            "--gold corrects the values of --by, and means for --require and --fail-under; for all queries"
             " use rageval label correct, or compare"
         )
     if (options.by or options.gold) and style not in ("cite", *_output.SLICE_FORMATS):

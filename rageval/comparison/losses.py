@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.core.signature import join_signature
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import tag_of
-from rageval.files.questions import read_questions
 from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
 from rageval.measures import family
@@ -259,7 +259,7 @@ def by_right_answers(
             "expected judgements of documents by nuggets (--qrels); or questions with right answers"
             " (--questions) and passage texts (--passages), to use each right answer as a nugget"
         )
-    asked = {question.query_id: question for question in read_questions(_file(questions, "questions"))}
+    asked = hooks.questions_in(_file(questions, "questions"), [])
     texts = dict(passages_in(_file(passages, "passages")))
     retrieved = dict(run.ranked(Order()))
     said = list(_said(table))
