@@ -90,6 +90,7 @@ misplaced_argument = Hook[[Any], str]("rageval.scoring._roles:misplaced")
 misplaced_file = Hook[[Any, Any], Any]("rageval.files.places:misplaced_file")
 write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")
 write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_questions")
+questions_in = Hook[[Any, list[Any]], dict[str, Any]]("rageval.judges.material:questions_in")
 
 # Groups of queries, from files or fields of questions.
 groups_of = Hook[[str, Sequence[str], Any, Sequence[Any]], dict[str, str]](

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval import hooks
 from rageval.building.pools import (
     DEPTH,
     FUSE_DEPTH,
@@ -44,7 +45,6 @@ from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import EXPECTED, GRADED, JudgementLine, JudgementTable, judgement_line
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
-from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
 from rageval.files.whole import NamedInFile, beside, digest_of, read_whole
 from rageval.files.writing import file_names, refuse_place, write_lines
@@ -671,7 +671,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
         # Steps are overwritten as they are made; an input among them would be gone when it is read again.
         if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
             raise UsageError(f"{source}: is also an input; write to another folder")
-    questions = {question.query_id: question for question in read_questions(plan.questions)}
+    questions = hooks.questions_in(plan.questions, [])
     # Asked before anything is read that costs time, or paid.
     if plan.nuggets is None:
         require_answers(questions.values())
@@ -848,7 +848,7 @@ def _by_query(nuggets: Iterable[Nugget]) -> dict[str, list[Nugget]]:
 
 def forecast(plan: Plan) -> Iterator[str]:
     """Yield what is known before a model is asked: variants that it would write can only add to the pool."""
-    questions = {question.query_id: question for question in read_questions(plan.questions)}
+    questions = hooks.questions_in(plan.questions, [])
     banks = _banks_in(plan.nuggets)
     topics = topics_of(questions.values(), banks, {})
     runs = _runs_of(plan, topics)
@@ -887,7 +887,7 @@ def fuse(paths: Iterable[str], method: str, depth: int, k: int) -> Iterator[str]
 
 def nuggetize(source: Source, judge: _Judge, settings: Settings, say: _Say) -> tuple[Iterable[str], int]:
     """Return lists of nuggets, one line a question, and how many could not be written."""
-    asked = [question for question in read_questions(source) if question.gold]
+    asked = [question for question in hooks.questions_in(source, []).values() if question.gold]
     require_answers(asked)
     questions = {question.query_id: question for question in asked}
     nuggets, step = _texts(judge, "nuggetize", questions, settings, say)
@@ -900,7 +900,7 @@ def write_variants(
 ) -> int:
     """Write the texts to search with, a file a setting; return how many could not be written."""
     _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in SETTINGS])
-    questions = {question.query_id: question for question in read_questions(source)}
+    questions = hooks.questions_in(source, [])
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
     for setting in WRITTEN:
@@ -933,7 +933,7 @@ def forecast_pool(
     # Without --questions nothing but their number is known, which is enough for calls.
     asked = {query: Question(query, "") for query in deepest}
     if questions:
-        asked = {question.query_id: question for question in read_questions(questions)}
+        asked = hooks.questions_in(questions, [])
     texts = texts_of(corpus, documents_of(deepest)) if corpus else None
     yield from forecast_lines(runs, asked, _banks_in(nuggets), texts, judges, depth)
 
@@ -942,7 +942,7 @@ def judge_support(
     pool: Source, questions: Source, nuggets: Source, corpus: Source, judges: Sequence[_Judge], how: Settings
 ) -> tuple[Iterable[str], int]:
     """Return judgements of which pooled document supports which nugget, a line each, and how many failed."""
-    known = {question.query_id: question for question in read_questions(questions)}
+    known = hooks.questions_in(questions, [])
     found = {query: docs for query, docs in read_pool(pool).items() if query in known}
     texts = texts_of(corpus, documents_of(found))
     material = material_of(found, known, _banks_in(nuggets), texts)
@@ -957,7 +957,7 @@ def filter_questions(
     """Write the questions whose nuggets are supported; return lines of how many fell and why."""
     _refuse_inputs(folder, _paths(judgements, questions, nuggets))
     said = read_support(judgements)
-    known = {question.query_id: question for question in read_questions(questions)}
+    known = hooks.questions_in(questions, [])
     fates = _write_collection(folder, known, _banks_in(nuggets), said, threshold, rule)
     return report(counts(fates, rule))
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 import click
 
+from rageval import hooks
 from rageval import options as opt
 from rageval.cli._inputs import sorted_out
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import TableFormat, print_lines, say
 from rageval.errors import UsageError
 from rageval.files.opening import name_of
-from rageval.files.questions import read_questions
 from rageval.files.trec import PLAIN
 from rageval.scoring.run_subject import run_sources
 from rageval.subjects import RUNS
@@ -91,7 +91,7 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     named = zip(run_sources(runs, PLAIN, None), runs, strict=True)
     topics = None
     if options.topics is not None:
-        topics = [question.query_id for question in read_questions(options.topics)]
+        topics = list(hooks.questions_in(options.topics, []))
     inputs = ScoringInputs(
         ",".join(options.measures or found.measures),
         found.kind is RUNS,

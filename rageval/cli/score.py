@@ -31,7 +31,7 @@ from rageval.subjects import RUNS, kind_of_measure
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
-from rageval.views.scores import Layout, are_labels_passed, lines_of, slice_lines, trec_eval
+from rageval.views.scores import SLICE_FORMATS, Layout, are_labels_passed, lines_of, slice_lines, trec_eval
 
 if TYPE_CHECKING:
     from rageval.core.basis import Basis
@@ -62,7 +62,8 @@ class Options(Scoring):
         opt.measured("Weights for a weighted mean over groups: lines 'group weight'.", metavar="FILE"),
     ] = None
     gold: Annotated[
-        opt.Gold, "Human labels for a sample; corrects the values of --by, and the means for --require."
+        opt.Gold,
+        "Human labels for a sample; corrects the values of --by, and means for --require and --fail-under.",
     ] = ()
     require: Annotated[
         tuple[str, ...],
@@ -140,9 +141,15 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         )
     if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite reports the means; leave out --by, -q and -n")
-    if options.gold and not options.by:
+    if options.gold and not (options.by or options.require or options.fail_under):
         raise UsageError(
-            "--gold corrects the values of --by; for all queries use rageval label correct, or compare"
+            "--gold corrects the values of --by, and means for --require and --fail-under; for all queries"
+            " use rageval label correct, or compare"
+        )
+    if (options.by or options.gold) and style not in ("cite", *SLICE_FORMATS):
+        raise UsageError(
+            f"--format {style} has no slices (--by) and no corrected means (--gold); use one of"
+            f" {', '.join(SLICE_FORMATS)}"
         )
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
@@ -167,12 +174,14 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     lines: Iterable[str]
     if style == "cite":
         lines = [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
-    elif options.by:
+    elif options.by or options.gold:
         from rageval.comparison import Settings
 
-        groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
-        if not groups:
-            raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
+        groups: dict[str, dict[str, str]] = {}
+        if options.by:
+            groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
+            if not groups:
+                raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = Settings(population=options.population)
         lines = slice_lines(results, groups, layout, style, settings)
     elif style == "trec" and options.compat == "trec_eval":

@@ -174,10 +174,18 @@ def slices(
         else:
             labelled = _corrected_slice(score, settings, set(queries), whole)
             estimate = _estimate_by_labels(part, labelled, settings)
-        numbers = estimate.value, estimate.low, estimate.high, estimate.queries, estimate.undefined
-        known = estimate.basis, estimate.judged, estimate.labels, estimate.reasons
-        sliced.append(Slice(field, name, *numbers, *known))
+        sliced.append(_slice_of(field, name, estimate))
     return sliced
+
+
+def corrected_mean(score: Score, settings: Settings | None = None) -> Slice:
+    """Return the value over all queries, corrected by labels, as a slice that has all of them."""
+    return _slice_of("queries", "all", estimate_mean(score, settings))
+
+
+def _slice_of(field: str, name: str, estimate: Estimate) -> Slice:
+    numbers = estimate.value, estimate.low, estimate.high, estimate.queries, estimate.undefined
+    return Slice(field, name, *numbers, estimate.basis, estimate.judged, estimate.labels, estimate.reasons)
 
 
 def _corrected_slice(

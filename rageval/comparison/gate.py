@@ -36,6 +36,7 @@ from rageval.core.estimate import Estimate
 from rageval.core.record import plain_fields
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import Ruling
+from rageval.core.signature import join_signature
 from rageval.errors import InputError, MeasureError, MissingJudgements, Place, RagevalError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.opening import Source, name_of, noted
@@ -141,12 +142,13 @@ class GateSettings:
 
     def signed(self, has_slices: bool) -> str:
         """Return everything needed to repeat the verdict."""
-        parts = [f"margin:{self.margin:g}", *([f"slices:{self.of_slices:g}"] if has_slices else [])]
         # Everything that could have made the verdict another one; nothing that only changes how it is shown.
-        parts += [f"block:{self.block}", f"level:{self.level:g}", "test:t"]
-        parts += [f"interval:{self.interval}", f"resamples:{self.resamples}"]
-        parts += [f"units:{visible(self.clustered_by)}"] if self.clusters is not None else []
-        return "|".join(["gate", *parts, f"seed:{self.seed}", f"v:{__version__}"])
+        parts: dict[str, object] = {"margin": f"{self.margin:g}"}
+        parts |= {"slices": f"{self.of_slices:g}"} if has_slices else {}
+        parts |= {"block": self.block, "level": f"{self.level:g}", "test": "t"}
+        parts |= {"interval": self.interval, "resamples": self.resamples}
+        parts |= {"units": visible(self.clustered_by)} if self.clusters is not None else {}
+        return join_signature("gate", parts | {"seed": self.seed, "v": __version__})
 
 
 class GateSide(NamedTuple):

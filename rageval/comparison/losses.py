@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval import hooks
 from rageval.core.remark import Remark
+from rageval.core.signature import join_signature
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import tag_of
 from rageval.files.nuggets import read_nuggets
-from rageval.files.questions import read_questions
 from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
 from rageval.measures import family
@@ -261,7 +261,7 @@ def by_right_answers(
             "expected judgements of documents by nuggets (--qrels); or questions with right answers"
             " (--questions) and passage texts (--passages), to use each right answer as a nugget"
         )
-    asked = {question.query_id: question for question in read_questions(_file(questions, "questions"))}
+    asked = hooks.questions_in(_file(questions, "questions"), [])
     texts = dict(passages_in(_file(passages, "passages")))
     retrieved = dict(run.ranked(Order()))
     said = list(_said(table))
@@ -545,7 +545,7 @@ def diagnose(
         _shares(whole),
         counts,
         _what_if(whole, counts, level, resamples, seed),
-        "|".join(["diagnosis", *(f"{name}:{value}" for name, value in said.items())]),
+        join_signature("diagnosis", said),
         [*judged.remarks(), *remarks],
         {name: _slices(whole, of) for name, of in (groups or {}).items()},
         _abstention(table, answered.run, evidence, of_query),

@@ -11,6 +11,7 @@ from rageval.core.basis import UNSTATED, Basis
 from rageval.core.record import plain_fields
 from rageval.core.remark import Remark
 from rageval.core.ruling import Ruling
+from rageval.core.signature import join_signature
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
@@ -127,10 +128,9 @@ class Settings:
         }
         if self.clusters is not None:
             parts["units"] = visible(self.clustered_by)
-        parts |= {"seed": str(self.seed), "v": __version__}
-        said = [f"{name}:{value}" for name, value in parts.items()]
         # Seed and version stand last in every signature.
-        return "|".join(["compare", *said[:-2], *([gold] if gold else []), *said[-2:]])
+        last = (f"seed:{self.seed}", f"v:{__version__}")
+        return "|".join([join_signature("compare", parts), *([gold] if gold else []), *last])
 
 
 @dataclass(frozen=True, slots=True)

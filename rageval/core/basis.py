@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from rageval.core.judge import AnyJudge, Judge, parse_judge
+from rageval.core.judge import AnyJudge, Judge, join_judges, parse_judge, split_judges
 
 PEOPLE = "people"
 
@@ -83,12 +83,16 @@ class Basis:
         kind, _, names = text.partition(":")
         if kind == BasisKind.TEXTS.value:
             return cls(is_of_texts=True)
-        judges = {BasisKind.PEOPLE.value: [PEOPLE], BasisKind.JUDGE.value: [names]}.get(kind, [])
+        judges: tuple[AnyJudge, ...] = ()
+        if kind == BasisKind.PEOPLE.value:
+            judges = (Judge(PEOPLE),)
+        elif kind == BasisKind.JUDGE.value:
+            judges = split_judges(names)
         source = cls.parse(corrected).judges if corrected else ()
         # A word that is none of ours states nothing.
         kinds = {kind.value: kind for kind in DrawKind}
         how = kinds.get(drawn, DrawKind.UNSTATED) if drawn else None
-        return cls(cls.of(judges).judges, source, drawn=how)
+        return cls(judges, source, drawn=how)
 
     @property
     def kind(self) -> BasisKind:
@@ -132,7 +136,8 @@ class Basis:
     def __str__(self) -> str:
         if self.kind is not BasisKind.JUDGE:
             return str(self.kind.value)
-        return f"judge:{'+'.join(self.names)}" if self.names else "judge"
+        named = [judge for judge in self.judges if judge != Judge()]
+        return f"judge:{join_judges(named)}" if named else "judge"
 
 
 UNSTATED = Basis()

@@ -18,8 +18,8 @@ for `+`), and only there, so that a name such as `Smith, J. (R+D)` is written as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -37,6 +37,7 @@ _HANDED_ON = re.compile(r",(?:(?P<share>\d+(?:\.\d+)?(?:e-\d+)?)%|rest(?:\[(?P<l
 # Earlier votes did not write the `+` of a mark as `%2B`; no judge is called like this.
 _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
 _UNFENCED = "unfenced"
+_UNFENCED_MARK = f"+{_UNFENCED}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,11 @@ class Judge:
         if self.prompt_digest:
             marks = (f"+{_escape(mark, '+@,')}" for mark in self.marks)
             return "".join([name, "@", self.prompt_digest, *marks])
-        return name.replace("@", "%40") if _PROMPT.fullmatch(name) else name
+        if _PROMPT.fullmatch(name):
+            name = name.replace("@", "%40")
+        if name.endswith(_UNFENCED_MARK):
+            name = f"{name.removesuffix(_UNFENCED_MARK)}%2B{_UNFENCED}"
+        return "+".join([name, *self.marks])
 
 
 @dataclass(frozen=True)
@@ -265,9 +270,41 @@ def parse_judge(text: str) -> AnyJudge:
             return Panel(kind, tuple(_members_in(members)), _parse_member(tiebreak) if comma else None)
     prompt = _PROMPT.fullmatch(text)
     if prompt is None:
-        return Judge(_unescape(text))
+        # A judge by whatever prompt keeps this mark.
+        name = text.removesuffix(_UNFENCED_MARK)
+        return Judge(_unescape(name), marks=() if name == text else (_UNFENCED,))
     marks = tuple(_unescape(mark) for mark in prompt["marks"].split("+")[1:])
     return Judge(_unescape(prompt["name"]), prompt["digest"], marks)
+
+
+def join_judges(judges: Sequence[AnyJudge]) -> str:
+    """Return the text that names all of these judges, by whatever prompts; `split_judges` reads it.
+
+    >>> join_judges([parse_judge("short,10%:openai:m")]), join_judges([Judge("a"), Judge("R+D")])
+    ('short,10%:openai:m', 'a+R%2BD')
+    """
+    if len(judges) == 1:
+        (judge,) = judges
+        if isinstance(judge, Judge):
+            return "+".join([str(replace(judge, marks=())).replace("+", "%2B"), *judge.marks])
+        return str(judge)
+    text = "+".join(map(_member_text, judges))
+    # What begins as a vote would be read as one vote of all.
+    return text.replace(":", "%3A", 1) if text.startswith(_PANEL_PREFIXES) else text
+
+
+def split_judges(text: str) -> tuple[AnyJudge, ...]:
+    """Return the judges that a text names.
+
+    >>> split_judges("openai:m+unfenced"), len(split_judges("a+R%2BD")), len(split_judges("majority:a+b"))
+    ((Judge(name='openai:m', prompt_digest='', marks=('unfenced',)),), 2, 1)
+    """
+    judge = parse_judge(text)
+    if not isinstance(judge, Judge):
+        return (judge,)
+    # Each of several is escaped once more.
+    members = tuple(_members_in(text))
+    return members if len(members) > 1 else (judge,)
 
 
 def _members_in(text: str) -> Iterator[AnyJudge]:

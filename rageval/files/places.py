@@ -115,7 +115,9 @@ def misplaced_file(
         for path in _paths(value):
             kind = _kind_of(path, reading, place)
             is_taken = kind is None or place.takes(kind, start_of_file(path, reading).record)
-            if kind is not None and not (is_taken and (kind.holds != ROWS or is_of_tables)):
+            # Tables of questions with right answers are read wherever questions are.
+            is_read = kind is None or kind.holds != ROWS or is_of_tables or place is _QUESTIONS
+            if kind is not None and not (is_taken and is_read):
                 return wrong_kind(path, kind, place.noun)
     return None
 

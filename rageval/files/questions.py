@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 
+from rageval import hooks
 from rageval.errors import InputError, Place
 from rageval.files.jsonl import (
     Id,
     RecordForm,
     Unfit,
     as_line,
+    first_record,
     has,
     identifier,
     once,
@@ -24,6 +26,7 @@ from rageval.files.jsonl import (
     read_records,
     unlisted,
 )
+from rageval.files.kinds import is_gold_table
 from rageval.files.opening import (
     BOM,
     Limits,
@@ -31,6 +34,8 @@ from rageval.files.opening import (
     _bad_bytes,
     _refuse_bom,
     chunks,
+    first_bytes,
+    is_columnar,
     limits_of,
     name_of,
     quoted,
@@ -392,12 +397,29 @@ def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
 _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "request_id", "id")
 
 
-def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Read {query: {field: value}} of JSON lines of any kind, or of a dataset; nothing else is read."""
+def _questions_of(source: Source) -> Iterable[Question] | None:
+    """Return the questions of a dataset, or of a file that is not JSON lines with ids of queries."""
     if callable(content := getattr(source, "questions", None)):
+        found: Iterable[Question] = content()
+        return found
+    if is_columnar(source):
+        return None
+    start = first_bytes(source).lstrip()
+    record = first_record(start)
+    if not start or (record and not record.keys().isdisjoint(_IDS)):
+        return None
+    is_asked = any(form.fits(record) for form in QUESTION_FORMS) if record else not start.startswith(b"{")
+    # What is no question at all is refused as a record without an id.
+    return hooks.questions_in(source, []).values() if is_asked or is_gold_table(source) else None
+
+
+def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Read {query: {field: value}} of JSON lines of any kind, of questions in any form, or of a dataset."""
+    questions = _questions_of(source)
+    if questions is not None:
         return {
             question.query_id: {name: value for name, value in question.facts if name in fields}
-            for question in content()
+            for question in questions
         }
     wanted = [name for name in fields if name not in _IDS]
     facts: dict[str, dict[str, str]] = {}
@@ -451,8 +473,9 @@ def read_answerable(source: Source) -> dict[str, bool]:
 
 def fields_of(source: Source) -> list[str]:
     """Return the fields of the first record, for saying which there are."""
-    if callable(content := getattr(source, "questions", None)):
-        first = next(iter(content()), None)
+    questions = _questions_of(source)
+    if questions is not None:
+        first = next(iter(questions), None)
         return [name for name, _ in first.facts] if first is not None else []
     for _, record in read_records(source, dict[str, msgspec.Raw], "a JSON object"):
         return [name for name in record if name not in _IDS]

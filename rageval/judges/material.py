@@ -788,7 +788,7 @@ def gathered(
     remarks: list[Remark] = []
     tables = [source for source in answers if is_answer_table(source)]
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]
-    known = _asked_in(questions, remarks) if questions is not None else {}
+    known = questions_in(questions, remarks) if questions is not None else {}
     systems: list[list[str]] = []
     if tables:
         # What a file of questions says goes before what stands beside the answers.
@@ -828,7 +828,7 @@ def gathered(
     return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks, systems)
 
 
-def _asked_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
+def questions_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
     """Return the questions of a file; of a table, whose answers are the right ones here."""
     is_file = isinstance(questions, str | os.PathLike) or hasattr(questions, "read")
     if is_file and is_gold_table(questions):

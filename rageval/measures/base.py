@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval import hooks
+from rageval.core.signature import join_signature
 from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Blend, Ranking, Share
@@ -493,8 +494,7 @@ class Measure:
         'alpha_ndcg@10|alpha:0.5|rel:1|ideal:greedy|ties:trec'
         """
         name = self.name if self.k is None else f"{self.name}@{self.k}"
-        said = self._signed | context
-        return "|".join([name, *(f"{key}:{value}" for key, value in said.items())])
+        return join_signature(name, self._signed | context)
 
     def __str__(self) -> str:
         inner = ",".join(f"{name}={value}" for name, value in self.changed.items())

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from rageval.core.signature import join_signature
 from rageval.errors import MeasureError, MissingPackage, UsageError
 from rageval.measures.base import (
     HIGHER,
@@ -179,8 +180,7 @@ class ForeignMeasure:
         """Everything needed to compute the same number, in one line."""
         tool = f"ir_measures-{_ir_measures().__version__}" + (f"-{self.provider}" if self.provider else "")
         rules = {"as": _IPREC} if self.name == "IPrec" else {}
-        said = {"by": tool, **rules, **context}
-        return "|".join([str(self), *(f"{key}:{value}" for key, value in said.items())])
+        return join_signature(self, {"by": tool, **rules, **context})
 
     def __str__(self) -> str:
         return str(self.measure)

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rageval import hooks
 from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import position_remarks, positions_of
 from rageval.comparison.comparisons import cell_of, compared, why_not
@@ -28,7 +29,6 @@ from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, can_read_again, name_of
-from rageval.files.questions import read_questions
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages.evidence import (
@@ -305,7 +305,8 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
 def _questions(extra: Beside) -> dict[str, Question]:
     if extra.questions is None:
         return {}
-    return {found.query_id: found for found in read_questions(extra.questions)}
+    asked: dict[str, Question] = hooks.questions_in(extra.questions, [])
+    return asked
 
 
 def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Report:

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from rageval import hooks
 from rageval.checking.tracks import OF_RUNS, OF_TABLES
-from rageval.files.questions import read_questions
 from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
@@ -156,7 +155,7 @@ def questions_of(plan: TrackPlan) -> dict[str, Question] | None:
     """Return the questions, by id; None if no file has them."""
     # Tables may say it themselves, or topics be a table: what came of it was written.
     source = plan.out / QUESTIONS if plan.is_of_tables else source_of(plan, "topics")
-    return None if source is None else {each.query_id: each for each in read_questions(source)}
+    return None if source is None else hooks.questions_in(source, [])
 
 
 class DoneStages:

@@ -462,6 +462,7 @@ def _topics(scores: Scores) -> dict[str, Any]:
     }
 
 
+SLICE_FORMATS = ("trec", *FORMATS)  # which can print slices
 _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 
 
@@ -471,16 +472,16 @@ _Sliced = list[tuple["Scores", "Score", "Slice"]]
 def slice_lines(
     results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
 ) -> Iterator[str]:
-    """Write the slices of every run and measure in this format."""
-    from rageval.comparison.estimates import slices
+    """Write the slices of every run and measure in this format; without groups, the corrected means."""
+    from rageval.comparison.estimates import corrected_mean, slices
 
-    found = [
-        (scores, score, one)
-        for scores in results
-        for score in scores.scores
-        for field, of_query in groups.items()
-        for one in slices(score, field, of_query, settings)
-    ]
+    found: _Sliced = []
+    for scores in results:
+        for score in scores.scores:
+            if not groups:
+                found.append((scores, score, corrected_mean(score, settings)))
+            for field, of_query in groups.items():
+                found += ((scores, score, one) for one in slices(score, field, of_query, settings))
     if style not in FORMATS:
         return _lines_of_slices(found, layout, len(results) > 1)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.core.judge import AnyJudge, Cascade, Judge, Panel, parse_judge
+from rageval.core.basis import Basis
+from rageval.core.judge import AnyJudge, Cascade, Judge, Panel, join_judges, parse_judge, split_judges
 
 _TOKENS = [
     *"ab+,:@%1 .é",
@@ -24,9 +25,10 @@ _NAMES = st.lists(
 ).map("".join)
 
 
-def _judges() -> st.SearchStrategy[AnyJudge]:
+def _judges(*, is_asked: bool = True) -> st.SearchStrategy[AnyJudge]:
     plain = st.builds(Judge, _NAMES)
     marks = st.lists(_NAMES.filter(bool), max_size=2).map(tuple)
+    plain |= st.builds(Judge, _NAMES, st.just(""), st.just(("unfenced",)))
     asked = st.builds(Judge, _NAMES, st.sampled_from(["3f2a", "1a2b3c4d"]), marks)
 
     def several(judges: st.SearchStrategy[AnyJudge]) -> st.SearchStrategy[AnyJudge]:
@@ -37,7 +39,7 @@ def _judges() -> st.SearchStrategy[AnyJudge]:
         shares = st.builds(Cascade, judges, judges, st.sampled_from([None, "10", "2.5"]))
         return panels | shares | st.builds(Cascade, judges, judges, st.none(), judges)
 
-    return st.recursive(plain | asked, several, max_leaves=5)
+    return st.recursive(plain | asked if is_asked else plain, several, max_leaves=5)
 
 
 @given(_judges())
@@ -49,6 +51,20 @@ def test_the_written_form_of_a_judge_is_read_as_the_same_judge(judge: AnyJudge) 
 def test_any_text_is_read_as_a_judge(text: str) -> None:
     judge = parse_judge(text)
     assert parse_judge(str(judge)) == judge
+
+
+@given(st.lists(_judges(is_asked=False).filter(lambda judge: judge != Judge()), min_size=1, max_size=3))
+def test_the_text_for_programs_names_the_same_judges(judges: list[AnyJudge]) -> None:
+    assert split_judges(join_judges(judges)) == tuple(judges)
+
+
+@pytest.mark.parametrize(
+    "text", ["short,10%:exact", "short,rest[people]:openai:m", "majority:a+b,tiebreak:c", "openai:m+unfenced"]
+)
+def test_a_basis_has_the_written_form_of_its_judge(text: str) -> None:
+    basis = Basis.of([text])
+    assert str(basis) == f"judge:{text}"
+    assert Basis.parse(str(basis)) == basis
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.estimates import estimate_mean, estimate_value
 from rageval.comparison.leaderboards import standings
+from rageval.views.scores import SLICE_FORMATS
 from reasons import why
 
 QUERIES, LABELED, LIMIT = 120, 60, 0.7
@@ -81,8 +82,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert run(*words).exit_code == 0
 
 
-def scored(*limit: str) -> Callable[[str], Result]:
-    return lambda gold: run("score", "new", "-m", MEASURE, "--by", "domain", *gold_of(gold), *limit)
+def scored(*limit: str, by: bool = True) -> Callable[[str], Result]:
+    slices = ["--by", "domain"] * by
+    return lambda gold: run("score", "new", "-m", MEASURE, *slices, *gold_of(gold), *limit)
 
 
 def gated(before: str, *limit: str, by: bool = False) -> Callable[[str], Result]:
@@ -99,6 +101,8 @@ def anchored(gold: str) -> Result:
 DOORS: dict[str, Callable[[str], Result]] = {
     "score --require": scored("--require", f"{MEASURE}>={LIMIT}"),
     "score --fail-under": scored("--fail-under", f"{MEASURE}={LIMIT}"),
+    "score --require without --by": scored("--require", f"{MEASURE}>={LIMIT}", by=False),
+    "score --fail-under without --by": scored("--fail-under", f"{MEASURE}={LIMIT}", by=False),
     "gate --fail-under": gated("new", "--margin", "0.3", "--fail-under", f"{MEASURE}={LIMIT}"),
     "gate --margin": gated("old", "--margin", "0.3"),
     "gate --slice-margin": gated("old", "--margin", "0.5", "--slice-margin", "0.2", by=True),
@@ -125,7 +129,7 @@ def test_every_limit_of_a_command_has_a_line_here() -> None:
             is_gate = getattr(option, "section", "") == "Gates"
             assert known or not is_gate or set(option.opts) & OTHERS, f"{name}: {option.opts}: a limit?"
             limits |= {f"{name} {each}" for each in known}
-    assert limits == DOORS.keys()
+    assert limits == {door.removesuffix(" without --by") for door in DOORS}
 
 
 def test_every_function_that_takes_a_limit_is_known() -> None:
@@ -166,6 +170,25 @@ def corrected() -> float:
     assert row["judge"] == pytest.approx(0.8)
     assert row["value"] < 0.4
     return float(row["value"])
+
+
+@pytest.mark.parametrize("style", ["json", "jsonl", "csv"])
+def test_score_prints_the_mean_that_meets_the_limit(style: str) -> None:
+    words = ["score", "new", "-m", MEASURE, *gold_of("gold"), "--require", f"{MEASURE}>=0.1"]
+    done = run(*words, "--places", "17", "--format", style)
+    assert done.exit_code == 0, done.output
+    assert str(corrected())[:12] in done.stdout
+
+
+@pytest.mark.parametrize("words", [["--by", "domain"], [*gold_of("gold"), "--require", f"{MEASURE}>=0.1"]])
+def test_a_format_without_slices_is_refused(words: list[str]) -> None:
+    (option,) = (option for option in dict(commands(main))["score"].params if option.name == "style")
+    assert isinstance(option.type, click.Choice)
+    for style in option.type.choices:
+        done = run("score", "new", "-m", MEASURE, *words, "--format", style)
+        is_refused = style not in SLICE_FORMATS and (style != "cite" or "--by" in words)
+        assert done.exit_code == (2 if is_refused else 0), (style, done.output)
+        assert not is_refused or f"--format {style}" in done.stderr or style == "cite"
 
 
 def test_every_door_has_the_corrected_mean() -> None:

@@ -1,0 +1,26 @@
+"""The signature of a number: all that it depends on, in one line of parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# A `|` in a value is written like this, and so is what would be read as one.
+_WRITTEN = "%7C"
+_LIKE_WRITTEN = re.compile("%(?=(?:25)*7C)")
+
+
+def join_signature(name: object, parts: Mapping[str, object]) -> str:
+    """Return the name and all parts; no value, such as the name of a judge, can look like another part.
+
+    >>> join_signature("accuracy", {"judge": "a|v:0", "v": "1.0"})
+    'accuracy|judge:a%7Cv:0|v:1.0'
+    """
+    named = (f"{key}:{_as_value(str(value))}" for key, value in parts.items())
+    return "|".join([_as_value(str(name)), *named])
+
+
+def _as_value(text: str) -> str:
+    if "|" not in text and "%" not in text:
+        return text
+    return _LIKE_WRITTEN.sub("%25", text).replace("|", _WRITTEN)
