@@ -14,7 +14,6 @@ from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
 from rageval.options import settings_from
-from rageval.scoring.query_groups import groups_of
 from rageval.scoring.scores import Scores
 from rageval.subjects import refuse_other_options
 from rageval.text import visible
@@ -96,6 +95,8 @@ def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequ
 
     by, clusters = options.cluster, None
     if by:
+        from rageval.scoring.query_groups import groups_of
+
         clusters = groups_of(by, queries, options.questions, sources)
     # The name of the file alone: paths of a machine do not belong into what is published.
     return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)

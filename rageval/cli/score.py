@@ -128,7 +128,6 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     """
     from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
-    from rageval.scoring.query_groups import slices_of
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
@@ -170,6 +169,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         lines = [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
     elif options.by:
         from rageval.comparison import Settings
+        from rageval.scoring.query_groups import slices_of
 
         groups = slices_of(options.by, queries, options.questions, inputs.question_sources)
         if not groups:

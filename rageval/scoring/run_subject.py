@@ -13,7 +13,6 @@ from rageval.files.opening import name_of
 from rageval.files.trec import Reading
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.query_groups import groups_of
 from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.scoring.subject import with_labels
@@ -32,6 +31,8 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     qrels = judgements_of(inputs, lowest_grade(measures, options.rel, everything), options)
     groups = None
     if options.group_by:
+        from rageval.scoring.query_groups import groups_of  # with msgspec, which few runs need
+
         groups = groups_of(options.group_by, qrels.query_ids, options.questions, inputs.question_sources)
     rules = {name: value for name in NAMES[RUNS] if (value := getattr(options, name, None)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
