@@ -1160,7 +1160,12 @@ def saved(side: GateSide, date: str) -> Baseline:
     lines = []
     for query in queries:
         values = {name: score.by_query[query] for name, score in by_name.items()}
-        between = {name: score.between[query] for name, score in by_name.items() if query in score.between}
+        # Shares are numbers, but no file holds their parts.
+        between = {
+            name: (float(score.between[query][0]), float(score.between[query][1]))
+            for name, score in by_name.items()
+            if query in score.between
+        }
         line = BaselineLine(
             query_id=query,
             values={name: value if value == value else None for name, value in values.items()},

@@ -137,6 +137,11 @@ def _range_of_value(*, low: float, high: float, over: str, highest: int | None) 
     return f"from {low:.4f} to {high:.4f} {_UNKNOWN_PARTS[over]}{limit}"
 
 
+def _range_of_judge(*, low: float, high: float, over: str, highest: int | None) -> str:
+    ends = _range_of_value(low=low, high=high, over=over, highest=highest)
+    return f"the judge's mean, uncorrected: {ends}"
+
+
 def _gap_to_greedy(*, number: int, total: int, largest: float) -> str:
     most = f", by up to {largest:.2%}" if number else ""
     return f"the greedy ideal is not the best ranking in {number:,} of {total:,} queries{most}"
@@ -896,6 +901,7 @@ WORDS: dict[str, Words] = {
     "above_1": "{measure} is above 1 in {number:,} queries: {reason}",
     "rel_without_effect": "--rel {rel} has no effect on {measures}, which have no lowest grade",
     "range_of_value": _range_of_value,
+    "range_of_judge": _range_of_judge,
     "too_many_orders": "too many orders of equal scores to compute its range",
     "ndeval_order": (
         "--compat ndeval orders by the rank column, as the C program does; for equal scores by"

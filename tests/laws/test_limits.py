@@ -271,3 +271,63 @@ def test_who_passed_labels_is_not_told_to_pass_labels(words: list[str]) -> None:
     page = Path("report.html").read_text() if words[0] == "report" else ""
     assert done.exit_code == 0, done.output
     assert "with --gold" not in done.output + page
+
+
+def values_with_bounds(record: Any) -> Iterator[tuple[float, tuple[float, float]]]:
+    """Yield each value of a record that has bounds beside it, whatever the record is in."""
+    if isinstance(record, Mapping):
+        bounds = record.get("bounds")
+        value = record.get("value")
+        if bounds and value is not None:
+            yield value, tuple(bounds)
+        record = list(record.values())
+    for part in record if isinstance(record, list) else ():
+        yield from values_with_bounds(part)
+
+
+def remarks_in(record: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(record, Mapping):
+        if {"code", "facts"} <= record.keys():
+            yield record
+        record = list(record.values())
+    for part in record if isinstance(record, list) else ():
+        yield from remarks_in(part)
+
+
+SHOWN_AS_JSON: dict[str, Callable[[list[str]], Result]] = {
+    "score": lambda how: run(*how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"),
+    "compare": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
+    "report": lambda how: run(*how, "--on-missing", "skip", "-o", "report.html"),
+    "label correct": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
+    "gate": lambda how: run(*how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"),
+}
+
+
+@pytest.mark.parametrize("verb", SHOWN_AS_JSON)
+def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
+    """Where the judge failed at some answers, its bounds are its mean's alone, and are said to be."""
+    lost = {f"q{at:03}" for at in range(3, QUERIES, 60)}
+    for system in ("old", "new"):
+        rows = (
+            {**row, "label": None, "status": "error"} if row["query_id"] in lost else row
+            for row in labels_of(system, "judge")
+        )
+        write(f"lost-{system}", rows)
+    Path("lost").write_text("".join(Path(f"lost-{system}").read_text() for system in ("old", "new")))
+    measured = ["-m", MEASURE, *gold_of("gold")]
+    saved = run("gate", "lost-old", *measured, "--save-baseline", "lost.base")
+    assert saved.exit_code == 0, saved.output
+    name = "lost-new" if verb == "gate" else "lost"
+    done = SHOWN_AS_JSON[verb]([*verb.split(), name, *measured])
+    assert done.exit_code in (0, 1, 5), done.output
+    if verb == "report":
+        shown = run("report", "show", "report.html", "--format", "json").stdout
+    else:
+        shown = Path("lost.json").read_text() if verb == "gate" else done.stdout
+    record = json.loads(shown)
+    for value, (low, high) in values_with_bounds(record):
+        assert low <= value <= high
+    assert "missing_judgements" not in {remark["code"] for remark in remarks_in(record)}
+    said = " ".join(done.output.split())
+    assert "judgements are missing (" not in said
+    assert re.search("of the judge's judgements are missing; with them its mean lies between", said)
