@@ -628,7 +628,7 @@ def markdown(report: GateReport) -> str:
     if report.fell:
         lines += [
             "",
-            "Largest losses:",
+            _sentence(report.title_of_losses),
             "",
             "| question | measure | baseline | candidate |",
             "|---|---|--:|--:|",

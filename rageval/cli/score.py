@@ -126,7 +126,14 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
-    from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
+    from rageval.cli._scoring import (
+        best_first,
+        on_workers,
+        refuse,
+        refuse_single_values_of_labels,
+        set_remarks,
+        subject_of,
+    )
 
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
@@ -143,6 +150,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         raise UsageError(
             "--gold corrects the values of --by; for all queries use rageval label correct, or compare"
         )
+    refuse_single_values_of_labels(options.by_query, options.gold)
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.unjudged:

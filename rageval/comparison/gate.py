@@ -56,7 +56,7 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Table, finite
 from rageval.text import some, visible
 from rageval.version import __version__
-from rageval.views.bases import attribution, describe_basis
+from rageval.views.bases import attribution, describe_basis, single_values_note
 from rageval.views.estimates import name_bounds
 from rageval.views.remarks import ADAPTIVE, describe_reasons, judged_by
 
@@ -236,12 +236,13 @@ class Decision:
 
 
 class Fallen(NamedTuple):
-    """A question that scores less than it did."""
+    """A question that scores less than it did; labels correct means, so `basis` is that of these values."""
 
     query_id: str
     measure: str
     baseline: float
     candidate: float
+    basis: Basis = UNSTATED
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -288,6 +289,14 @@ class GateReport(Displayed):
         return list(dict.fromkeys(found))
 
     @property
+    def title_of_losses(self) -> str:
+        """What stands above the questions that fell most: with labels, whose values these are."""
+        measures = {each.measure for each in self.fell}
+        bases = (each.basis for each in self.overall if each.measure in measures)
+        notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
+        return f"Largest losses ({notes}):" if notes else "Largest losses:"
+
+    @property
     def level(self) -> float:
         """The level of each one-sided bound."""
         return self.decisions[0].level
@@ -300,7 +309,7 @@ class GateReport(Displayed):
             "measures": dict(self.signatures),
             "counts": dict(self.counts),
             "decisions": [finite(each.record()) for each in self.decisions],
-            "fell": [finite(each._asdict()) for each in self.fell],
+            "fell": [finite(each._asdict() | {"basis": str(each.basis)}) for each in self.fell],
             "floors": list(self.floors),
             "remarks": [remark.as_record() for remark in self.remarks],
         }
@@ -1055,7 +1064,7 @@ def _fallen(common: _Common) -> list[Fallen]:
             before, now = theirs.by_query[query], ours.by_query[query]
             fall = sign * (before - now)
             if fall > SLACK and fall > found.get(query, (0.0,))[0]:
-                found[query] = fall, Fallen(query, name, before, now)
+                found[query] = fall, Fallen(query, name, before, now, ours.basis)
     worst = sorted(found.values(), key=lambda each: (-each[0], each[1].query_id))
     return [each for _, each in worst[:_SHOWN]]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow.parquet as parquet
 import pytest
 from click.testing import CliRunner, Result
 
@@ -24,6 +25,7 @@ from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.estimates import estimate_mean, estimate_value
 from rageval.comparison.leaderboards import standings
+from rageval.comparison.plots import figure_of_comparison
 from reasons import why
 
 QUERIES, LABELED, LIMIT = 120, 60, 0.7
@@ -331,3 +333,46 @@ def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
     said = " ".join(done.output.split())
     assert "judgements are missing (" not in said
     assert re.search("of the judge's judgements are missing; with them its mean lies between", said)
+
+
+def single_values_of_gate() -> str:
+    words = ["gate", "new", "-m", MEASURE, *gold_of("gold"), "--baseline", "oldgold.base", "--margin", "0.3"]
+    run(*words, "--md", "gate.md", "--json", "gate.json")
+    fell = json.loads(Path("gate.json").read_text())["fell"]
+    assert fell
+    assert {each["basis"] for each in fell} == {"judge:openai:m"}
+    return Path("gate.md").read_text().partition("Largest losses")[2]
+
+
+def single_values_of_figure() -> str:
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    done = run("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
+    assert done.exit_code == 0, done.output
+    results = rageval.evaluate_answers(MEASURE, "both", gold="gold", gold_chosen="uniform")
+    *_, below = figure_of_comparison(rageval.compare(results), list(results.values())).axes
+    return below.get_title().replace("\n", " ")
+
+
+def single_values_of_report() -> str:
+    assert run("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
+    shown = json.loads(run("report", "show", "report.html", "--format", "json").stdout)
+    assert {basis for of in shown["queries"]["basis"].values() for basis in of.values()} == {"judge:openai:m"}
+    return Path("report.html").read_text().partition('id="whose-values"')[2].partition("</p>")[0]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [single_values_of_gate, single_values_of_figure, single_values_of_report],
+)
+def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) -> None:
+    """Labels correct means alone: the values of single queries beside them are the judge's."""
+    assert "alues of single queries are by openai:m, uncorrected" in view()
+
+
+def test_files_of_single_values_say_whose_they_are() -> None:
+    words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
+    assert run(*words, "--values", "v.parquet").exit_code == 0
+    assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
+    refused = run(*words, "-q")
+    assert refused.exit_code == 2
+    assert "the judge's values of each query" in refused.output
