@@ -1006,6 +1006,7 @@ WORDS: dict[str, Words] = {
     "labels_of_other_measure": "the plan decides only by {decides}",
     "many_labels_failed": ("{number:,} of {total:,} labels failed, more than {most:.0%}; label them again"),
     "few_labels": _few_labels,
+    "no_other_value": "no rank: none of the other runs ({number:,}) has a value",
     "few_labels_of_queries": "labels for {number:,} of {total:,} ({needed} are needed)",
     "unequal_labels": "{number:,} labels count as {count:.1f} drawn alike (10 are needed)",
     "labels_in_few_clusters": "labels in {number:,} clusters ({needed} are needed)",

@@ -376,3 +376,16 @@ def test_files_of_single_values_say_whose_they_are() -> None:
     refused = run(*words, "-q")
     assert refused.exit_code == 2
     assert "the judge's values of each query" in refused.output
+
+
+@pytest.mark.parametrize("gold", ["gold-of-new", "gold", ""])
+def test_a_rank_is_among_runs_with_values(gold: str) -> None:
+    """With labels of one system alone, the other has no value, and nothing is first or last."""
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    labels = {"gold": gold, "gold_chosen": "uniform"} if gold else {}
+    rows = standings(list(rageval.evaluate_answers(MEASURE, "both", **labels).values()))
+    valued = [row for row in rows if row.value == row.value]
+    assert len(valued) == (1 if gold == "gold-of-new" else 2)
+    for row in valued:
+        assert (row.rank is None) == (len(valued) == 1)
+        assert ("no rank" in row.why) == (len(valued) == 1)
