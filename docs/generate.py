@@ -124,7 +124,6 @@ SAMPLES: dict[str, object] = {
     "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[str]": ("…",),
     "Sequence[tuple[str, int]]": (("…", 2),),
-    "Sequence[tuple[str, str]]": (("…", "…"),),
     "Sequence[tuple[int, int]]": ((10, 2),),
     "Sequence[tuple[str, float]]": (("…", 0.25),),
     "Sequence[tuple[str, str, str]]": (("…", "…", "…"),),

@@ -144,7 +144,10 @@ def checked_values(path: Path) -> Path:
 
 
 def write_scores(results: list[Scores], path: Path) -> None:
-    """Write a row a run, measure and query, with the columns run, query_id, measure, value, signature."""
+    """Write a row a run, measure and query: run, query_id, measure, value, signature, basis.
+
+    Labels correct means, so the basis is that of the values, whatever decides their mean.
+    """
     from rageval.files.columnar import write_values
 
     columns: Iterator[dict[str, Sequence[Any]]] = (
@@ -154,6 +157,7 @@ def write_scores(results: list[Scores], path: Path) -> None:
             "measure": [str(score.measure)] * len(score.numbers),
             "value": list(map(float, score.numbers)),
             "signature": [score.signature] * len(score.numbers),
+            "basis": [str(score.basis)] * len(score.numbers),
         }
         for scores in results
         for score in scores.scores

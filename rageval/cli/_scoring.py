@@ -86,6 +86,14 @@ def refuse_bounds_of_labels(inputs: Inputs, options: Comparing) -> None:
         raise UsageError("--bounds is for one set of judgements; leave out --gold or --bounds")
 
 
+def refuse_single_values_of_labels(by_query: bool, gold: Sequence[Any]) -> None:
+    """Refuse -q with human labels, which correct means, and no value of a single query."""
+    if by_query and gold:
+        raise UsageError(
+            "--by-query shows the judge's values of each query, but --gold corrects means; leave one out"
+        )
+
+
 def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequence[Any]) -> Settings:
     """Return the settings of a comparison; `sources` may tell the clusters of queries."""
     from pathlib import Path

@@ -25,6 +25,7 @@ from rageval.cli._scoring import (
     best_first,
     refuse,
     refuse_bounds_of_labels,
+    refuse_single_values_of_labels,
     scored,
     set_remarks,
     settings_of_claims,
@@ -118,10 +119,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     if options.by_query and style in ("latex", "cite"):
         others = ", ".join(each for each in FORMATS if each != "latex")
         raise UsageError(f"--by-query is not available with --format {style}; use one of {others}")
-    if options.by_query and options.gold:
-        raise UsageError(
-            "--by-query shows the judge's values of each query, but --gold corrects means; leave one out"
-        )
+    refuse_single_values_of_labels(options.by_query, options.gold)
     plot = checked_plot(options.plot, options.size)
     subject = subject_of(inputs, measures, options)
     subject.require_comparable()

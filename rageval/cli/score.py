@@ -22,7 +22,14 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import checked_values, deliver, places_of, say, write_scores
-from rageval.cli._scoring import best_first, on_workers, refuse, set_remarks, subject_of
+from rageval.cli._scoring import (
+    best_first,
+    on_workers,
+    refuse,
+    refuse_single_values_of_labels,
+    set_remarks,
+    subject_of,
+)
 from rageval.core.remark import joined_text
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
@@ -151,6 +158,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
             f"--format {style} has no slices (--by) and no corrected means (--gold); use one of"
             f" {', '.join(SLICE_FORMATS)}"
         )
+    refuse_single_values_of_labels(options.by_query, options.gold)
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.unjudged:

@@ -21,7 +21,7 @@ import numpy as np
 from rageval import hooks
 from rageval.comparison.comparisons import why_not
 from rageval.comparison.estimates import estimate_value
-from rageval.comparison.intervals import FEW
+from rageval.comparison.intervals import FEW, draw_of_pair
 from rageval.comparison.pairs import (
     KnownOfRuns,
     corrected_pairs,
@@ -31,7 +31,7 @@ from rageval.comparison.pairs import (
     tables,
 )
 from rageval.comparison.results import Pair, Settings
-from rageval.core.basis import UNSTATED, Basis
+from rageval.core.basis import UNSTATED, Basis, DrawKind
 from rageval.core.estimate import Estimate
 from rageval.core.record import plain_fields
 from rageval.core.remark import Remark, Scope
@@ -41,13 +41,13 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, Place, R
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
-from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
+from rageval.files.scores import Baseline, BaselineDraw, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
 from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
-from rageval.scoring.gold import People, why_lost
+from rageval.scoring.gold import UNIFORM, Draw, People, why_lost
 from rageval.scoring.scores import EXAMPLES, Score, Scores, filled
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
@@ -226,12 +226,13 @@ class Decision:
 
 
 class Fallen(NamedTuple):
-    """A question that scores less than it did."""
+    """A question that scores less than it did; labels correct means, so `basis` is that of these values."""
 
     query_id: str
     measure: str
     baseline: float
     candidate: float
+    basis: Basis = UNSTATED
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -279,7 +280,7 @@ class GateReport(Displayed):
             "measures": dict(self.signatures),
             "counts": dict(self.counts),
             "decisions": [finite(each.record()) for each in self.decisions],
-            "fell": [finite(each._asdict()) for each in self.fell],
+            "fell": [finite(each._asdict() | {"basis": str(each.basis)}) for each in self.fell],
             "floors": list(map(str, self.floors)),
             "remarks": [remark.as_record() for remark in self.remarks],
         }
@@ -305,6 +306,7 @@ _HOLES, _HOLES_APART = 0.2, 0.05  # of the top documents, and between two runs
 _SHOWN = 5  # questions that fell most
 _ROUNDED = 1e-6  # by which one value may differ between machines
 _ALONE = "candidate", "baseline"
+_UNSTATED_DRAW = BaselineDraw(how=DrawKind.UNSTATED)  # also of baselines from before it was saved
 
 
 def gate(
@@ -442,12 +444,43 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             remedy="save it again with"
             f" {'the same --gold' if ours.judgements else '--gold, labels of its own answers'}",
         )
+    if theirs.gold and not ours.gold:
+        # Without the labels the judge alone would decide, which they may contradict.
+        raise InputError(
+            problem="the baseline has human labels, the candidate has none",
+            remedy="give labels of the candidate's answers (--gold), or save the baseline again without"
+            " --gold",
+        )
+    if ours.gold and not _are_drawn_alike(ours.draw or _UNSTATED_DRAW, theirs.draw or _UNSTATED_DRAW):
+        how = [_drawn_how(header.draw or _UNSTATED_DRAW) for header in (theirs, ours)]
+        raise InputError(
+            problem=f"the baseline's labels were drawn {how[0]}, the candidate's {how[1]}, so nobody knows"
+            " how likely a question was to be labeled in both",
+            remedy="draw both alike, and save the baseline again with the same --gold-chosen",
+        )
     if _has_other_judge(ours, theirs) and settings.judge_changed != ALLOW:
         raise InputError(
             problem=f"the baseline was judged by {_judged_by(theirs)}, the candidate by"
             f" {_judged_by(ours)}, so a difference could come from the judge",
             remedy="judge the baseline again and save it, or use --judge-changed allow, which makes no claim",
         )
+
+
+def _are_drawn_alike(ours: BaselineDraw, theirs: BaselineDraw) -> bool:
+    """Return whether it is known how the questions were drawn that are labeled on both sides."""
+    # What is in two uniform draws is one itself; where one is not stated, the verdict says so.
+    if {ours.how, theirs.how} <= {DrawKind.UNIFORM, DrawKind.UNSTATED}:
+        return True
+    return ours.how == theirs.how and theirs.sha in (ours.sha, ours.extends)
+
+
+def _drawn_how(draw: BaselineDraw) -> str:
+    words = {
+        str(DrawKind.UNIFORM): "uniformly at random",
+        str(DrawKind.PLAN): f"by the plan {visible(draw.sha[:8])}",
+        str(DrawKind.CHANCES): f"with the chances {visible(draw.sha[:8])}",
+    }
+    return words.get(draw.how, "in a way that nobody stated")
 
 
 def _check_values(ours: GateSide, theirs: GateSide) -> None:
@@ -821,7 +854,7 @@ def _test(
     pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
     both = [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
     values = estimate_value(_only(own[1], both), how).value, estimate_value(_only(own[0], both), how).value
-    look = scores[0].people.draw.look if scores[0].people is not None else None
+    look = draw_of_pair(*scores).look
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
 
@@ -995,7 +1028,7 @@ def _fallen(common: _Common) -> list[Fallen]:
             before, now = theirs.by_query[query], ours.by_query[query]
             fall = sign * (before - now)
             if fall > SLACK and fall > found.get(query, (0.0,))[0]:
-                found[query] = fall, Fallen(query, name, before, now)
+                found[query] = fall, Fallen(query, name, before, now, ours.basis)
     worst = sorted(found.values(), key=lambda each: (-each[0], each[1].query_id))
     return [each for _, each in worst[:_SHOWN]]
 
@@ -1102,6 +1135,7 @@ def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known:
         version=__version__,
         judges=sorted(said_by),
         gold=people[0].draw.sha if people else "",
+        draw=_saved_draw(people[0].draw) if people else None,
         labelled_by=sorted({who for each in people for who in each.by}),
         known=known,
         judgements=held.judgements,
@@ -1135,7 +1169,12 @@ def saved(side: GateSide, date: str) -> Baseline:
     lines = []
     for query in queries:
         values = {name: score.by_query[query] for name, score in by_name.items()}
-        between = {name: score.between[query] for name, score in by_name.items() if query in score.between}
+        # Shares are numbers, but no file holds their parts.
+        between = {
+            name: (float(score.between[query][0]), float(score.between[query][1]))
+            for name, score in by_name.items()
+            if query in score.between
+        }
         line = BaselineLine(
             query_id=query,
             values={name: value if value == value else None for name, value in values.items()},
@@ -1193,13 +1232,30 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
     )
 
 
+def _saved_draw(draw: Draw) -> BaselineDraw:
+    extends = draw.plan.extends if draw.plan is not None else ""
+    # Not of all questions, of which it does not matter how they were drawn.
+    how = draw.kind(unlabeled=1)
+    return BaselineDraw(how=how, sha=draw.origin, extends=extends, labeled=draw.labelled)
+
+
+def _read_draw(saved: BaselineDraw, ours: Draw) -> Draw:
+    """Return the draw of a baseline's labels; by a plan or by chances they were drawn as the candidate's."""
+    if saved.how == DrawKind.UNIFORM:
+        return Draw(how=UNIFORM)
+    if ours.plan is not None and saved.sha:
+        return replace(ours, labelled=max(1, min(saved.labeled, len(ours.plan.asked))))
+    return ours if saved.sha else Draw()
+
+
 def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Score:
     numbers = [line.values[name] for line in baseline.lines]
     people = None
     if ours.people is not None:
         said = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
         by = tuple(baseline.header.labelled_by)
-        people = People(said, ours.people.draw, by=by, tests=ours.people.tests)
+        draw = _read_draw(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
+        people = People(said, draw, by=by, tests=ours.people.tests)
     return Score(
         ours.measure,
         ids,

@@ -183,7 +183,7 @@ def _of_pair(
     judged = [ours[query] - theirs[query] for query in queries]
     mine, yours = people_of(one), people_of(other)
     both = mine.values.keys() & yours.values.keys()
-    draw = mine.draw if one.people is not None else yours.draw
+    draw = draw_of_pair(one, other)
     look = draw.look
     labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
     found = Labelled(queries, judged, labels, look=look)
@@ -211,6 +211,12 @@ def _of_pair(
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
     return _estimated(found, draw, settings, how)
+
+
+def draw_of_pair(one: Score, other: Score) -> Draw:
+    """Return how the queries were drawn that are labeled for both of two systems."""
+    draws = [score.people.draw for score in (one, other) if score.people is not None]
+    return draws[0].of_both(draws[-1]) if draws else Draw()
 
 
 def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> Remark | None:

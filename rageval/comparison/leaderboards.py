@@ -265,9 +265,10 @@ def _beside(
 class Standing(NamedTuple):
     """Where a run stands by a measure: its value and its rank (1: the best), each with its 95 % interval.
 
-    NaN and None stand for unknown values: a measure without a better direction gives no ranks. Human labels
-    correct all values, with NaN and None where there are too few (`why`); `judged` is then the judge's value,
-    and `corrected_from` its basis. It is a line of a file, so that bases and reasons are written as texts.
+    NaN and None stand for unknown values: a measure without a better direction gives no ranks, nor does a
+    value where no other run has one (`why`). Human labels correct all values, with NaN and None where there
+    are too few (`why`); `judged` is then the judge's value, and `corrected_from` its basis. It is a line of a
+    file, so that bases and reasons are written as texts.
     """
 
     measure: str
@@ -318,6 +319,14 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             columns = _sample(scores)
             least, most = rank_intervals(replace(columns, values=sign * columns.values))
             ranks = _ranked(values, least.tolist(), most.tolist())
+    # A rank says how many are better: of a single value beside runs without one it says nothing.
+    is_alone = len(scores) > 1 and sum(estimate.is_defined for estimate in estimates) == 1
+    if is_alone and sign is not None:
+        ranks = [(None, None, None)] * len(scores)
+        no_rank = Remark("no_other_value", facts={"number": len(scores) - 1})
+        estimates = [
+            replace(each, reasons=(*each.reasons, no_rank)) if each.is_defined else each for each in estimates
+        ]
     rows = [
         Standing(
             str(score.measure),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.comparison.estimates import estimate_signature
-from rageval.comparison.intervals import Labelled, _sample, corrected_pair, people_of
+from rageval.comparison.intervals import Labelled, _sample, corrected_pair, draw_of_pair, people_of
 from rageval.comparison.results import (
     BEST,
     Absent,
@@ -593,7 +593,7 @@ def _pair(
     people = [people_of(table.scores[at]) for at in pair]
     labellers = dict.fromkeys(chain.from_iterable(each.by for each in people))
     unlabeled = len(difference.queries) - len(difference.people)
-    drawn = next((each.draw for each in people if each.by), people[0].draw).kind(unlabeled)
+    drawn = draw_of_pair(table.scores[pair[0]], table.scores[pair[1]]).kind(unlabeled)
     basis = Basis.of_labels(labellers, table.scores[pair[0]].basis, drawn)
     ruling = claimed(ruled.ruling, better, basis)
     spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0

@@ -339,12 +339,26 @@ _EXPECTED = "a baseline: a header {baseline, measures, questions, …}, then lin
 _Ends = tuple[float, float]
 
 
+class BaselineDraw(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """How a baseline's labels were drawn: `how` is a kind of draw, `sha` the digest of the plan or chances.
+
+    Of a plan, `extends` is the digest of the one that it extends, and `labeled` how many of its queries were
+    labeled whole.
+    """
+
+    how: str
+    sha: str = ""
+    extends: str = ""
+    labeled: int = 0
+
+
 class BaselineHeader(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What the values of a baseline were made with.
 
     `measures` are signatures by name, `judgements` is the SHA-256 of the judgements of documents, `gold` says
-    which labels of people stand beside the judge's, `known` is the SHA-256 of the questions. `unjudged` is
-    the share of the top documents that nobody judged, `bounds` between what the means lie whatever these are.
+    which labels of people stand beside the judge's, and `draw` how these were drawn, if it was saved. `known`
+    is the SHA-256 of the questions. `unjudged` is the share of the top documents that nobody judged, `bounds`
+    between what the means lie whatever these are.
     """
 
     baseline: int = _FORM
@@ -357,6 +371,7 @@ class BaselineHeader(msgspec.Struct, omit_defaults=True, kw_only=True):
     rubrics: list[str] = []
     judgements: str = ""
     gold: str = ""
+    draw: BaselineDraw | None = None
     labelled_by: list[str] = []
     known: str = ""
     unjudged: float | None = None

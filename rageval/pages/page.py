@@ -32,7 +32,14 @@ from rageval.pages._parts import (
     with_columns,
 )
 from rageval.text import visible
-from rageval.views.bases import NO_WINNER, attribution, correction_notes, describe_basis, uncorrected_notes
+from rageval.views.bases import (
+    NO_WINNER,
+    attribution,
+    correction_notes,
+    describe_basis,
+    single_values_note,
+    uncorrected_notes,
+)
 from rageval.views.comparisons import lettered
 
 if TYPE_CHECKING:
@@ -445,6 +452,7 @@ def _tables(report: _Record) -> dict[str, Any]:
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
         "by_judges": "; ".join(uncorrected),
         "by_people": corrected,
+        "of_single": "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases.values())))),
         # What all rests on stands there by itself, of slices, too.
         "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],
         "texts": queries.get("texts") or {},

@@ -398,13 +398,16 @@ def _columns(results: Sequence[Scores]) -> _Record:
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
     place = {query: at for at, query in enumerate(ids)}
     values: dict[str, dict[str, str]] = {}
+    # Of the values, which labels do not correct.
+    bases: dict[str, dict[str, str]] = {}
     for scores in results:
         for score in scores.scores:
             # Runs may lack queries that others have.
             column = np.full(len(ids), np.nan)
             column[[place[query] for query in score.query_ids]] = score.values
             values.setdefault(str(score.measure), {})[scores.run] = packed(column)
-    return {"ids": list(ids), "values": values}
+            bases.setdefault(str(score.measure), {})[scores.run] = str(score.basis)
+    return {"ids": list(ids), "values": values, "basis": bases}
 
 
 def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[_Record]:

@@ -71,6 +71,23 @@ class Draw:
         return DrawKind.UNIFORM if self.how == UNIFORM else DrawKind.UNSTATED
 
     @property
+    def origin(self) -> str:
+        """The digest of the plan or of the chances by which the draw was made; "" of others."""
+        if self.plan is not None:
+            return self.plan.sha
+        if self.chances is None:
+            return ""
+        return _sha_of((), (f"{query} {chance!r}" for query, chance in sorted(self.chances.items())))
+
+    def of_both(self, other: Draw) -> Draw:
+        """Return how those queries were drawn that are labeled for both of two systems, drawn alike.
+
+        Of a plan both are a beginning of one order. What depends on a draw that nobody states is stated by
+        nobody.
+        """
+        return min(self, other, key=lambda draw: (draw.how != UNSAID, draw.labelled))
+
+    @property
     def is_uneven(self) -> bool:
         """Whether some queries were likelier to be labeled than others."""
         return bool(self.chances) or (self.plan is not None and bool(self.plan.sizes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -34,12 +34,20 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
     human.refuse()
     found = []
     for scores in scored.results:
+        # The bounds are the judge's: the value, now people's, may lie outside of them.
         with_people = (
-            score if why_uncorrected(score) else replace(score, people=_people(gold, labels))
+            score if why_uncorrected(score) else replace(score, people=_people(gold, labels), bounds=None)
             for score, labels in zip(scores.scores, human.labels(scores), strict=True)
         )
         found.append(replace(scores, scores=tuple(with_people)))
     found, uncorrected = _corrected_at_all(found, gold)
+    corrected = {
+        Scope((scores.run,), str(score.measure))
+        for scores in found
+        for score in scores.scores
+        if score.people is not None
+    }
+    found = [replace(each, remarks=tuple(_about_judge(each.remarks, corrected))) for each in found]
     # What people labelled that the judge knows nothing of.
     about = Scope(file=gold.draw.name)
     strange = [
@@ -51,7 +59,21 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
         for kind, names in human.unmatched()
     ]
     more = [*label_remarks(gold), *uncorrected, *strange, *_unlabeled_remarks(found)]
-    return Scored(found, [*scored.remarks, *more], scored.refused)
+    return Scored(found, [*_about_judge(scored.remarks, corrected), *more], scored.refused)
+
+
+def _about_judge(remarks: Iterable[Remark], corrected: Collection[Scope]) -> Iterator[Remark]:
+    """Yield the remarks, those on the range of a corrected value as what they are: on that of the judge's."""
+    for remark in remarks:
+        if remark.about not in corrected:
+            yield remark
+        elif remark.code == "missing_judgements":
+            facts = {name: remark.facts[name] for name in ("number", "low", "high")}
+            yield Remark("missing_of_judge", remark.about, facts)
+        elif remark.code == "range_of_value":
+            yield Remark("range_of_judge", remark.about, remark.facts)
+        else:
+            yield remark
 
 
 def _people(gold: Gold, labels: Labels) -> People:

@@ -75,6 +75,17 @@ def describe_basis(basis: Basis) -> str:
     return attribution(basis)
 
 
+def single_values_note(basis: Basis) -> str:
+    """Return whose the values of single queries are where labels correct their mean; nothing elsewhere.
+
+    >>> single_values_note(Basis.of_labels(["people"], Basis.of(["m"]))), single_values_note(Basis.of(["m"]))
+    ('values of single queries are by m, uncorrected', '')
+    """
+    if not basis.corrected:
+        return ""
+    return f"values of single queries are by {name_judges(basis.source)}, uncorrected"
+
+
 def claim_text(ruling: Ruling, basis: Basis) -> str:
     """Return a ruling as a claim, which names its basis unless that is human labels of a stated draw.
 

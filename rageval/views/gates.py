@@ -10,7 +10,7 @@ from typing import Any
 from rageval.comparison.gate import Decision, GateReport
 from rageval.table import COUNT, NUMBER, Column, Display, Table, md_code, md_line
 from rageval.text import visible
-from rageval.views.bases import attribution
+from rageval.views.bases import attribution, single_values_note
 from rageval.views.estimates import describe_difference, name_bounds
 
 
@@ -70,6 +70,14 @@ _NO_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inconclusive", "informs": "informs"}
 
 
+def _title_of_losses(report: GateReport) -> str:
+    """Return what stands above the questions that fell most: with labels, whose values these are."""
+    measures = {each.measure for each in report.fell}
+    bases = (each.basis for each in report.overall if each.measure in measures)
+    notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
+    return f"Largest losses ({notes}):" if notes else "Largest losses:"
+
+
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
     said = ", ".join([_SIGNS[report.verdict], *map(_code, _conditions(report))])
@@ -88,7 +96,7 @@ def markdown(report: GateReport) -> str:
     if report.fell:
         lines += [
             "",
-            "Largest losses:",
+            _sentence(_title_of_losses(report)),
             "",
             "| question | measure | baseline | candidate |",
             "|---|---|--:|--:|",

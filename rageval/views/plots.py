@@ -22,7 +22,7 @@ from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
 from rageval.table import shortened
 from rageval.text import parted_at_formulas, visible
-from rageval.views.bases import describe_basis
+from rageval.views.bases import describe_basis, single_values_note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -299,12 +299,9 @@ def _differences(
     axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
     run, beside = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
     # The bars are the values as they are, whatever labels make of their mean.
-    said = [
-        named,
-        f"{run} − {beside}",
-        describe_basis(pair.basis.source if pair.basis.corrected else pair.basis),
-        pair.verdict,
-    ]
+    whose = single_values_note(pair.basis)
+    said = [named, f"{run} − {beside}", whose or describe_basis(pair.basis)]
+    said.append(f"{pair.verdict} {describe_basis(pair.basis)}" if whose else pair.verdict)
     sheet.title(axis, list(filter(None, said)))
 
 

@@ -132,6 +132,11 @@ def _range_of_value(*, low: float, high: float, over: str, highest: int | None) 
     return f"from {low:.4f} to {high:.4f} {_UNKNOWN_PARTS[over]}{limit}"
 
 
+def _range_of_judge(*, low: float, high: float, over: str, highest: int | None) -> str:
+    ends = _range_of_value(low=low, high=high, over=over, highest=highest)
+    return f"the judge's mean, uncorrected: {ends}"
+
+
 def _gap_to_greedy(*, number: int, total: int, largest: float) -> str:
     most = f", by up to {largest:.2%}" if number else ""
     return f"the greedy ideal is not the best ranking in {number:,} of {total:,} queries{most}"
@@ -995,6 +1000,7 @@ WORDS: dict[str, Words] = {
     "above_1": "{measure} is above 1 in {number:,} queries: {reason}",
     "rel_without_effect": "--rel {rel} has no effect on {measures}, which have no lowest grade",
     "range_of_value": _range_of_value,
+    "range_of_judge": _range_of_judge,
     "too_many_orders": "too many orders of equal scores to compute its range",
     "ndeval_order": (
         "--compat ndeval orders by the rank column, as the C program does; for equal scores by"
@@ -1099,6 +1105,7 @@ WORDS: dict[str, Words] = {
     "labels_of_other_measure": "the plan decides only by {decides}",
     "many_labels_failed": ("{number:,} of {total:,} labels failed, more than {most:.0%}; label them again"),
     "few_labels": _few_labels,
+    "no_other_value": "no rank: none of the other runs ({number:,}) has a value",
     "few_labels_of_queries": "labels for {number:,} of {total:,} ({needed} are needed)",
     "unequal_labels": "{number:,} labels count as {count:.1f} drawn alike (10 are needed)",
     "labels_in_few_clusters": "labels in {number:,} clusters ({needed} are needed)",

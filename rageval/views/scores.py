@@ -431,6 +431,8 @@ def _record_of(
         record |= plain_fields({"basis": estimate.basis})
         record |= {"judged": or_none(score.value), "labels": estimate.labels}
         record |= plain_fields({"reasons": estimate.reasons}) if estimate.reasons else {}
+        # Of a corrected value: the judge's own bounds are not its.
+        record |= {"bounds": list(estimate.bounds)} if estimate.bounds else {}
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:

@@ -261,3 +261,87 @@ def test_labels_of_no_people_are_no_check_by_people(name: str, who: str, world: 
     assert {"rule": "contains", "model": "openai:m"}[who] in said
     if name.startswith("judge"):
         assert CHECKED in said
+
+
+# A gate's baseline is labeled one day and read another: its labels keep how they were drawn.
+WAYS: dict[str, tuple[str, str]] = {
+    "none": ("", ""),
+    "unstated": ("some", ""),
+    "uniform": ("some", "uniform"),
+    "plan": ("drawn", "plan.jsonl"),
+    "chances": ("some", "chances"),
+}
+
+
+def labeled(world: Path, way: str) -> list[object]:
+    gold, chosen = WAYS[way]
+    words: list[object] = ["-m", "crag_score"]
+    words += ["--gold", world / f"{gold}.jsonl"] if gold else []
+    known = world / chosen
+    return words + (["--gold-chosen", known if known.is_file() else chosen] if chosen else [])
+
+
+@pytest.fixture(scope="module")
+def baselines(world: Path) -> dict[str, Path]:
+    saved = {way: world / f"{way}.baseline" for way in WAYS}
+    for way, path in saved.items():
+        output("gate", world / "judged-other.jsonl", *labeled(world, way), "--save-baseline", path)
+    return saved
+
+
+def mean_of_baseline(world: Path, way: str) -> float:
+    """The mean of the baseline's system, as the scores say it."""
+    words = (world / "judged-other.jsonl", *labeled(world, way), "--by", "rubric", "--format", "json")
+    done = CliRunner().invoke(main, ["score", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    (record,) = json.loads(done.stdout)["results"]
+    return float(record["value"])
+
+
+def are_alike(one: str, other: str) -> bool:
+    return one == other or {one, other} == {"unstated", "uniform"}
+
+
+@pytest.mark.some(8)
+@pytest.mark.parametrize("door", ["--baseline", "--anchor"])
+@pytest.mark.parametrize("after", WAYS)
+@pytest.mark.parametrize("before", WAYS)
+def test_a_baseline_keeps_how_its_labels_were_drawn(
+    before: str, after: str, door: str, world: Path, baselines: dict[str, Path]
+) -> None:
+    """Its mean is what its own draw makes of it; a difference of labels that were drawn otherwise is none."""
+    against: list[object] = [door, baselines[before]]
+    against += ["--baseline", baselines[after]] if door == "--anchor" else []
+    shown = world / "gate.json"
+    words = (
+        world / "judged-one.jsonl",
+        *labeled(world, after),
+        *against,
+        "--margin",
+        "0.05",
+        "--json",
+        shown,
+    )
+    if not are_alike(before, after):
+        said = plain(output("gate", *words, codes=(2,)))
+        assert "labels" in said
+        assert "--gold" in said
+        return
+    output("gate", *words, codes=(0, 1, 5))
+    found = json.loads(shown.read_text())
+    assert found["decisions"][-1]["baseline"] == pytest.approx(mean_of_baseline(world, before), abs=1e-12)
+    is_conditional = IF_DRAWN in plain(output("gate", *words, codes=(0, 1, 5)))
+    assert is_conditional == ("unstated" in (before, after))
+
+
+def test_an_older_baseline_states_no_draw(world: Path, baselines: dict[str, Path]) -> None:
+    old = world / "old.baseline"
+    for way in ("uniform", "plan"):
+        head, *rest = baselines[way].read_text().splitlines()
+        fields = json.loads(head)
+        assert fields.pop("draw")["how"] == way
+        lines(old, [fields, *map(json.loads, rest)])
+        words = (world / "judged-one.jsonl", *labeled(world, way), "--baseline", old, "--margin", "0.05")
+        said = plain(output("gate", *words, codes=(0, 1, 2, 5)))
+        wanted = "drawn in a way that nobody stated" if way == "plan" else IF_DRAWN
+        assert wanted in said

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow.parquet as parquet
 import pytest
 from click.testing import CliRunner, Result
 
@@ -24,6 +25,7 @@ from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.estimates import estimate_mean, estimate_value
 from rageval.comparison.leaderboards import standings
+from rageval.views.plots import figure_of_comparison
 from rageval.views.scores import SLICE_FORMATS
 from reasons import why
 
@@ -294,3 +296,119 @@ def test_who_passed_labels_is_not_told_to_pass_labels(words: list[str]) -> None:
     page = Path("report.html").read_text() if words[0] == "report" else ""
     assert done.exit_code == 0, done.output
     assert "with --gold" not in done.output + page
+
+
+def values_with_bounds(record: Any) -> Iterator[tuple[float, tuple[float, float]]]:
+    """Yield each value of a record that has bounds beside it, whatever the record is in."""
+    if isinstance(record, Mapping):
+        bounds = record.get("bounds")
+        value = record.get("value")
+        if bounds and value is not None:
+            yield value, tuple(bounds)
+        record = list(record.values())
+    for part in record if isinstance(record, list) else ():
+        yield from values_with_bounds(part)
+
+
+def remarks_in(record: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(record, Mapping):
+        if {"code", "facts"} <= record.keys():
+            yield record
+        record = list(record.values())
+    for part in record if isinstance(record, list) else ():
+        yield from remarks_in(part)
+
+
+SHOWN_AS_JSON: dict[str, Callable[[list[str]], Result]] = {
+    "score": lambda how: run(*how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"),
+    "compare": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
+    "report": lambda how: run(*how, "--on-missing", "skip", "-o", "report.html"),
+    "label correct": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
+    "gate": lambda how: run(*how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"),
+}
+
+
+@pytest.mark.parametrize("verb", SHOWN_AS_JSON)
+def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
+    """Where the judge failed at some answers, its bounds are its mean's alone, and are said to be."""
+    lost = {f"q{at:03}" for at in range(3, QUERIES, 60)}
+    for system in ("old", "new"):
+        rows = (
+            {**row, "label": None, "status": "error"} if row["query_id"] in lost else row
+            for row in labels_of(system, "judge")
+        )
+        write(f"lost-{system}", rows)
+    Path("lost").write_text("".join(Path(f"lost-{system}").read_text() for system in ("old", "new")))
+    measured = ["-m", MEASURE, *gold_of("gold")]
+    saved = run("gate", "lost-old", *measured, "--save-baseline", "lost.base")
+    assert saved.exit_code == 0, saved.output
+    name = "lost-new" if verb == "gate" else "lost"
+    done = SHOWN_AS_JSON[verb]([*verb.split(), name, *measured])
+    assert done.exit_code in (0, 1, 5), done.output
+    if verb == "report":
+        shown = run("report", "show", "report.html", "--format", "json").stdout
+    else:
+        shown = Path("lost.json").read_text() if verb == "gate" else done.stdout
+    record = json.loads(shown)
+    for value, (low, high) in values_with_bounds(record):
+        assert low <= value <= high
+    assert "missing_judgements" not in {remark["code"] for remark in remarks_in(record)}
+    said = " ".join(done.output.split())
+    assert "judgements are missing (" not in said
+    assert re.search("of the judge's judgements are missing; with them its mean lies between", said)
+
+
+def single_values_of_gate() -> str:
+    words = ["gate", "new", "-m", MEASURE, *gold_of("gold"), "--baseline", "oldgold.base", "--margin", "0.3"]
+    run(*words, "--md", "gate.md", "--json", "gate.json")
+    fell = json.loads(Path("gate.json").read_text())["fell"]
+    assert fell
+    assert {each["basis"] for each in fell} == {"judge:openai:m"}
+    return Path("gate.md").read_text().partition("Largest losses")[2]
+
+
+def single_values_of_figure() -> str:
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    done = run("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
+    assert done.exit_code == 0, done.output
+    results = rageval.evaluate_answers(MEASURE, "both", gold="gold", gold_chosen="uniform")
+    *_, below = figure_of_comparison(rageval.compare(results), list(results.values())).axes
+    return below.get_title().replace("\n", " ")
+
+
+def single_values_of_report() -> str:
+    assert run("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
+    shown = json.loads(run("report", "show", "report.html", "--format", "json").stdout)
+    assert {basis for of in shown["queries"]["basis"].values() for basis in of.values()} == {"judge:openai:m"}
+    return Path("report.html").read_text().partition('id="whose-values"')[2].partition("</p>")[0]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [single_values_of_gate, single_values_of_figure, single_values_of_report],
+)
+def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) -> None:
+    """Labels correct means alone: the values of single queries beside them are the judge's."""
+    assert "alues of single queries are by openai:m, uncorrected" in view()
+
+
+def test_files_of_single_values_say_whose_they_are() -> None:
+    words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
+    assert run(*words, "--values", "v.parquet").exit_code == 0
+    assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
+    refused = run(*words, "-q")
+    assert refused.exit_code == 2
+    assert "the judge's values of each query" in refused.output
+
+
+@pytest.mark.parametrize("gold", ["gold-of-new", "gold", ""])
+def test_a_rank_is_among_runs_with_values(gold: str) -> None:
+    """With labels of one system alone, the other has no value, and nothing is first or last."""
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    labels = {"gold": gold, "gold_chosen": "uniform"} if gold else {}
+    rows = standings(list(rageval.evaluate_answers(MEASURE, "both", **labels).values()))
+    valued = [row for row in rows if row.value == row.value]
+    assert len(valued) == (1 if gold == "gold-of-new" else 2)
+    for row in valued:
+        assert (row.rank is None) == (len(valued) == 1)
+        assert ("no rank" in row.why) == (len(valued) == 1)

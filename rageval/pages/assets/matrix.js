@@ -58,7 +58,10 @@ function valuesOf(at) {
     });
     return make("tr", {}, make("th", { scope: "row" }, visible(run)), ...cells);
   });
-  const table = make("table", { id: "query-values" }, make("caption", {}, "Values"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Run"), ...head)), make("tbody", {}, ...rows));
+  // Labels correct means: whose the values of one query are stands above all of them, and here.
+  const whose = byId("whose-values");
+  const caption = whose ? `Values. ${whose.textContent}` : "Values";
+  const table = make("table", { id: "query-values" }, make("caption", {}, caption), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Run"), ...head)), make("tbody", {}, ...rows));
   return make("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0" }, table);
 }
 
