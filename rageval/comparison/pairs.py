@@ -249,7 +249,7 @@ def tables(
             adjusted = holm(p)
         else:
             # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-            tested = max_t(*_flipped(values, family), settings.draws, settings.seed)
+            tested = max_t(*_flipped(values, family), settings.draws, settings.seed, tested)
             adjusted = tested.p
         rest = tested.at_floor, tested.draws, tested.direction
         found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))

@@ -236,11 +236,13 @@ def _chernoff(differences: Float) -> Float:
     return np.where(total == 0, 1.0, np.clip(2 * 2 ** logs.sum(axis=0), _TINY, 1.0))
 
 
-def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Significance:
+def max_t(
+    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, alone: Significance | None = None
+) -> Significance:
     """Return family-wise p of each pair: all signs flipped together, differences in units of their size.
 
     Assumes that without differences all of them together might as well have the other sign; runs may differ
-    in how much they vary, and resemble one another as they like.
+    in how much they vary, and resemble one another as they like. No p is below that of the pair `alone`.
     """
     first, second = pairs.T
     # |Σd|/√Σd² is t but for a monotone map, and √Σd² is the same under every pattern of signs.
@@ -262,8 +264,16 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     reached, number = stepped_down(np.maximum(total - slack, 0) * per, far)
     p = reached / number if is_exact else (reached + 1) / (number + 1)
     at_floor = p <= 1 / (number + (not is_exact))
-    drawn_of = np.full(len(pairs), 0 if is_exact else draws)
-    return Significance(p, at_floor, drawn_of, _directions(sums, pairs))
+    found = Significance(p, at_floor, np.full(len(pairs), 0 if is_exact else draws), _directions(sums, pairs))
+    if alone is None:
+        return found
+    # Draws, and ties that count half alone, can make a pair look surer among others than by itself.
+    is_less = p < alone.p
+    return found._replace(
+        p=np.where(is_less, alone.p, p),
+        at_floor=np.where(is_less, alone.at_floor, at_floor),
+        draws=np.where(is_less, alone.draws, found.draws),
+    )
 
 
 def stepped_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:

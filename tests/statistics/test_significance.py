@@ -409,3 +409,34 @@ def test_signs_are_those_of_one_stream_wherever_they_begin_and_however_many_at_o
     whole = np.where(np.random.default_rng(5).random((40, 7)) < 0.5, -1.0, 1.0)
     for _ in range(2):  # the second time from what is kept
         assert np.array_equal(np.vstack([*_signs(7, 40, 5, width, begin)]), whole[begin:])
+
+
+class TestNoAdjustedPIsBelowItsOwn:
+    """Adjusted for several pairs, a difference is no surer than by itself, whatever was drawn."""
+
+    @pytest.mark.some(6)
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("adjust", ["max_t", "holm"])
+    def test_of_a_comparison(self, seed: int, adjust: str) -> None:
+        draw = np.random.default_rng(seed)
+        queries, runs = int(draw.integers(4, 60)), int(draw.integers(2, 5))
+        columns = draw.normal(0.5, 0.2, (queries, runs)) + 0.1 * np.arange(runs)
+        # Few queries that differ have an exact p, and values in steps tie.
+        columns = np.where(draw.random((queries, 1)) < 0.5, columns, columns[:, :1]) if seed % 2 else columns
+        columns = np.round(columns, 1) if seed % 3 == 0 else columns
+        for baseline in ("run000", "best"):
+            how = Settings(baseline=baseline, resamples=100, draws=200, seed=seed, adjust=adjust)
+            for pair in compare(scored(columns), how).pairs:
+                assert pair.adjusted >= pair.p, (pair.run, pair.other)
+
+    def test_few_that_differ(self) -> None:
+        """Six of forty differ, all one way: exactly 2 of the 64 patterns are as far."""
+        column = np.zeros(40)
+        column[:6] = 0.1
+        sums = np.column_stack((column, np.zeros(40)))
+        below = 0
+        for seed in range(40):
+            alone = sign_flip(sums, pairs_of(2), 500, seed)._replace(p=np.array([1 / 32]))
+            below += max_t(sums, pairs_of(2), 500, seed).p[0] < 1 / 32
+            assert max_t(sums, pairs_of(2), 500, seed, alone).p[0] >= 1 / 32
+        assert below  # by the draws alone it would be
