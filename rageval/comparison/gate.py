@@ -1044,7 +1044,8 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
     elif alike := dict.fromkeys(each.place for each in found if each.low == each.high == 0):
         yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": list(alike)})
     yield from _question_remarks(common, found)
-    if corrected := dict.fromkeys(each.measure for each in found if each.basis.corrected):
+    known = [each for each in found if each.basis.corrected and each.estimate.is_defined]
+    if corrected := dict.fromkeys(each.measure for each in known):
         yield Remark("corrected_differences", facts={"measures": list(corrected)})
     are_labels_passed = any(pair[0].people is not None for pair in common.scores.values())
     for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):

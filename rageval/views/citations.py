@@ -17,7 +17,7 @@ from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
 from rageval.views.bases import IF_DRAWN, NO_WINNER, name_judges, name_labels
-from rageval.views.comparisons import by_basis, family_of, over_measures, untested
+from rageval.views.comparisons import by_basis, family_of, over_measures, untested, without_mean
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
@@ -75,6 +75,7 @@ def citation_of(
         papers |= {_BY_LABELS: bibliography()[_BY_LABELS]}
     if isinstance(found, Comparison):
         said += _said_of_tests(found)
+        said += [latex_text(f"{remark}.") for remark in without_mean(found)]
         signed = [found.signature, *signed]
     else:
         said += _said_of_labels(numbers)

@@ -26,7 +26,8 @@ class GateDisplay(Display[GateReport]):
     def table(self) -> Table:
         """Return the decisions beneath the verdict."""
         columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
-        columns += [Column(name, NUMBER, 3, "+") for name in ("change", *name_bounds(self.shown.level))]
+        names = ("change", *name_bounds(self.shown.level))
+        columns += [Column(name, NUMBER, 3, "+", nan="-") for name in names]
         columns.append(Column("verdict"))
         rows: list[list[Any]] = []
         for each in self.shown.decisions:
@@ -122,7 +123,8 @@ def _markdown_table(decisions: Sequence[Decision], names: tuple[str, str]) -> It
     yield "|---|--:|--:|--:|--:|---|--:|"
     for each in decisions:
         name = _cell(each.measure) + (f", {_cell(each.place)}" if each.is_part else "")
-        difference = f"{each.difference:+.4f} | {each.low:+.4f} | {each.high:+.4f}"
+        numbers = each.difference, each.low, each.high
+        difference = " | ".join("-" if math.isnan(number) else f"{number:+.4f}" for number in numbers)
         yield f"| {name} | {_means(each)} | {difference} | {_SIGNS[each.verdict]} | {_needed(each)} |"
 
 
