@@ -38,6 +38,7 @@ from rageval.table import (
 from rageval.text import visible
 from rageval.version import __version__
 from rageval.views.bases import correction_notes, describe_basis, uncorrected_notes
+from rageval.views.remarks import describe_reasons
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -584,7 +585,10 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     from rageval.comparison.intervals import FEW
 
     number, count = partial(Column, kind=NUMBER, places=layout.places), partial(Column, kind=NUMBER, places=0)
-    columns = [*map(Column, ("run", "measure", "slice")), *map(number, ("value", "low", "high")), count("n")]
+    # Where labels are too few, no value is there, and the row says why.
+    nan = "-" if is_read and any(one.judged is not None for *_, one in found) else None
+    values = (number(name, nan=nan) for name in ("value", "low", "high"))
+    columns = [*map(Column, ("run", "measure", "slice")), *values, count("n")]
     if not is_read or any(one.undefined for *_, one in found):
         columns.append(count("undefined"))
     if not is_read or any(one.judged is not None for *_, one in found):
@@ -592,12 +596,15 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     if not is_read or any(one.labels for *_, one in found):
         columns.append(count("labels"))
     columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
+    if not is_read or any(one.reasons for *_, one in found):
+        columns.append(Column("why"))
     rows = []
     for scores, score, one in found:
         known = plain_fields(one._asdict()) | {
             "run": scores.run,
             "slice": f"{one.field}={one.name}",
             "judge": one.judged,
+            "why": describe_reasons(one.reasons),
         }
         known["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
         known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
@@ -607,7 +614,9 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     if is_read:
         # What the values rest on: a judge alone, words, or labels.
         of_measure = {str(score.measure): one.basis for _, score, one in found}
-        corrected = correction_notes(of_measure)
+        corrected = correction_notes(
+            {str(score.measure): one.basis for _, score, one in found if one.value == one.value}
+        )
         notes += [f"{said}; 'judge' is the judge's value without correction" for said in corrected]
         notes += uncorrected_notes(of_measure, are_labels_passed(scores for scores, *_ in found))
     return Table(columns, rows, 3, notes=notes)
@@ -621,7 +630,10 @@ def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator
         head = f"{visible(shown['run'])}\t" if with_run else ""
         names = (name for name in ("n", "undefined", "judge", "labels") if name in shown)
         rest = [f"{name}={shown[name]}" for name in names]
-        rest += filter(None, [describe_basis(one.basis)])
+        # No value is by nobody.
+        is_lacking = one.judged is not None and one.value != one.value
+        whose = "no corrected value" if is_lacking else describe_basis(one.basis)
+        rest += filter(None, [whose, shown.get("why")])
         numbers = f"{shown['value']}\t[{shown['low']}, {shown['high']}]\t{', '.join(rest)}"
         yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 

@@ -654,7 +654,8 @@ def _table(decisions: Sequence[Decision], names: tuple[str, str]) -> Iterator[st
     yield "|---|--:|--:|--:|--:|---|--:|"
     for each in decisions:
         name = _cell(each.measure) + (f", {_cell(each.place)}" if each.is_part else "")
-        difference = f"{each.difference:+.4f} | {each.low:+.4f} | {each.high:+.4f}"
+        numbers = each.difference, each.low, each.high
+        difference = " | ".join("-" if math.isnan(number) else f"{number:+.4f}" for number in numbers)
         yield f"| {name} | {each.means()} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval import hooks
 from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
-from rageval.comparison.tables import by_basis, family_of, over_measures, untested
+from rageval.comparison.tables import by_basis, family_of, over_measures, untested, without_mean
 from rageval.core.basis import Basis
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
@@ -108,6 +108,7 @@ def cite(
         papers |= {_BY_LABELS: bibliography()[_BY_LABELS]}
     if isinstance(found, Comparison):
         said += _said_of_tests(found)
+        said += [latex_text(f"{remark}.") for remark in without_mean(found)]
         signed = [found.signature, *signed]
     else:
         said += _said_of_labels(numbers)

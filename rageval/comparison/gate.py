@@ -320,7 +320,8 @@ class GateReport(Displayed):
 
     def _table(self) -> Table:
         columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
-        columns += [Column(name, NUMBER, 3, "+") for name in ("change", *name_bounds(self.level))]
+        names = ("change", *name_bounds(self.level))
+        columns += [Column(name, NUMBER, 3, "+", nan="-") for name in names]
         columns.append(Column("verdict"))
         rows: list[list[Any]] = []
         for each in self.decisions:
@@ -1080,7 +1081,8 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
     elif alike := dict.fromkeys(each.place for each in found if each.low == each.high == 0):
         yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": list(alike)})
     yield from _question_remarks(common, found)
-    if corrected := dict.fromkeys(each.measure for each in found if each.basis.corrected):
+    known = [each for each in found if each.basis.corrected and each.estimate.is_defined]
+    if corrected := dict.fromkeys(each.measure for each in known):
         yield Remark("corrected_differences", facts={"measures": list(corrected)})
     are_labels_passed = any(pair[0].people is not None for pair in common.scores.values())
     for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.basis import Basis
+from rageval.core.remark import Remark
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER, NEITHER
@@ -110,7 +111,16 @@ def untested(found: Comparison) -> str:
     """Say that no pair was tested, and why; nothing, where some pair was."""
     if not all(math.isnan(pair.p) for pair in found.pairs):
         return ""
-    return " ".join(["Nothing was tested.", *(f"{remark}." for remark in found.remarks[:1])])
+    # What is first is why; the same may be so of other runs.
+    first = found.remarks[0].code if found.remarks else ""
+    why = (f"{remark}." for remark in found.remarks if remark.code == first)
+    return " ".join(["Nothing was tested.", *why])
+
+
+def without_mean(found: Comparison) -> list[Remark]:
+    """Return of which runs labels allow no mean, and why, where that is not why nothing was tested."""
+    refused = [remark for remark in found.remarks if remark.code == "labels_of_mean"]
+    return [] if untested(found) else [remark for remark in refused if not remark.facts["has_value"]]
 
 
 def family_of(settings: Settings, runs: int, measures: int) -> str:
@@ -478,12 +488,18 @@ def _said_of_bases(found: Comparison) -> Iterator[str]:
         names = ", ".join(map(found.typeset, measures))
         if basis.is_judge and not basis.corrected:
             yield f"Values {_plain(attribution(basis))}: {names} ({NO_JUDGE_ERROR})."
-        if basis.corrected:
-            labels = [cell.labels or 0 for cell in found.cells if cell.measure in measures]
+        cells = [cell for cell in found.cells if cell.measure in measures]
+        pairs = [pair for pair in found.pairs if pair.measure in measures]
+        lows = [*(cell.low for cell in cells), *(pair.low for pair in pairs)]
+        if basis.corrected and not all(map(math.isnan, lows)):
+            # A plan to compare two systems corrects differences, and no mean.
+            known = [cell for cell in cells if not math.isnan(cell.value)] or cells
+            labels = [cell.labels or 0 for cell in known]
             of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
             what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
             condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
             yield f"Corrected by {_plain(name_labels(basis))} of {of}{condition}, for {what}: {names}."
+    yield from (f"--: {_plain(str(remark))}." for remark in without_mean(found))
     if not untested(found):
         yield from _significant(found, corrected=True)
     words = [found.typeset(name) for name, basis in found.bases.items() if basis.is_of_texts]

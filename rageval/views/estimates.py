@@ -17,9 +17,13 @@ def name_bounds(level: float) -> tuple[str, str]:
 def describe_difference(estimate: Estimate) -> str:
     """Return a difference with its interval, or with its one-sided bounds, each of which holds by itself.
 
+    A dash stands for a difference that nobody knows.
+
     >>> describe_difference(Estimate(0.25, 0.1, 0.4)), describe_difference(Estimate(0.25, 0.1, 0.4, sides=1))
     ('+0.2500 [+0.1000, +0.4000]', '+0.2500, ≥ +0.1000 (95%), ≤ +0.4000 (95%)')
     """
+    if not estimate.is_defined:
+        return "-"
     value, low, high = (f"{number:+.4f}" for number in (estimate.value, estimate.low, estimate.high))
     if estimate.sides == 2:
         return f"{value} [{low}, {high}]"

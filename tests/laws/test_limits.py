@@ -389,3 +389,29 @@ def test_a_rank_is_among_runs_with_values(gold: str) -> None:
     for row in valued:
         assert (row.rank is None) == (len(valued) == 1)
         assert ("no rank" in row.why) == (len(valued) == 1)
+
+
+SHOWN_TO_READERS: dict[str, list[str]] = {
+    **{f"score {style}": ["score", "both", "--by", "domain", "--format", style]
+       for style in ("trec", "table", "md", "html", "latex")},
+    **{f"compare {style}": ["compare", "both", "--format", style]
+       for style in ("table", "md", "html", "latex", "cite")},
+    "gate": ["gate", "new", "--baseline", "oldfew.base", "--margin", "0.3"],
+    "gate md": ["gate", "new", "--baseline", "oldfew.base", "--margin", "0.3", "--md", "said"],
+    "gate junit": ["gate", "new", "--baseline", "oldfew.base", "--margin", "0.3", "--junit", "said"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", SHOWN_TO_READERS)
+def test_what_labels_do_not_allow_is_a_dash_with_its_reason(view: str) -> None:
+    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    verb, *words = SHOWN_TO_READERS[view]
+    done = run(verb, *words, "-m", MEASURE, *gold_of("few"))
+    assert done.exit_code in (0, 5), done.output
+    said = Path("said").read_text() if "said" in words else done.output
+    assert not re.search(r"\bnan\b", said)
+    assert "corrected by human labels, the difference" not in said
+    # Of a gate the difference is refused, elsewhere each run.
+    shown = done.stdout if verb != "gate" else said
+    reasons = re.findall(r"labels for \d+ of (?:it|both) \((?:≥|&ge;) \d+ needed\)", shown)
+    assert len(reasons) >= (1 if verb == "gate" else 2), shown
