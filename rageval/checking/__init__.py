@@ -25,6 +25,7 @@ from rageval.text import count_noun
 
 if TYPE_CHECKING:
     from rageval.checking.tracks import Track
+    from rageval.files.start import Kind
     from rageval.files.trec import Reading
     from rageval.typing import FileLike
 
@@ -48,6 +49,26 @@ def validate(
     """
     result, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
     return Findings([finding.in_file(name) for finding in result], str(result.tally))
+
+
+# Kinds of records that no track takes, by keys that no answer has.
+_FOREIGN = {"plan", "baseline", "manifest", "results", "judged", "judgements", "assignments", "nuggets"}
+_FOREIGN |= {"umbrela", "pool", "spans", "chunks", "metrics"}
+
+
+def _is_foreign(source: FileLike, kind: Kind, reading: Reading) -> bool:
+    """Tell whether a file holds lines of the right sort, JSON or columns, and yet nothing that is checked."""
+    from rageval.files.answers import FORMS
+    from rageval.files.kinds import NO_DATA, all_rows, start_of_file
+    from rageval.files.start import JUDGED_DOCUMENTS
+
+    if kind in NO_DATA:
+        return True
+    start = start_of_file(source, reading)
+    if not kind.is_json:
+        # A run of which the first line is short is a run.
+        return kind.holds == JUDGED_DOCUMENTS and all_rows(start, kind)
+    return kind.name in _FOREIGN and not any(form.fits(start.record) for form in FORMS.values())
 
 
 def validation(
@@ -78,10 +99,12 @@ def validation(
         return validate_tables(source, known)
     kind, wants_json = kind_of(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
-    if kind is not None and kind.is_json != wants_json and kind.holds != OTHER:
+    # A table may be a run in wrong columns, of which each line tells.
+    is_other = kind is not None and kind.name != "table" and kind.is_json != wants_json
+    if kind is not None and (is_other or _is_foreign(source, kind, how)):
         expected = "run" if rules is None else "answers" if wants_json else "questions"
         of_track = None if rules is None else rules.name
-        other = error("other_kind", 1, kind=kind.noun, expected=expected, track=of_track)
+        other = error("other_kind", 1, kind=kind.description, expected=expected, track=of_track)
         return Validation(iter([other]), Tally("line"))
     if rules is None:
         return validate_run(source, known, how)

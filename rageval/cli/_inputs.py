@@ -24,7 +24,7 @@ from rageval.files.opening import (
     quoted,
     with_limits,
 )
-from rageval.files.start import EITHER, OTHER
+from rageval.files.start import EITHER, QUESTIONS
 from rageval.files.trec import Reading, kind_of_line
 from rageval.measures.parsing import parse_measures, spelled
 from rageval.names import looks_like_id
@@ -90,6 +90,8 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
     present = [role for role, files in inputs.files.items() if files]
     if inputs.unjudged and present:
         kind = kind_of(inputs.unjudged[0], reading)
+        if kind is not None and kind.holds == QUESTIONS:
+            raise wrong_kind(inputs.unjudged[0], kind, _RUNS_OR_QRELS)
         noun = "a table of answers" if kind is None else kind.noun
         raise UsageError(
             f"{visible(name_of(inputs.unjudged[0]))}: {noun}, which must be judged first; pass"
@@ -162,7 +164,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     kind = kind_of(source, reading, _PLACES)
     if kind is not None and kind.holds in _PLACES:
         return _PLACES[kind.holds]
-    if is_columnar(source):
+    if is_columnar(source) and (kind is None or not kind.remedy):
         from rageval.files.columnar import unlike_ours
 
         raise unlike_ours(source)
@@ -175,7 +177,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
                 expected="a run (lines of 6 columns) or judgements (4 columns)",
             )
         return ["run", "qrels"]  # a stream that cannot be looked into
-    if kind is not None and not kind.is_json and kind.holds != OTHER:
+    if kind is not None and not kind.is_json and kind.name != "table":
         raise wrong_kind(source, kind, _RUNS_OR_QRELS)
     if not start.text.lstrip().startswith(b"{"):
         raise _odd(start.line, start.name, start.text)

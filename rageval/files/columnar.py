@@ -39,6 +39,7 @@ _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
 _OF_KINDS = {"run": RUN, "qrels": _QRELS}
+_JUDGED, _VERDICT = {"query_id", "run_id"}, {"label", "grade"}  # columns of judged answers
 _INDEX = "__index_level_"  # pandas' numbers of rows
 ROWS = 2**16  # of a batch
 _PLAIN_ROWS = 2**8  # which may hold whole texts
@@ -50,7 +51,8 @@ def kind_of_columns(source: Source) -> str:
     with _opened_table(source) as file:
         names = list(file.schema_arrow.names)
     # Further columns are allowed: tools add their own.
-    otherwise = "answer rows" if is_answered(names) else "table"
+    is_judged = set(names) >= _JUDGED and not _VERDICT.isdisjoint(names)
+    otherwise = "judged columns" if is_judged else "answer rows" if is_answered(names) else "table"
     return next((kind for kind, columns in _OF_KINDS.items() if set(names).issuperset(columns)), otherwise)
 
 

@@ -7,6 +7,7 @@ come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -138,7 +139,56 @@ def _is_list_of_rows(start: Start) -> bool:
 _DIGIT = re.compile(rb"\d")
 _ROWS = 20  # that are looked at, where one does not tell
 _ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
-_ZIP = b"PK\x03\x04"
+
+
+def _begins_with(*signs: bytes) -> Callable[[Start], bool]:
+    """Return what tells whether a file begins so."""
+
+    def fits(start: Start) -> bool:
+        return start.text.startswith(signs)
+
+    return fits
+
+
+# A section, or a key with a value, as in policies and rubrics; no list of JSON begins so.
+_TOML = re.compile(
+    rb"\[\[?(?!(?:true|false|null)\s*[\],])[A-Za-z_][\w.-]*\]\]?\s*(?:#.*)?$"
+    rb"|[A-Za-z_][\w.-]*\s*=\s*(?:[\"'\[{\d+-]|true\b|false\b)"
+)
+_PAGE = re.compile(rb"\s*(?:<!doctype html|<html\b)", re.IGNORECASE)
+_TAR_SIGN, _TAR_PLACE = b"ustar", 257
+_UNPACK = "unpack it, and pass the files in it"
+
+# What is no data, by its first bytes.
+NO_DATA = (
+    Kind(
+        "tar",
+        OTHER,
+        "an archive (tar)",
+        lambda start: start.text[_TAR_PLACE:].startswith(_TAR_SIGN),
+        "rageval board verify",
+        remedy=_UNPACK,
+    ),
+    Kind("zip", OTHER, "an archive (zip)", _begins_with(b"PK\x03\x04", b"PK\x05\x06"), remedy=_UNPACK),
+    Kind(
+        "picture",
+        OTHER,
+        "a picture",
+        _begins_with(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"),
+    ),
+    Kind("pdf", OTHER, "a PDF document", _begins_with(b"%PDF-")),
+    Kind("database", OTHER, "a database (SQLite)", _begins_with(b"SQLite format 3\0"), "--store"),
+    Kind(
+        "page", OTHER, "a web page", lambda start: _PAGE.match(start.text) is not None, "rageval report show"
+    ),
+    Kind(
+        "settings",
+        OTHER,
+        "settings (TOML)",
+        lambda start: _TOML.match(start.line) is not None,
+        "--policy or --rubric",
+    ),
+)
 
 LINES = (
     Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged, "rageval score"),
@@ -170,7 +220,16 @@ LINES = (
     ),
     Kind("table", OTHER, "a table", _is_table, "rageval import"),
 )
-_NAMED = {kind.name: kind for kind in LINES}
+_JUDGED_COLUMNS = Kind(
+    "judged columns",
+    OTHER,
+    "judgements of answers in Parquet",
+    lambda _: False,
+    remedy="write them as JSON lines",
+)
+_NAMED = {kind.name: kind for kind in (*LINES, _JUDGED_COLUMNS)}
+# Files that a log of some tool may look like; its reader knows better.
+_MAYBE_LOGS = ("table", "answer rows", "zip")
 
 
 def kind_of(source: Source, reading: Reading = PLAIN, among: Collection[str] = ()) -> Kind | None:
@@ -197,14 +256,20 @@ def _kind_of(source: Source, reading: Reading, among: Collection[str]) -> Kind |
         kind: Kind | None = _NAMED[kind_of_columns(source)]
     else:
         kind = kind_of_start(start_of_file(source, reading), among)
-    # A log may look like a table, or like nothing that is known here; its readers know better.
-    if (kind is None or kind.name in ("table", "answer rows")) and is_local_file(source):
+    if (kind is None or kind.name in _MAYBE_LOGS) and is_local_file(source):
         tool = hooks.tool_of_log(source)
         if tool is not None:
             return Kind("log", ROWS, f"a log of {tool}", lambda _: False, "rageval import")
     if kind is None and not is_columnar(source) and _is_list_of_rows(start_of_file(source, reading)):
         return _NAMED["answer rows"]
     return kind
+
+
+def all_rows(start: Start, kind: Kind) -> bool:
+    """Tell whether all lines that a file begins with are rows of this kind, a number among their columns."""
+    form = {"run": RUN, "qrels": QRELS}.get(kind.name)
+    lines = start.lines[:-1] or start.lines  # the last one may be cut off
+    return form is not None and all(_is_row(line, form) for line in lines[:_ROWS])
 
 
 def is_table(source: Source, reading: Reading = PLAIN) -> bool:
@@ -249,6 +314,9 @@ def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
 
 def kind_of_start(start: Start, among: Collection[str] = ()) -> Kind | None:
     """Return of what kind a file is that begins so, in a place that takes what `among` names."""
+    no_data = next((kind for kind in NO_DATA if kind.fits(start)), None)
+    if no_data is not None:
+        return no_data
     if start.is_json:
         return next((kind for kind in hooks.kinds_of_records() if kind.fits(start)), None)
     if not start.line or b"\0" in start.line:
@@ -292,15 +360,42 @@ _EXPECTED = (
 
 def wrong_kind(source: Source, kind: Kind, expected: str) -> WrongKind:
     """Return the error for a file of a kind that its place does not take."""
-    return WrongKind(at=Place(name_of(source), 1), problem=f"holds {kind.description}", expected=expected)
+    return WrongKind(
+        at=Place(name_of(source), 1),
+        problem=f"holds {kind.description}",
+        expected=expected,
+        remedy=kind.remedy,
+    )
+
+
+def _no_number(record: Mapping[str, Any]) -> InputError | None:
+    """Return the error for the first value of {query: {document: number}} that is no number."""
+    if not record or not all(isinstance(of_query, dict) for of_query in record.values()):
+        return None
+    values = [(query, doc, value) for query, docs in record.items() for doc, value in docs.items()]
+    numbers = [value for *_, value in values if isinstance(value, int | float) and value is not True]
+    for query, doc, value in values:
+        if value is None or (isinstance(value, str | bool) and (numbers or len(values) == 1)):
+            return InputError(
+                f"document {visible(doc)[:80]!r} of query {visible(query)[:80]!r} has"
+                f" {'null' if value is None else visible(json.dumps(value))[:80]}",
+                expected="a number for each document (its score in a run, its grade in judgements)",
+                remedy="give it one, or remove the document",
+            )
+    return None
 
 
 def unlike(start: Start, kind: Kind | None) -> InputError:
     """Return the error for a file that is of another kind than judged answers."""
     keys = f" (keys {', '.join(map(str, start.record)):.200})" if start.record else ""
+    if kind is None and (lacking := _no_number(start.record)) is not None:
+        return lacking.located(Place(start.name, 1))
     if kind is None:
         return InputError(at=Place(start.name, 1), problem=f"holds something else{keys}", expected=_EXPECTED)
     way = f" ({JUDGED_FIRST})" if kind.holds == ROWS else ""
     return WrongKind(
-        at=Place(start.name, 1), problem=f"holds {kind.description}{way}{keys}", expected=_EXPECTED
+        at=Place(start.name, 1),
+        problem=f"holds {kind.description}{way}{keys}",
+        expected=_EXPECTED,
+        remedy=kind.remedy,
     )

@@ -51,7 +51,7 @@ _RUN = FilePlace("a run", (RUNS,))
 _QRELS = FilePlace("judgements of documents", (JUDGED_DOCUMENTS,))
 _QUESTIONS = FilePlace("questions", (QUESTIONS, ROWS), ("candidates", "table"), tuple(QUESTION_FORMS))
 _JUDGED = FilePlace("judged answers", (JUDGED_ANSWERS, ANSWERS))
-_JUDGED_OR_QRELS = FilePlace("judgements", (JUDGED_ANSWERS, ANSWERS, JUDGED_DOCUMENTS, EITHER))
+_JUDGED_OR_QRELS = FilePlace("judgements", (JUDGED_ANSWERS, JUDGED_DOCUMENTS, EITHER))
 _BANKS = ("assignments", "table")
 _NUGGETS = FilePlace("nuggets or rubrics", (NUGGETS,), _BANKS)
 _ANSWERS = FilePlace("answers", (ANSWERS, ROWS), ("table",), tuple(FORMS.values()))
@@ -150,5 +150,5 @@ def _paths(value: Any) -> Iterator[Any]:
 
 def _each(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, str | os.PathLike):
+        if isinstance(value, str | os.PathLike | tuple):  # several files of one option, too
             yield from _paths(value)

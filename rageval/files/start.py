@@ -88,7 +88,8 @@ class Kind(NamedTuple):
     """A kind of file: what it holds, in words for people, and how its beginning is known.
 
     `rows` reads judgements of documents that are no lines of columns, and `judges` are whose they always are.
-    `may_be` knows a beginning that only the place of a file distinguishes from that of another kind.
+    `may_be` knows a beginning that only the place of a file distinguishes from that of another kind. `remedy`
+    is what to do with a file that is read nowhere as it is.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Kind(NamedTuple):
     rows: Callable[..., Iterable[Any]] | None = None
     judges: tuple[str, ...] = ()
     may_be: Callable[[Start], bool] | None = None
+    remedy: str = ""
 
     def __str__(self) -> str:
         return self.name

@@ -25,6 +25,7 @@ import msgspec
 
 from rageval.errors import InputError, Place
 from rageval.files.jsonl import as_line, read_records
+from rageval.files.kinds import kind_of, wrong_kind
 from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
@@ -37,6 +38,8 @@ FORM = "rageval-board/1"
 MANIFEST = "manifest.json"
 TOPIC_IDS = "topic-ids.jsonl"
 GIVEN_AWAY = ("topics", "passages")  # inputs that only a full bundle holds
+_GZIP = b"\x1f\x8b"
+_BUNDLE = "a bundle (board.tar.gz)"
 _TEXTS = ("reason", "evidence", "detail")  # a judge's words in a judgement, besides its reply
 _TOP = "board/"
 _WHAT = "a bundle"
@@ -341,8 +344,11 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
             try:
                 paths = _unpacked(stream, Path(folder))
             except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
-                said = visible(str(error))[:200]
-                raise InputError(at=Place(shown), expected="a bundle (board.tar.gz)", cause=said) from None
+                _refuse_other_kind(str(path))
+                stream.seek(0)
+                is_packed = stream.read(len(_GZIP)) == _GZIP  # of which Python's own words would show bytes
+                said = visible(str(error))[:200] if is_packed else "it is not compressed by gzip"
+                raise InputError(at=Place(shown), expected=_BUNDLE, cause=said) from None
         if MANIFEST not in paths:
             raise InputError(
                 at=Place(shown), problem=f"has no {MANIFEST}", expected="a bundle of rageval board bundle"
@@ -387,6 +393,16 @@ def _check(found: Manifest, place: Place) -> None:
             raise InputError(
                 at=place, problem=f"names {visible(name)[:200]} {often:,} times", expected="once"
             )
+
+
+def _refuse_other_kind(path: str) -> None:
+    """Raise an error that names the kind of a file, if it has one and is no archive."""
+    try:
+        kind = kind_of(path)
+    except InputError:  # packed, and damaged
+        return
+    if kind is not None and kind.name != "tar":
+        raise wrong_kind(path, kind, _BUNDLE) from None
 
 
 def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:

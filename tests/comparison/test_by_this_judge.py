@@ -59,7 +59,7 @@ def doors() -> Iterator[Any]:
         yield pytest.param("pairwise", ["arena", "--format", style], id=f"arena {style}")
         yield pytest.param("pairwise", ["arena", "--matrix", "--format", style], id=f"matrix {style}")
         yield pytest.param("pairwise", ["compare", "-m", "win_rate", "--format", style], id=f"wins {style}")
-    for style in ("trec", "ir_measures", "table", "md", "latex", "csv", "json", "jsonl"):
+    for style in ("trec", "table", "md", "latex", "csv", "json", "jsonl"):
         words = ["score", "-m", "crag_score", "--by", "domain", "--format", style]
         yield pytest.param("crag", words, id=f"slices {style}")
     for style in ("table", "json", "jsonl"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,7 +117,96 @@ def samples() -> list[bytes]:
     found["pool"] = Path("pooled").read_bytes()
     found["plan"] = Path("ask.jsonl").read_bytes()
     found["results"] = b'{"results": [{"run": "one"}]}\n'
-    return list(found.values())
+    return [*found.values(), *NO_TEXT.values()]
+
+
+def packed(name: str) -> bytes:
+    """An archive with a file."""
+    stream = io.BytesIO()
+    if name == "zip":
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr("a.run", "q1 Q0 d1 1 1.5 a")
+    else:
+        with tarfile.open(fileobj=stream, mode="w:gz" if name == "gz" else "w:") as tar:
+            tar.addfile(tarfile.TarInfo("a.run"))
+    return stream.getvalue()
+
+
+# What holds no data, by its first bytes.
+NO_TEXT = {
+    "tar": packed(""),
+    "tar.gz": packed("gz"),
+    "zip": packed("zip"),
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",
+    "pdf": b"%PDF-1.7\n%\xe2\xe3\n",
+    "html": b"<!DOCTYPE html>\n<html><body></body></html>\n",
+    "sqlite": b"SQLite format 3\0\x10\0",
+    "section": b"[gate]\nmargin = 0.1\n",
+    "keys": b'name = "mine"\n[gate]\n',
+}
+
+
+@pytest.mark.parametrize("name", NO_TEXT)
+def test_what_is_no_text_is_named_wherever_a_file_is_looked_at(name: str, tmp_path: Path) -> None:
+    sample = tmp_path / "sample"
+    sample.write_bytes(NO_TEXT[name])
+    kind = kind_of(str(sample))
+    assert kind is not None
+    assert kind.holds == "other"
+    Path("a.run").write_text("q1 Q0 d1 1 1.5 a\n")
+    for line in (
+        ("score", "a.run", str(sample), "-m", "ndcg@10"),
+        ("validate", str(sample), "--track", "run"),
+        ("validate", str(sample), "--track", "rag24"),
+        ("label", "agree", "--leaderboards", str(sample), str(sample)),
+    ):
+        done = command(*line)
+        assert done.code in (1, 2), line
+        assert f"{kind.noun}, which {kind.way or 'no command'} takes" in done.out + done.err, (line, done)
+
+
+def test_values_that_are_no_numbers_are_named() -> None:
+    Path("qrels").write_text("q1 0 d1 1\n")
+    for value in ("null", '"high"', "true"):
+        Path("run.json").write_text(f'{{"q1": {{"d1": 1.5, "d2": {value}}}}}')
+        done = command("score", "run.json", "qrels", "-m", "ndcg@10")
+        assert done.code == 2
+        assert all(part in done.err for part in ("'q1'", "'d2'", value, "expected a number")), done.err
+
+
+def test_judged_answers_in_columns_are_named(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    path = str(tmp_path / "judged.parquet")
+    row = {"query_id": "q1", "run_id": "r", "rubric": "crag", "label": "accurate"}
+    pandas.DataFrame([row]).to_parquet(path)
+    done = command("score", path, "-m", "accuracy")
+    assert done.code == 2
+    assert "holds judgements of answers in Parquet" in done.err
+    assert "write them as JSON lines" in done.err
+
+
+@pytest.mark.parametrize("track", ["run", "rag24", "rag25", "ragtime25", "liverag"])
+def test_validate_tells_a_file_of_another_kind(track: str) -> None:
+    takes = {"run": "a run"}.get(track, "answers")
+    for content in samples():
+        Path("sample").write_bytes(content)
+        kind = kind_of("sample")
+        assert kind is not None
+        if b"RELEVANCE" in content:  # a leaderboard, which has no kind of its own
+            continue
+        if kind.name not in ("plan", "judgements", "baseline", "qrels", "assignments", "nuggets"):
+            continue
+        done = command("validate", "sample", "--track", track)
+        assert done.code == 1, (kind, done)
+        assert f"holds {kind.description}, expected {takes}" in done.out, (kind, done.out)
+
+
+def test_questions_beside_a_run_are_named() -> None:
+    Path("a.run").write_text("q1 Q0 d1 1 1.5 a\n")
+    Path("asked").write_text('{"query_id": "q1", "question": "Where?", "answer": "Oslo"}\n')
+    done = command("score", "a.run", "asked", "-m", "ndcg@10")
+    assert "holds questions, which --questions takes" in done.err
 
 
 # What is no file of data: settings, prompts, replies, pages, bundles, stores, and another tool's records.

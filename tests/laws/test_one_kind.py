@@ -248,5 +248,5 @@ def test_validate_says_once_what_a_file_is_that_is_not_of_its_track(name: str, t
     done = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
     assert done.exit_code == 1
     assert kind is not None
-    assert f":1: error: holds {kind.noun}, expected " in done.stdout
+    assert f":1: error: holds {kind.description}, expected " in done.stdout
     assert done.stdout.count("error: ") == 1
