@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow.parquet as parquet
 import pytest
 from click.testing import CliRunner, Result
 
@@ -370,6 +369,7 @@ def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) ->
 
 
 def test_files_of_single_values_say_whose_they_are() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
     words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
     assert run(*words, "--values", "v.parquet").exit_code == 0
     assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
