@@ -18,7 +18,6 @@ from rageval.checking.findings import Finding, Findings, Tally, Validation, erro
 from rageval.errors import UsageError
 from rageval.files.kinds import kind_of
 from rageval.files.opening import name_of
-from rageval.files.start import OTHER
 from rageval.files.trec import PLAIN
 from rageval.records import Question
 from rageval.text import count_noun
