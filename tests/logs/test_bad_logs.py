@@ -154,7 +154,7 @@ class TestZip:
 
     def test_a_zip_of_something_else(self, tmp_path: Path) -> None:
         said = refused(zip_of(tmp_path, {"letter.txt": b"Dear Sir"}))
-        assert "log: no reader knows this" in said
+        assert "as a log no reader knows this" in said
 
     def test_a_method_that_nobody_knows(self, tmp_path: Path) -> None:
         path = zip_of(tmp_path, {"header.json": b"{}"}, zipfile.ZIP_BZIP2)
