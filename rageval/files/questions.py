@@ -374,12 +374,12 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     if key not in fields or (default and bytes(fields[key]) == b"null"):
         if default:
             return default[0]
-        raise Unfit(problem=f"Object missing required field `{key}`")
+        raise msgspec.ValidationError(f"Object missing required field `{key}`")
     try:
         return msgspec.json.decode(fields[key], type=kind)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
-        raise Unfit(problem=f"{what} - at `$.{key}{place or '`'}") from None
+        raise msgspec.ValidationError(f"{what} - at `$.{key}{place or '`'}") from None
 
 
 def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
