@@ -11,6 +11,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
+from rageval.core.basis import BasisKind
 from rageval.core.record import plain_fields
 from rageval.scoring.answers import measures_of_answers, read_judgements
 from rageval.scoring.gold import drawn, gold_of, label_remarks
@@ -69,11 +70,18 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     bases = correction_notes({each.measure: each.basis for each in found})
     say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(found, judgements))
     table = _table(found, options.places)
+    # Where no people labeled, nothing that is read calls it theirs.
+    shown = table if all(each.basis.kind is BasisKind.PEOPLE for each in found) else _unnamed(table)
     records = [finite(plain_fields(each._asdict())) for each in found]
     found_as = lines(
-        options.style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}
+        options.style, lambda: [shown], lambda: table, lambda: records, lambda: {"results": records}
     )
     deliver(found_as, options.output)
+
+
+def _unnamed(table: Table) -> Table:
+    columns = [each._replace(name=each.name.replace("people", "labeled")) for each in table.columns]
+    return table._replace(columns=columns)
 
 
 def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:

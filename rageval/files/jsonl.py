@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -113,6 +113,8 @@ def _decoded(
 ) -> Iterator[tuple[int, _Record]]:
     """Yield what `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
+    if isinstance(source, _Records):
+        explain = partial(_explain_in_memory, explain)
     for first_line, text in texts:
         _refuse_repeated_keys(name, first_line, text)
         yield from _one_by_one(name, first_line, text, decode, explain)
@@ -203,7 +205,7 @@ def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
         )
 
     encode = msgspec.json.Encoder(enc_hook=plain).encode
-    return named(b"\n".join(map(encode, records)), name)
+    return _Records(b"\n".join(map(encode, records)), name)
 
 
 def named(content: bytes, name: str) -> IO[bytes]:
@@ -262,6 +264,10 @@ class _NamedBytes(io.BytesIO):
         self.name = name
 
 
+class _Records(_NamedBytes):
+    """Records that Python passes, one a line."""
+
+
 _ENDS = re.compile(rb"(?m)^[}\]][ \t\r]*$\n?")  # where an object that was written over many lines ends
 
 
@@ -270,6 +276,8 @@ def one_a_line(source: Source, expected: str) -> Source:
 
     JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
     """
+    if isinstance(source, _Records):
+        return source
     readable = kept(source)
     # The first line tells: JSON that ends with its line is JSON lines, and most files are.
     if not _goes_on(start_of(readable).lstrip().partition(b"\n")[0]):
@@ -301,6 +309,8 @@ def unlisted(source: Source, expected: str) -> Source:
 
     Records that stand in one line are counted instead. JSON lines are returned as they are, unread.
     """
+    if isinstance(source, _Records):
+        return source
     readable = kept(source)
     if _LIST.match(start_of(readable).removeprefix(BOM)) is None:
         return readable
@@ -430,6 +440,61 @@ def explained(error: Exception, line: bytes, expected: str) -> InputError:
         found=f"no valid JSON ({_lower(message)}): {quoted(line)}",
         remedy=whole if line.strip() in _OPENED else "",
     )
+
+
+def _explain_in_memory(
+    explain: Callable[[Exception, bytes], InputError], error: Exception, line: bytes
+) -> InputError:
+    """Return what is wrong with a record that Python passed: of a field that does not fit, its value."""
+    usual = explain(error, line)
+    if isinstance(error, Unfit) or not isinstance(error, msgspec.ValidationError) or usual.remedy:
+        return usual
+    return problem_of_record(error, msgspec.json.decode(line), usual.expected)
+
+
+# What msgspec says of a record, and how a user of Python calls the types in it.
+_UNLIKE_TYPE = re.compile(
+    r"Expected `(?P<types>[^`]+)`, got `(?P<type>[^`]+)`(?: - at `\$(?P<place>[^`]*)`)?"
+)
+_LACKING = re.compile(r"Object missing required field `(?P<field>[^`]+)`(?: - at `\$(?P<place>[^`]*)`)?")
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def problem_of_record(error: msgspec.ValidationError, record: Any, expected: str) -> InputError:
+    """Return what is wrong with a record in memory, without a place; `expected` is what it is to be.
+
+    >>> from msgspec import ValidationError as Error
+    >>> print(problem_of_record(Error("Object missing required field `id`"), {}, "a passage {id, text}"))
+    lacks 'id'; expected a passage {id, text}; add it to the record
+    >>> error = Error("Expected `int | str`, got `float` - at `$.repeat`")
+    >>> print(problem_of_record(error, {"repeat": float("nan")}, "an answer"))
+    'repeat' is nan; expected a whole number or a text; correct it, or leave it out
+    """
+    text = str(error)
+    if (lacking := _LACKING.match(text)) is not None:
+        inside = (lacking["place"] or "").lstrip(".")
+        where = f" in {inside!r}" if inside else ""
+        return InputError(
+            f"lacks {lacking['field']!r}{where}", expected=expected, remedy="add it to the record"
+        )
+    unlike = _UNLIKE_TYPE.match(text)
+    if unlike is None:
+        return InputError(expected=expected, cause=_lower(text.partition(" - at `$")[0]))
+    types = " or ".join(_TYPES.get(name, name) for name in unlike["types"].split(" | "))
+    field = (unlike["place"] or "").lstrip(".")
+    if not field:
+        return InputError(expected=expected, found=f"{record!r:.80}")
+    value = record.get(field) if isinstance(record, Mapping) else None
+    shown = _TYPES.get(unlike["type"], unlike["type"]) if value is None else visible(f"{value!r:.80}")
+    return InputError(f"{field!r} is {shown}", expected=types, remedy="correct it, or leave it out")
 
 
 def _lower(text: str) -> str:

@@ -24,7 +24,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
-from rageval.files.jsonl import as_line, read_batches, without_nulls
+from rageval.files.jsonl import as_line, problem_of_record, read_batches, without_nulls
 from rageval.files.kinds import kind_of_start, start_of_file, unlike
 from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
@@ -144,6 +144,15 @@ class _Words(dict[Any, int]):
 
 class JudgedTwice(InputError):
     """A judge judged the same twice."""
+
+
+def _line_of(number: int, record: Mapping[str, Any]) -> JudgementLine:
+    """Return the line of a record in memory; `InputError` tells its number."""
+    fewer = without_nulls(record) or record
+    try:
+        return msgspec.convert(fewer, JudgementLine)
+    except msgspec.ValidationError as error:
+        raise problem_of_record(error, fewer, EXPECTED).located(Place("judgements", number)) from None
 
 
 class JudgementTable:
@@ -626,14 +635,10 @@ class JudgementTable:
         if not given:
             return
         try:
-            try:
-                records = msgspec.convert(given, list[JudgementLine])
-            except msgspec.ValidationError:
-                # Only then: most records have no nulls, and to look for them takes as long as to read them.
-                fewer = [without_nulls(each) or each for each in given]
-                records = msgspec.convert(fewer, list[JudgementLine])
-        except msgspec.ValidationError as error:
-            raise InputError(at=Place("judgements"), expected=EXPECTED, cause=str(error)) from None
+            records = msgspec.convert(given, list[JudgementLine])
+        except msgspec.ValidationError:
+            # Only then: most records have no nulls, and to look for them takes as long as to read them.
+            records = [_line_of(number, record) for number, record in enumerate(given, 1)]
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
     def add_answers(self, source: Source) -> None:

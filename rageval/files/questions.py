@@ -374,12 +374,12 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     if key not in fields or (default and bytes(fields[key]) == b"null"):
         if default:
             return default[0]
-        raise Unfit(problem=f"Object missing required field `{key}`")
+        raise msgspec.ValidationError(f"Object missing required field `{key}`")
     try:
         return msgspec.json.decode(fields[key], type=kind)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
-        raise Unfit(problem=f"{what} - at `$.{key}{place or '`'}") from None
+        raise msgspec.ValidationError(f"{what} - at `$.{key}{place or '`'}") from None
 
 
 def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
@@ -526,10 +526,11 @@ def read_groups(source: Source) -> dict[str, str]:
     return groups
 
 
-def read_weights(source: Source) -> dict[str, float]:
-    """Read {group: weight} of lines `group weight`."""
+def read_weights(source: Source, columns: str = "group weight") -> dict[str, float]:
+    """Read {group: weight} of lines `group weight`, or other names with numbers from 0 to 1."""
     weights: dict[str, float] = {}
-    for line, (group, text) in read_table(source, "group weight"):
+    noun = columns.split()[-1]
+    for line, (group, text) in read_table(source, columns):
         try:
             weight = float(text)
         except ValueError:
@@ -537,11 +538,11 @@ def read_weights(source: Source) -> dict[str, float]:
             weight = float("nan")
         if not 0 <= weight <= 1:
             raise InputError(
-                at=Place(name_of(source), line), expected="a weight from 0 to 1", found=f"{visible(text)!r}"
+                at=Place(name_of(source), line), expected=f"a {noun} from 0 to 1", found=f"{visible(text)!r}"
             )
         if group in weights:
             raise InputError(
-                at=Place(name_of(source), line), problem=f"{visible(group)} already has a weight"
+                at=Place(name_of(source), line), problem=f"{visible(group)} already has a {noun}"
             )
         weights[group] = weight
     return weights

@@ -8,7 +8,7 @@ stands in each row; all of them bear one name, which says both judges, so that n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,8 +158,6 @@ def _kept(
     rows: Sequence[_Row], doubts: Sequence[float], error: float, gold: PeoplesLabels | None
 ) -> Kept | None:
     """Return how far verdicts are kept, None if none is."""
-    from rageval.scoring.gold import DOUBT
-    from rageval.statistics.correction import drawn_apart
 
     assert gold is not None, "a bound is shown by labels"
     places = {answer_of(row): at for at, row in enumerate(rows)}
@@ -170,12 +168,7 @@ def _kept(
             problem="has no labels for the judged answers",
             expected="the same query_id and run_id",
         )
-    if drawn_apart(doubts, {places[place] for place in labelled}) < DOUBT:
-        raise UsageError(
-            f"{visible(gold.name)}: the judge is more or less certain of the labeled answers than of the"
-            " rest, so the labels are not a random sample and cannot bound its error; draw them with"
-            " rageval label plan"
-        )
+    require_random_labels(gold.name, doubts, {places[place] for place in labelled}, "cannot bound its error")
     wrong = {}
     seen: set[str] = set()
     # Errors on answers to one question go together: of each question one label counts, drawn by its
@@ -187,6 +180,24 @@ def _kept(
             row = rows[places[place]]
             wrong[places[place]] = is_right(row) != labelled[place]
     return keep(doubts, wrong, error)
+
+
+def require_random_labels(
+    name: str, doubts: Sequence[float], labeled: Collection[int], consequence: str
+) -> None:
+    """Refuse labels of answers of which the judge is more or less certain than of the others.
+
+    `doubts` are of all answers, and `labeled` says which of them have a label.
+    """
+    from rageval.scoring.gold import DOUBT
+    from rageval.statistics.correction import drawn_apart
+
+    if drawn_apart(doubts, labeled) < DOUBT:
+        raise UsageError(
+            f"{visible(name)}: the judge is more or less certain of the labeled answers than of the"
+            f" rest, so the labels are not a random sample and {consequence}; draw them with"
+            " rageval label plan"
+        )
 
 
 def is_right(row: Mapping[str, Any]) -> bool:

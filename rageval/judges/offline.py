@@ -28,7 +28,7 @@ from rageval.files.opening import Complaints, quoted
 from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
-from rageval.judges.cascade import PeoplesLabels
+from rageval.judges.cascade import PeoplesLabels, require_random_labels
 from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
@@ -343,19 +343,29 @@ _MOST_STRANGE = 0.1  # of the questions: with more, they are taken for another l
 def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
     """Fit the curve of `short` again on what people said of some of the answers."""
     rows, right, queries = [], [], []
+    curve = short.packed()
+    doubts: list[float] = []
+    labeled: set[int] = set()
     for answer in material.answers:
+        if answer.error:
+            continue
         place = answer.query_id, answer.run_id, answer.repeat
-        if not answer.error and place in labels.right:
-            question = material.question(answer.query_id)
-            rows.append(short.features(answer.text, question.text, material.gold(question.query_id)))
+        question = material.question(answer.query_id)
+        numbers = short.features(answer.text, question.text, material.gold(question.query_id))
+        if place in labels.right:
+            labeled.add(len(doubts))
+            rows.append(numbers)
             right.append(labels.right[place])
             queries.append(answer.query_id)
+        chance = curve.of(numbers)
+        doubts.append(min(chance, 1 - chance))
     if not rows:
         raise InputError(
             at=Place(visible(labels.name)),
             problem="has no labels for the judged answers",
             expected="the same query_id and run_id",
         )
+    require_random_labels(labels.name, doubts, labeled, "it cannot be fitted on them")
     return short.fitted_on(rows, right, queries)
 
 

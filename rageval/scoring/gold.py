@@ -231,7 +231,9 @@ def drawn(chosen: Any = None) -> Draw:
     if is_plan(chosen):
         plan = read_plan(chosen)
         return Draw(how=f"plan@{plan.sha[:8]}", plan=plan)
-    return Draw(how=f"stated@{sha}", chances=_checked(read_weights(chosen), name_of(chosen)))
+    return Draw(
+        how=f"stated@{sha}", chances=_checked(read_weights(chosen, "query_id chance"), name_of(chosen))
+    )
 
 
 def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:

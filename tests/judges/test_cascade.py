@@ -258,3 +258,15 @@ def test_a_share_is_the_decimal_that_is_written() -> None:
     for hundredths in range(101):
         for total in (1, 100, 400, 1000):
             assert number_in(hundredths / 100, total) == -(-hundredths * total // 100)
+
+
+@pytest.mark.parametrize("reader", ["fit", "keep_error"])
+def test_labels_of_what_the_judge_is_certain_of_are_refused_by_all(reader: str) -> None:
+    asked, said, labels = world()
+    rows = judged(asked, said)
+    certain = sorted(rows, key=lambda row: -abs(row["p"] - 0.5))[:60]
+    places = {(row["query_id"], row["run_id"]) for row in certain}
+    chosen = [row for row in labels if (row["query_id"], row["run_id"]) in places]
+    how: dict[str, Any] = {"fit": chosen} if reader == "fit" else {"gold": chosen, "keep_error": 0.2}
+    with pytest.raises(UsageError, match="more or less certain of the labeled answers"):
+        judged(asked, said, **how)
