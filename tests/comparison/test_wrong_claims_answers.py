@@ -703,9 +703,9 @@ SLICES = [
         )
         for weights, said in (
             ("a 0.5\nb 0.4\n", "found a sum of 0.9"),
-            ("a 5\nb 5\n", "expected a chance from 0 to 1"),
-            ("a 0.5\nb -0.5\n", "expected a chance from 0 to 1"),
-            ("a nan\nb 1\n", "expected a chance from 0 to 1"),
+            ("a 5\nb 5\n", "expected a weight from 0 to 1"),
+            ("a 0.5\nb -0.5\n", "expected a weight from 0 to 1"),
+            ("a nan\nb 1\n", "expected a weight from 0 to 1"),
             ("a 1\n", "'b' has no weight"),
             ("a 0.5\nb 0.4\nc 0.1\n", "'c' has a weight but no query"),
         )
