@@ -394,9 +394,15 @@ def _held(
         floors,
         candidate.scores.run,
         f"baseline of {baseline.header.date}" if baseline.header.date else baseline.scores.run,
-        settings.signed(bool(slices)) + (f"|gold:{candidate.header.gold}" if candidate.header.gold else ""),
+        settings.signed(bool(slices)) + _signature_of_labels(candidate.header),
         candidate.header.measures,
     )
+
+
+def _signature_of_labels(header: BaselineHeader) -> str:
+    """Return by which labels a gate decides, and how these were drawn; nothing without labels."""
+    draw = header.draw or _UNSTATED_DRAW
+    return f"|gold:{header.gold}|chosen:{draw.how}" if header.gold else ""
 
 
 # --- what can be held against one another

@@ -44,17 +44,33 @@ if TYPE_CHECKING:
 LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
 
 
+def _estimated(score: Score) -> float:
+    """Return the value of a score, which is the corrected one where labels are beside a judge."""
+    if score.people is None:
+        return score.value
+    from rageval.comparison.estimates import estimate_value
+
+    return estimate_value(score).value
+
+
 class ScoresDisplay(Display[Scores]):
     """The scores of one system as they show themselves: a row a measure."""
 
     def table(self) -> Table:
-        """Return a row a measure, with its signature."""
-        columns = [Column("measure"), Column("value", NUMBER), Column("queries", COUNT), Column("signature")]
+        """Return a row a measure, with its signature; beside labels, the judge's value is of the judge."""
+        scores = self.shown.scores
+        are_corrected = are_labels_passed([self.shown])
+        columns = [Column("measure"), Column("value", NUMBER), Column("judge", NUMBER)]
+        columns += [Column("queries", COUNT), Column("signature")]
         rows: list[list[Any]] = []
-        for score in self.shown.scores:
+        for score in scores:
             name = Marked(str(score.measure), typeset=score.measure.typeset)
-            rows.append([name, score.value, score.queries, score.signature])
-        return Table(columns, rows, title=self.shown.run)
+            judged = None if score.people is None else score.value
+            rows.append([name, _estimated(score), judged, score.queries, score.signature])
+        if not are_corrected:
+            del columns[2]
+            rows = [row[:2] + row[3:] for row in rows]
+        return Table(columns, rows, title=_titled(self.shown.run, are_corrected))
 
     def text(self) -> str:
         """Return a line a measure, and the remarks."""
@@ -62,28 +78,45 @@ class ScoresDisplay(Display[Scores]):
         width = max(map(len, names), default=0)
         count = max((score.queries for score in self.shown.scores), default=0)
         head = f"{visible(self.shown.run)}: {_counted(count, 'query', 'queries')}"
-        rows = [
-            f"{name:<{width}}  {score.value:.4f}  {score.signature.rpartition('|v:')[0] or score.signature}"
-            for name, score in zip(names, self.shown.scores, strict=True)
-        ]
-        return "\n".join([head, *rows, *map(str, self.shown.remarks)])
+        rows = []
+        for name, score in zip(names, self.shown.scores, strict=True):
+            judged = "" if score.people is None else f"  (judge {score.value:.4f})"
+            signature = score.signature.rpartition("|v:")[0] or score.signature
+            rows.append(f"{name:<{width}}  {_estimated(score):.4f}{judged}  {signature}")
+        return "\n".join(
+            [_titled(head, are_labels_passed([self.shown])), *rows, *map(str, self.shown.remarks)]
+        )
 
 
 class ScoresTableDisplay(Display[ScoresTable]):
     """The scores of several systems as they show themselves: a row a system, a column a measure."""
 
     def table(self) -> Table:
-        """Return the means."""
-        results = self.shown.values()
+        """Return the means; of a measure that labels correct, those by the judge in a column of their own."""
+        results = list(self.shown.values())
         measures = {str(each.measure): each.measure for scores in results for each in scores.scores}
-        columns = [Column(name, NUMBER, typeset=measure.typeset) for name, measure in measures.items()]
-        rows = []
+        corrected = {
+            str(score.measure) for each in results for score in each.scores if score.people is not None
+        }
+        columns = [Column("run")]
+        for name, measure in measures.items():
+            columns.append(Column(name, NUMBER, typeset=measure.typeset))
+            columns += [Column(f"{name} by the judge", NUMBER)] * (name in corrected)
+        rows: list[list[Any]] = []
         for run, scores in self.shown.items():
-            values = {str(score.measure): score.value for score in scores.scores}
-            rows.append([run, *map(values.get, measures)])
+            by_name = {str(score.measure): score for score in scores.scores}
+            rows.append([run])
+            for name in measures:
+                score = by_name.get(name)
+                rows[-1].append(None if score is None else _estimated(score))
+                rows[-1] += [None if score is None else score.value] * (name in corrected)
         count = max((len(score.query_ids) for scores in results for score in scores.scores), default=0)
         title = f"{_counted(len(results), 'run', 'runs')}, {_counted(count, 'query', 'queries')}"
-        return Table([Column("run"), *columns], rows, title=title)
+        return Table(columns, rows, title=_titled(title, bool(corrected)))
+
+
+def _titled(title: str, are_corrected: bool) -> str:
+    return f"{title}, corrected by labels" if are_corrected else title
 
 
 def _counted(number: int, one: str, many: str) -> str:

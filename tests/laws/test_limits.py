@@ -392,9 +392,9 @@ def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) ->
 
 
 def test_files_of_single_values_say_whose_they_are() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
     words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
     assert run(*words, "--values", "v.parquet").exit_code == 0
-    parquet = pytest.importorskip("pyarrow.parquet")
     assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
     refused = run(*words, "-q")
     assert refused.exit_code == 2
@@ -438,3 +438,21 @@ def test_what_labels_do_not_allow_is_a_dash_with_its_reason(view: str) -> None:
     shown = done.stdout if verb != "gate" else said
     reasons = re.findall(r"labels for \d+ of (?:it|both) \((?:≥|&ge;) \d+ needed\)", shown)
     assert len(reasons) >= (1 if verb == "gate" else 2), shown
+
+
+def shown_in_python(view: str) -> str:
+    """What Python shows of scores with labels, in one of its forms."""
+    table = rageval.evaluate_answers(MEASURE, "new", gold="gold-of-new", gold_chosen="uniform")
+    shown = table if view.startswith("table") else table["new"]
+    return str(shown) if view.endswith("text") else str(list(shown.tables()[0].rows))
+
+
+@pytest.mark.parametrize("view", ["table text", "table rows", "scores text", "scores rows"])
+def test_python_shows_the_corrected_mean_and_the_judges_as_the_judges(view: str) -> None:
+    table = rageval.evaluate_answers(MEASURE, "new", gold="gold-of-new", gold_chosen="uniform")
+    score = table["new"].scores[0]
+    corrected = estimate_value(score).value
+    assert abs(corrected - score.value) > 0.1
+    shown = [float(number) for number in re.findall(r"-?\d+\.\d+", shown_in_python(view))]
+    assert shown[0] == pytest.approx(corrected, abs=1e-4)
+    assert shown[1] == pytest.approx(score.value, abs=1e-4)

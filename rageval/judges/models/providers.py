@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,7 @@ OPENAI = Provider(
     key_variable="OPENAI_API_KEY",
     url_variable="OPENAI_BASE_URL",
 )
-OPENAI_DECISIONS = Provider(
-    name="openai-decisions",
-    model="_openai:OpenAIDecisions",
-    sdk="openai",
-    sdk_error="OpenAIError",
-    endpoint="https://api.openai.com/v1",
-    host="api.openai.com",
-    key_variable="OPENAI_API_KEY",
-    url_variable="OPENAI_BASE_URL",
-)
+OPENAI_DECISIONS = replace(OPENAI, name="openai-decisions", model="_openai:OpenAIDecisions")
 ANTHROPIC = Provider(
     name="anthropic",
     model="_anthropic:AnthropicMessages",
@@ -78,19 +69,8 @@ ANTHROPIC = Provider(
     finds_keys=True,
     version="/v1",
 )
-# Servers on this machine, where they listen if nobody says otherwise.
-OLLAMA = Provider(
-    name="ollama",
-    model="_openai:OpenAIChat",
-    sdk="openai",
-    sdk_error="OpenAIError",
-    endpoint="http://127.0.0.1:11434/v1",
-)
-VLLM = Provider(
-    name="vllm",
-    model="_openai:OpenAIChat",
-    sdk="openai",
-    sdk_error="OpenAIError",
-    endpoint="http://127.0.0.1:8000/v1",
-)
+# Servers on this machine that speak OpenAI's format, where they listen if nobody says otherwise.
+_SERVER = replace(OPENAI, host="", key_variable="", url_variable="")
+OLLAMA = replace(_SERVER, name="ollama", endpoint="http://127.0.0.1:11434/v1")
+VLLM = replace(_SERVER, name="vllm", endpoint="http://127.0.0.1:8000/v1")
 PROVIDERS = {provider.name: provider for provider in (OPENAI, OPENAI_DECISIONS, OLLAMA, VLLM, ANTHROPIC)}
