@@ -175,6 +175,11 @@ class InputError(RagevalError, ValueError):
         return _restored, (type(self), self.args, self.__dict__)
 
 
+def missing_file(name: str) -> InputError:
+    """Return the error for a file that is not there."""
+    return InputError("no such file", at=Place(name), remedy="check the path")
+
+
 def _sentence(problem: str, expected: str, found: str, cause: str, remedy: str) -> str:
     """Return the text of an error of input without its place; all of them are made here."""
     wanted = f"expected {expected}" if expected else ""

@@ -980,7 +980,7 @@ def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | N
             for doc, sources in docs.items():
                 more.setdefault(query, {}).setdefault(doc, {}).update(sources)
     if output is not None:
-        write_lines(output, pool_lines(more))
+        write_lines(output, pool_lines(more), makes_folder=False)
 
 
 def _banks_in(source: Source | None) -> dict[str, list[Nugget]]:

@@ -18,8 +18,10 @@ from rageval.files.opening import (
     STDIN,
     File,
     is_columnar,
+    is_ended,
     is_remote,
     limits_of,
+    long_line,
     name_of,
     quoted,
     with_limits,
@@ -149,7 +151,9 @@ def _place_name(word: str, inputs: Inputs) -> None:
         spelled(word)
     except MeasureError as error:
         if not looks_like_id(word):
-            raise InputError(at=Place(word), problem=f"no such file or measure ({error})") from None
+            raise InputError(
+                f"no such file or measure ({error})", at=Place(word), expected="a file, a measure or an id"
+            ) from None
         found = hooks.labels_of_dataset(word)
         if hasattr(found, "qrels"):
             inputs.files["qrels"].append(QrelsOfDataset(found))
@@ -174,11 +178,16 @@ def _placed(source: Any, reading: Reading) -> list[str]:
             raise InputError(
                 at=Place(start.name),
                 problem="is empty",
-                expected="a run (lines of 6 columns) or judgements (4 columns)",
+                expected=_EITHER,
             )
+        if is_ended(source):
+            raise InputError("is empty", at=Place(start.name), expected=_EITHER)
         return ["run", "qrels"]  # a stream that cannot be looked into
     if kind is not None and not kind.is_json and kind.name != "table":
         raise wrong_kind(source, kind, _RUNS_OR_QRELS)
+    limits = limits_of(source)
+    if len(start.line) > limits.line and not start.text.lstrip().startswith(b"{"):
+        raise long_line(limits).located(Place(start.name, 1))
     if not start.text.lstrip().startswith(b"{"):
         raise _odd(start.line, start.name, start.text)
     if kind is not None and kind.name == "rows":
@@ -193,6 +202,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     raise unlike(start, kind)
 
 
+_EITHER = "a run (lines of 6 columns) or judgements (4 columns)"
 _RUNS_OR_QRELS = "a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
 # The roles that a file may have, by what it holds.
 _PLACES = {holds: [role] for kind in KINDS for holds, role in kind.takes.items()} | {EITHER: ["run", "qrels"]}

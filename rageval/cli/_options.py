@@ -340,7 +340,7 @@ class OutputOption(click.Option):
         found = super().handle_parse_result(ctx, opts, args)
         path = ctx.params.get(self.name or "")
         if isinstance(path, os.PathLike) and not ctx.resilient_parsing:
-            from rageval.files.writing import refuse_place
+            from rageval.files.writing import refuse_place, require_folder
 
             others = {param.name or "": _words(param, ctx, opts) for param in ctx.command.params}
             del others[self.name or ""]
@@ -353,6 +353,7 @@ class OutputOption(click.Option):
                 store = others["store"][0] if others["store"] else hooks.default_store()
                 stores = [f"{store}{end}" for end in _BESIDE_STORE]
             refuse_place(cast("Path", path), *_named(others), *stores)
+            require_folder(cast("Path", path))  # before anything is judged and paid
         return found
 
 

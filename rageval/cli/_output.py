@@ -74,7 +74,7 @@ def deliver(lines: Iterable[str], output: Path | None) -> None:
     from rageval.files.writing import write_lines
 
     with into_file():
-        write_lines(output, lines)
+        write_lines(output, lines, makes_folder=False)
 
 
 def write_page(text: str, output: Path, remarks: Iterable[object] = (), more: str = "") -> None:

@@ -55,7 +55,7 @@ def doctor(
         raise UsageError("no file given; expected runs, qrels, nuggets, answers or judgements")
     for path, _ in every:
         if isinstance(path, str) and not os.path.isfile(path):
-            raise InputError(at=Place(path), problem="no such file")
+            raise _no_file(path)
     words = [word.strip() for word in at.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise UsageError(f"--at {at!r}: expected whole numbers from 1, such as 10,20")
@@ -75,6 +75,22 @@ def doctor(
     for _ in results_read:  # whoever reads the lines may have had enough; the exit code is of all
         pass
     ctx.exit(InputError.exit_code if unknown else FAULTS if counts["error"] else 0)
+
+
+def _no_file(path: str) -> InputError:
+    """Return the error for what is no file that can be read again."""
+    from rageval.errors import missing_file
+    from rageval.files.opening import STDIN
+
+    if os.path.isdir(path):
+        what = "is a folder without manifest.json" if os.listdir(path) else "is an empty folder"
+        return InputError(
+            what, at=Place(path), expected="a file, or the folder of a collection (rageval collection build)"
+        )
+    if path != STDIN and not os.path.exists(path):
+        return missing_file(path)
+    problem = "is empty" if path == os.devnull else "cannot be read again, as the checks do"
+    return InputError(problem, at=Place(path), expected="a file")
 
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:

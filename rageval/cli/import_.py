@@ -208,7 +208,7 @@ def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
         print_lines(lines())
         return
     refuse_place(Path(output), *logs)
-    write_lines(Path(output), lines())
+    write_lines(Path(output), lines(), makes_folder=False)
 
 
 def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], options: Options) -> None:

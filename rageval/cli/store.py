@@ -77,9 +77,12 @@ def _merge(
     output: Annotated[str, opt.printed("The merged store.", ("-o", "--output"), metavar="FILE")],
 ) -> None:
     """Merge several stores into one; conflicts are listed, and nothing is overwritten."""
+    from pathlib import Path
 
+    from rageval.files.writing import require_folder
     from rageval.judges.store import Store
 
+    require_folder(Path(output))
     with Store(output) as target:
         for path in stores:
             _report(path, target.merge(_existing(path)))

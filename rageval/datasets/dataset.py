@@ -26,7 +26,7 @@ from rageval.datasets import catalogue, home
 from rageval.datasets._reader import Reader
 from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, UnknownDataset, find, plain
-from rageval.errors import InputError, MissingPackage, OutputError, Place, UsageError
+from rageval.errors import InputError, MissingPackage, OutputError, Place, UsageError, missing_file
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.opening import DEFAULT, File
 from rageval.files.writing import put
@@ -486,7 +486,7 @@ def _by_role(
     by_role: dict[str, list[tuple[Path, Source | None]]] = {}
     for path in paths:
         if not os.path.exists(path):
-            raise InputError(at=Place(str(path)), problem="no such file")
+            raise missing_file(str(path))
         if os.path.isdir(path):
             for name, files in _in_folder(spec, path, role).items():
                 by_role.setdefault(name, []).extend(files)

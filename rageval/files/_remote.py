@@ -9,7 +9,7 @@ import io
 import time
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError, MissingPackage, Place
+from rageval.errors import InputError, MissingPackage, Place, missing_file
 
 if TYPE_CHECKING:
     from rageval.files.opening import Stamp
@@ -139,7 +139,7 @@ def _tried(url: str, ask: Any) -> Any:
             status = int(getattr(reason, "status", 0) or 0)
             attempt += 1
             if isinstance(reason, FileNotFoundError | IsADirectoryError) or status == 404:
-                raise InputError(at=Place(url), problem="no such file") from None
+                raise missing_file(url) from None
             # The server has said no, rather than nothing: to ask again is of no use.
             is_refused = 400 <= status < 500 and status not in (408, 429)
             if attempt == _TRIES or is_refused or isinstance(reason, PermissionError):

@@ -633,9 +633,7 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 raise InputError(at=Place(name, line), expected=f"{columns} columns", found=f"{len(cells)}")
             yield line, cells
     except csv.Error as error:
-        raise InputError(
-            at=Place(name, reader.line_num), expected=f"a table ({visible(str(error))})"
-        ) from None
+        raise InputError(at=Place(name, begin), expected=f"a table ({visible(str(error))})") from None
 
 
 def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:

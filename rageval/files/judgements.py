@@ -786,7 +786,11 @@ def _contradiction(record: JudgementLine, limits: Limits) -> InputError | None:
     if weight is not None and math.isinf(weight):
         return InputError(expected="a finite weight", found=f"{weight}")
     if status in GRADED and not is_said:
-        return InputError(f"status {status!r} without a grade", expected="a label or a grade")
+        return InputError(
+            f"status {status!r} without a grade",
+            expected="a label or a grade",
+            remedy="if the judgement failed, say so: status 'error'",
+        )
     if grade is not None and abs(grade) > limits.grade:
         return InputError(expected=f"a grade from -{limits.grade:,} to {limits.grade:,}", found=f"{grade:g}")
     return None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
-from rageval.errors import InputError, MissingPackage, Place, UsageError
+from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
 from rageval.text import visible
 
 # So that no input can eat the machine; every limit can be raised.
@@ -581,6 +581,14 @@ def first_bytes(source: Source, longest: int | None = None) -> bytes:
     return start_of_stream(stream).removeprefix(BOM) if hasattr(stream, "peek") else b""
 
 
+def is_ended(source: Source) -> bool:
+    """Tell whether a stream holds nothing more, where that can be told without taking anything away."""
+    stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
+    if hasattr(stream, "peek"):
+        return not stream.peek(1)
+    return bool(hasattr(stream, "seekable") and stream.seekable() and not first_bytes(source))
+
+
 @contextmanager
 def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
@@ -636,7 +644,7 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(at=Place(name), problem="no such file") from None
+        raise missing_file(name) from None
     except IsADirectoryError:
         raise InputError(at=Place(name), problem="is a directory", expected="a file") from None
     except OSError as error:
@@ -797,12 +805,17 @@ def _refuse_bom(text: bytes, name: str, first_line: int) -> None:
         )
 
 
+def long_line(limits: Limits) -> InputError:
+    """Return the error for a line that is longer than the limit."""
+    return InputError(
+        f"a line of more than {limits.line:,} bytes", remedy="raise the limit with --limit line=…"
+    )
+
+
 def _bad_bytes(content: bytes, limits: Limits) -> InputError | None:
     """Return what is wrong with the bytes of a line: too many, control bytes, not UTF-8."""
     if len(content) > limits.line:
-        return InputError(
-            f"a line of more than {limits.line:,} bytes", remedy="raise the limit with --limit line=…"
-        )
+        return long_line(limits)
     control = _CONTROL.search(content)
     if control:
         at, byte = control.start() + 1, control.group()[0]

@@ -37,6 +37,7 @@ from rageval.files.opening import (
     first_bytes,
     is_columnar,
     limits_of,
+    long_line,
     name_of,
     quoted,
 )
@@ -485,18 +486,15 @@ def fields_of(source: Source) -> list[str]:
 def read_table(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, words) of a table of a few columns, separated by tabs or spaces."""
     width = len(columns.split())
-    name, longest = name_of(source), limits_of(source).line
+    name, limits = name_of(source), limits_of(source)
     line = 0
     for text in chunks(source):
         text = text.removeprefix(BOM) if not line else text
         _refuse_bom(text, name, line + 1)
         for content in text.splitlines():
             line += 1
-            if len(content) > longest:
-                way = "raise the limit with --limit line=…"
-                raise InputError(
-                    at=Place(name, line), problem=f"a line of more than {longest:,} bytes", remedy=way
-                )
+            if len(content) > limits.line:
+                raise long_line(limits).located(Place(name, line))
             try:
                 shown = content.decode()
             except UnicodeDecodeError:

@@ -43,6 +43,15 @@ def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
             raise UsageError(f"{visible(str(path))}: is also an input; write to another file")
 
 
+def require_folder(path: Path) -> None:
+    """Raise `OutputError` if a file that is to be written would lie in a folder that is not there."""
+    if str(path) != _STDOUT and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        raise OutputError(
+            f"{visible(str(path))}: no such folder: {visible(os.path.dirname(path) or '.')}; make it first"
+            " (mkdir -p), or write to another one"
+        )
+
+
 # What Windows takes for a device, whatever suffix follows.
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{at}" for port in ("com", "lpt") for at in range(10))]
@@ -103,6 +112,7 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
         with _through(path, descriptor) as stream:
             yield stream
         return
+    require_folder(path)
     with _explained(path):
         target = Path(os.path.realpath(path))
         part, raw = _begun(target, present)
@@ -140,9 +150,10 @@ def make_folder(folder: Path) -> None:
         raise OutputError(f"{visible(str(folder))}: cannot be created: {error.strerror}") from error
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file, whole or not at all; make the folders it is to lie in."""
-    make_folder(path.parent)
+def write_lines(path: Path, lines: Iterable[str], *, makes_folder: bool = True) -> None:
+    """Write lines to a file, whole or not at all; by default make the folders it is to lie in."""
+    if makes_folder:
+        make_folder(path.parent)
     with whole_file(path) as stream:
         for line in lines:
             stream.write(line.encode() + b"\n")

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.core.judge import Judge
-from rageval.errors import InputError, MissingPackage, Place, UsageError
+from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
 from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
@@ -940,7 +940,7 @@ def _builtin(name: str) -> Rubric:
 def _out_of_python(path: Path) -> Rubric:
     """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
     if not os.path.isfile(path):
-        raise InputError(at=Place(str(path)), problem="no such file")
+        raise missing_file(str(path))
     try:
         rubric = runpy.run_path(str(path)).get("RUBRIC")
     except InputError:

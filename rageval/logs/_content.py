@@ -324,6 +324,7 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         counts = {each: len(next(csv.reader([first], delimiter=each), [])) for each in _MARKS}
         mark = max(counts, key=lambda each: counts[each])
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
+    line = 1
     try:
         header = [cell.strip() for cell in next(reader, [])]
         columnar.refuse_columns(name, len(header), limits)
@@ -347,7 +348,8 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
-            at=Place(name, reader.line_num),
+            # A quote that stays open is told by its row, not by the end of the file.
+            at=Place(name, line),
             problem=f"is not CSV ({error}), nor any other known log",
             remedy="write it again, as CSV, JSON or JSON lines",
         ) from None

@@ -558,7 +558,11 @@ def _unread(*labels: Label) -> InputError | None:
     for row in range(len(table)):
         grade = next((scale.worth(row) for scale in scales if scale.holds(row)), table.grade_in(row))
         if table.said_in(row).is_graded and grade != grade:
-            return InputError("status 'ok' without a grade", expected="a label or a grade")
+            return InputError(
+                "status 'ok' without a grade",
+                expected="a label or a grade",
+                remedy="choose one, and save again",
+            )
     return None
 
 

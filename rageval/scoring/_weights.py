@@ -278,7 +278,9 @@ def _nothing_shared(
     table: JudgementTable, places: list[NuggetKey], nuggets: list[Nugget], name: str
 ) -> InputError:
     if not nuggets:
-        return InputError("holds no nuggets", at=Place(visible(name)))
+        return InputError(
+            "holds no nuggets", at=Place(visible(name)), expected="nuggets of the judged queries"
+        )
     judged = "none"
     if places:
         query, aspect = map(visible, _words(table, places[0]))

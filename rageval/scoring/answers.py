@@ -398,7 +398,11 @@ def read_judgements(
     for path in with_limits(items_of(as_source(answers, "answers")), limits):
         grades.add_answers(path)
     if not grades.runs.words:
-        raise InputError(at=Place(grades.name), problem="holds no judgements and no answers")
+        raise InputError(
+            "holds no judgements and no answers",
+            at=Place(grades.name),
+            expected="judgements {query_id, run_id, …}",
+        )
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
         bank = hooks.dataset_or_file(nuggets, "nuggets")
         match(grades, bank)

@@ -131,7 +131,9 @@ class Evaluator:
         self._looks_twice = self.rules.ties == EXPECTED or not is_read_once
         self._fingerprint = self.qrels.fingerprint()
         if not self.qrels.query_ids:
-            raise InputError(at=Place(self.qrels.name), problem="holds no judgements")
+            raise InputError(
+                at=Place(self.qrels.name), problem="holds no judgements", expected="judgements of documents"
+            )
         for measure in self.measures:
             if isinstance(measure, Measure) and measure.argument == COVERING:
                 self.qrels.require_spans(measure)

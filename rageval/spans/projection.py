@@ -424,7 +424,7 @@ def project(
     """
     gold = read_spans(with_limits(as_file(spans, "spans"), limits))
     if not gold.spans:
-        raise InputError(at=Place(gold.name), problem="holds no spans")
+        raise InputError(at=Place(gold.name), problem="holds no spans", expected="spans of sources")
     texts = Sources(with_limits(sources, limits))
     cut = Chunks(with_limits(as_file(chunks, "chunks"), limits), texts)
     return qrels_of(projected(gold, cut, texts, overlap, stale))

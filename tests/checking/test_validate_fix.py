@@ -202,7 +202,7 @@ def test_broken_lines_stay_and_are_told(fix: Fixer) -> None:
         (".", ".: is a folder, expected a file"),
         ("/dev/null", "/dev/null: must be an ordinary file"),
         ("-", "--fix -: standard output is used for findings"),
-        ("no/such/place", "cannot be written: No such file or directory"),
+        ("no/such/place", "no such folder: no/such"),
     ],
 )
 def test_places_that_are_not_written_to(fix: Fixer, out: str, message: str) -> None:

@@ -198,7 +198,7 @@ def test_failed_judgements_are_missing_and_counted(tmp_path: Path) -> None:
             [CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"],
             "has no labels for the",
         ),
-        ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "cannot be written"),
+        ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "no such folder"),
     ],
 )
 def test_what_a_user_can_get_wrong_is_told_with_the_way_out(

@@ -178,7 +178,8 @@ def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path
         done = [subprocess.run([*words, *more], check=True, **options) for more in ([], ["--dask", address])]
         os.close(number)
     assert done[0].stdout == done[1].stdout
-    said = f"could not be read by the workers ({here}: no such file); read in one piece by this process"
+    missing = f"{here}: no such file; check the path"
+    said = f"could not be read by the workers ({missing}); read in one piece by this process"
     assert (done[0].stderr.count(said), done[1].stderr.count(said)) == (0, 2)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.errors import InputError, MissingPackage, Place, RagevalError, UsageError
+from rageval.errors import InputError, MissingPackage, RagevalError, UsageError, missing_file
 from rageval.parallel import Forked, OnDask, OnExecutor, scored
 from rageval.parallel._divided import piece_of
 from rageval.scoring.run_remarks import run_remarks
@@ -71,7 +71,7 @@ class Blind(Here):
     def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
         for unit in units:
             if hasattr(unit, "stretch"):
-                missing = InputError("no such file", at=Place("/there/run"))
+                missing = missing_file("/there/run")
                 raise InputError.joined([missing, InputError("and more of that")])
             yield task(shared, replace(unit, path="/there/run"))
 
@@ -85,7 +85,7 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
     for scores in found if runs == 1 else scored(evaluator, [path] * runs, Blind()):
         assert scores.notes is not None
         said = (
-            f"{scores.run}: could not be read by the workers (/there/run: no such file);"
+            f"{scores.run}: could not be read by the workers (/there/run: no such file; check the path);"
             " read in one piece by this process instead"
         )
         assert any(str(remark).startswith(said) for remark in run_remarks(scores, evaluator))
