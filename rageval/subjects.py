@@ -86,7 +86,7 @@ RUNS = SubjectKind(
             "zero_rel",
         }
     ),
-    subject=Hook("rageval.scoring.run_subject:subject_of_runs"),
+    subject=Hook("rageval.scoring.runs_from_files:subject_of_runs"),
     population=Hook("rageval.cli.label_plan:population_of_runs"),
     page=Hook("rageval.pages.report:with_documents"),
     completions=Hook("rageval.comparison.comparisons:under_every_completion"),
@@ -99,7 +99,7 @@ ANSWERS = SubjectKind(
     roles=("judgements",),
     takes={"judged answers": "judgements", "answers": "judgements"},
     options=frozenset({"nuggets", "on_missing", "answers", "weights", "system", "passages", "aa"}),
-    subject=Hook("rageval.scoring.answer_subject:subject_of_answers"),
+    subject=Hook("rageval.scoring.answers_from_files:subject_of_answers"),
     population=Hook("rageval.cli.label_plan:population_of_answers"),
     page=Hook("rageval.pages.report:with_answers"),
     sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_answers"),

@@ -30,7 +30,7 @@ from rageval.files.start import EITHER, QUESTIONS
 from rageval.files.trec import Reading, kind_of_line
 from rageval.measures.parsing import parse_measures, spelled
 from rageval.names import looks_like_id
-from rageval.scoring.run_subject import QrelsOfDataset
+from rageval.scoring.runs_from_files import QrelsOfDataset
 from rageval.subjects import KINDS, SubjectKind, kind_of_files
 from rageval.text import visible
 

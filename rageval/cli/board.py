@@ -16,7 +16,7 @@ from rageval.cli._output import TableFormat, print_lines, say
 from rageval.errors import UsageError
 from rageval.files.opening import name_of
 from rageval.files.trec import PLAIN
-from rageval.scoring.run_subject import run_sources
+from rageval.scoring.runs_from_files import run_sources
 from rageval.subjects import RUNS
 from rageval.table import lines
 from rageval.text import visible

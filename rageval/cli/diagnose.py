@@ -15,8 +15,8 @@ from rageval.comparison import diagnose as diagnosed
 from rageval.errors import UsageError
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.query_groups import slices_of
-from rageval.scoring.run_subject import judgements_of, run_sources
 from rageval.scoring.runs import EVERYTHING
+from rageval.scoring.runs_from_files import judgements_of, run_sources
 from rageval.table import NUMBER, Code, Column, Prose, Table, lines
 from rageval.text import visible
 

@@ -13,12 +13,15 @@ from every_command import leaves
 from rageval import errors, options
 from rageval.checking.tracks import TRACKS
 from rageval.comparison.pairs import TESTS
+from rageval.files._records import RECORDS
+from rageval.files.kinds import LINES
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.logs.readers import _all
 from rageval.measures.scales import ALL
 from rageval.scoring.rules import Rules
 from rageval.scoring.runs import TIE_ORDERS
 from rageval.statistics.bootstrap import INTERVAL_ENDS
+from rageval.subjects import KINDS
 from rageval.table import PRINTERS
 
 ROOT = Path(__file__).parents[2]
@@ -97,3 +100,10 @@ def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
     assert any(f'"{reader.tool}"' in text or f"/{reader.tool}" in text for text in tests) or list(
         logs.glob(f"*{reader.tool}*")
     ), reader.tool
+
+
+def test_a_kind_of_subject_takes_kinds_of_files_that_are_there() -> None:
+    held = {kind.holds for kind in (*LINES, *RECORDS)}
+    for kind in KINDS:
+        assert kind.takes.keys() <= held, kind.noun
+        assert set(kind.takes.values()) == set(kind.roles), kind.noun
