@@ -173,7 +173,7 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     assert (found.stdout, found.returncode) == (expected.stdout, 0)
     written = parquet.read_table(tmp_path / "v.parquet")
     scores = rageval.evaluate(MEASURES, *text)
-    assert written.column_names == ["run", "query_id", "measure", "value", "signature"]
+    assert written.column_names == ["run", "query_id", "measure", "value", "signature", "basis"]
     assert written["value"].to_pylist() == [value for score in scores.scores for value in score.values]
     assert set(written["run"].to_pylist()) == {"r.parquet"}
     refused = command(tmp_path, "run", "qrels", "-m", "rr", "--values", "v.csv")
