@@ -11,8 +11,9 @@ Everything is imported when it is first used, so that `import rageval` costs nex
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rageval.faces import lazy_names
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _HOMES = {
     "scoring.answers": "evaluate_answers read_judgements",
     "errors": "InputError MeasureError NothingJudged RagevalError",
     "scoring.evaluation": "Evaluator evaluate",
-    "measures": "alpha_ndcg coverage ndcg recall",
+    "measures": "measures alpha_ndcg coverage ndcg recall",
     "measures.assessment": "Assessment",
     "measures.base": "Measure measure",
     "measures.parsing": "parse_measure",
@@ -45,9 +46,9 @@ _HOMES = {
     "scoring.qrels": "Qrels",
     "scoring.runs": "Run",
     "verbs": "compare gate judge report",
+    "interop": "interop",
+    "logs": "logs",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = ("interop", "logs", "measures")
 
 __all__ = [  # written out, so that type checkers and editors know the names
     "Assessment",
@@ -84,19 +85,8 @@ __all__ = [  # written out, so that type checkers and editors know the names
 
 
 if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        from importlib import import_module
-
-        if name in _HOME:
-            value = getattr(import_module(f"rageval.{_HOME[name]}"), name)
-        elif name in _MODULES:
-            value = import_module(f"rageval.{name}")
-        else:
-            raise AttributeError(f"module 'rageval' has no attribute {name!r}")
-        globals()[name] = value
-        return value
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    return sorted([*__all__, "interop", "logs", "measures"])

@@ -85,9 +85,13 @@ score_on_workers = Hook[..., Iterable[Any]]("rageval.parallel._divided:score_on_
 # Kinds of files, and what argument or file stands in the place of another: looked at where a file is JSON, or
 # a call failed.
 kinds_of_records = Hook[[], Sequence[Any]]("rageval.files._records:kinds_of_records")
+first_record = Hook[[bytes], Any]("rageval.files.jsonl:first_record")
+table_columns = Hook[..., Any]("rageval.files.jsonl:table_columns")
+record_line = Hook[..., str]("rageval.files.jsonl:as_line")
+records_in_memory = Hook[..., Any]("rageval.files.jsonl:in_memory")
 is_judged_table = Hook[[bytes], bool]("rageval.files.foreign_judgements:is_judged_table")
 misplaced_argument = Hook[[Any], str]("rageval.scoring._roles:misplaced")
-misplaced_file = Hook[[Any, Any], Any]("rageval.files.places:misplaced_file")
+misplaced_file = Hook[..., Any]("rageval.files.places:misplaced_file")
 write_answers = Hook[[Any, str], Iterable[str]]("rageval.files.answers:write_answers")
 write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_questions")
 questions_in = Hook[[Any, list[Any]], dict[str, Any]]("rageval.judges.material:questions_in")
@@ -110,9 +114,15 @@ with_people = Hook[[Any, Any], Any]("rageval.scoring.human_values:with_people")
 with_intent_weights = Hook[..., Any]("rageval.scoring.intent_weights:with_intent_weights")
 
 # What the command line asks for by need.
+comparison_settings = Hook[..., Any]("rageval.comparison.results:Settings")
 judge_tables = Hook[..., Any]("rageval.cli._tables:judged")
 system_named = Hook[[str, Any], str]("rageval.cli._tables:system_named")
 complete_word = Hook[[str, str], Iterable[Any]]("rageval.cli._completion:complete")
 asks_nobody = Hook[[str], bool]("rageval.judges.panel:asks_nobody")
 default_store = Hook[[], Any]("rageval.judges.store:default_path")
 files_of_collection = Hook[[], Collection[str]]("rageval.building.collection:all_files")
+
+# What the plug-in for pytest does once a test asks.
+questions_of_mark = Hook[[str], list[Any]]("rageval.pytest_gates:questions_of_mark")
+gate_in_test = Hook[[Any, Any, Any, Any, dict[str, Any]], Any]("rageval.pytest_gates:gate")
+gate_recorded = Hook[[Any, int], bool]("rageval.pytest_gates:gate_recorded")

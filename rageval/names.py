@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from string import ascii_letters
 from typing import NamedTuple
 
 _MARKS = "#_/:."
@@ -164,8 +167,6 @@ def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def _without_letters(name: str) -> str:
     """Return the number behind letters; any other name as it is."""
-    from string import ascii_letters
-
     number = name.lstrip(ascii_letters)
     return number if number.isascii() and number.isdigit() else name
 
@@ -175,8 +176,6 @@ def _part(mark: str, parted: Callable[[str, str], tuple[str, str, str]], which: 
 
 
 def _folded(name: str) -> str:
-    import re
-    import unicodedata
     from urllib.parse import unquote
 
     return re.sub(r"(?<!\d)0+(?=\d)", "", unicodedata.normalize("NFKC", unquote(name)).casefold().strip())

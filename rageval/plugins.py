@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rageval.errors import UsageError
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
@@ -26,8 +28,6 @@ def plugin(group: str, name: str) -> Any:
             try:
                 return entry.load()
             except Exception as error:  # importing somebody's module may fail in any way
-                from rageval.errors import UsageError
-
                 package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
                 raise UsageError(
                     f"the plug-in {entry.name!r}{package} cannot be loaded from {entry.value}"

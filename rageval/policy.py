@@ -10,6 +10,7 @@ that are read, in its own folder or below. What writes, runs code or costs money
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -201,8 +202,6 @@ def read_policy(path: str) -> Policy | None:
     """Return the policy in a file; None if it is not there, or is a `pyproject.toml` that has none."""
     if not os.path.isfile(path):
         return None
-    import tomllib
-
     content = read_whole(path, "a policy", _LARGEST)
     try:
         tables: Any = tomllib.loads(content.decode("utf-8"))

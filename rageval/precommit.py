@@ -9,8 +9,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rageval.checking.doctor import diagnose
+from rageval.checking.findings import ERROR
 from rageval.errors import FAULTS, WRONG, RagevalError
+from rageval.files.kinds import kind_of
+from rageval.files.questions import read_questions
+from rageval.files.scores import read_baseline
+from rageval.files.spans import read_spans
+from rageval.measures.base import Measure
+from rageval.measures.parsing import parse_measures
 from rageval.policy import Policy, find_policy
+from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.rules import NAMES, RUNS
 from rageval.subjects import ANSWERS, kind_of_measure
 from rageval.text import visible
 
@@ -41,10 +51,6 @@ def run() -> None:
 
 def validated(path: str) -> Iterator[str]:
     """Yield the errors of a file of any kind that is known, as `rageval doctor` has them."""
-    from rageval.files.kinds import kind_of
-    from rageval.files.questions import read_questions
-    from rageval.files.spans import read_spans
-
     kind = kind_of(path)
     if kind is not None and kind.name == "spans":
         read_spans(path)
@@ -53,9 +59,6 @@ def validated(path: str) -> Iterator[str]:
         for _ in read_questions(path):
             pass
         return
-    from rageval.checking.doctor import diagnose
-    from rageval.checking.findings import ERROR
-
     for finding in diagnose([(path, None)]):
         if finding.level == ERROR:
             yield finding.text
@@ -63,8 +66,6 @@ def validated(path: str) -> Iterator[str]:
 
 def held_against_policy(path: str) -> Iterator[str]:
     """Yield where a baseline is not whole, or not made by the measures and rules of the policy."""
-    from rageval.files.scores import read_baseline
-
     header = read_baseline(path).header
     policy = find_policy()
     for name, signature in _signatures(policy).items():
@@ -80,11 +81,6 @@ def held_against_policy(path: str) -> Iterator[str]:
 
 def _signatures(policy: Policy) -> dict[str, str]:
     """Return the signatures that the policy's measures have; of answers, whose judge is not known, none."""
-    from rageval.measures.base import Measure
-    from rageval.measures.parsing import parse_measures
-    from rageval.scoring.evaluation import Evaluator
-    from rageval.scoring.rules import NAMES, RUNS
-
     said = policy.gate_settings()
     measures = parse_measures(said.get("measures", said.get("measure", [])))
     answers = [each for each in measures if isinstance(each, Measure) and kind_of_measure(each) is ANSWERS]

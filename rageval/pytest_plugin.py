@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rageval import hooks
+
 if TYPE_CHECKING:
     from rageval.comparison import GateReport
-    from rageval.policy import Policy
     from rageval.records import Question
 
 _INI = (
@@ -30,8 +31,6 @@ _INI = (
     ("rageval_required", "bool", False, "Fail if the recorded answers could not be gated."),
 )
 _RUN = "pytest"  # what recorded answers are called
-_LEAST = 0.9  # of the baseline's questions
-_ELSEWHERE = {"first-run", "inconclusive", "judge", "rubric"}  # of the command
 _Row = dict[str, Any]
 
 
@@ -50,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "rageval(questions, repeats=1): run once for each question of a file, as `question`"
     )
-    config.stash[_SESSION] = _Recorded(config)
+    config.stash[_SESSION] = RecordedAnswers(config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -63,23 +62,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     repeats = mark.kwargs.get("repeats", 1)
     if type(repeats) is not int or repeats < 1:
         raise pytest.UsageError(f"@pytest.mark.rageval: repeats={repeats!r}: expected a whole number from 1")
-    from rageval.errors import RagevalError
-    from rageval.files.questions import read_questions
-
-    try:
-        found = list(read_questions(os.fspath(metafunc.config.rootpath / mark.kwargs["questions"])))
-    except (RagevalError, OSError) as error:
-        raise pytest.UsageError(f"@pytest.mark.rageval: {error}") from None
-    each = [
-        (question, str(time) if repeats > 1 else "") for question in found for time in range(1, repeats + 1)
+    questions = hooks.questions_of_mark(os.fspath(metafunc.config.rootpath / mark.kwargs["questions"]))
+    runs = [
+        (question, str(repeat) if repeats > 1 else "")
+        for question in questions
+        for repeat in range(1, repeats + 1)
     ]
-    ids = [question.query_id + (f"-{time}" if time else "") for question, time in each]
+    ids = [question.query_id + (f"-{repeat}" if repeat else "") for question, repeat in runs]
     if "rageval" in metafunc.fixturenames:
         metafunc.parametrize(
-            ("question", "rageval"), [(one[0], one) for one in each], ids=ids, indirect=["rageval"]
+            ("question", "rageval"), [(run[0], run) for run in runs], ids=ids, indirect=["rageval"]
         )
     else:
-        metafunc.parametrize("question", [one[0] for one in each], ids=ids)
+        metafunc.parametrize("question", [question for question, _ in runs], ids=ids)
 
 
 @pytest.fixture
@@ -102,20 +97,10 @@ class Rageval:
 
         `GateBlocked` where it blocks; inconclusive is what `rageval_inconclusive` says.
         """
-        from rageval.errors import RagevalError
-        from rageval.verbs import gate
-
         __tracebackhide__ = True
         config = self._request.config
-        try:
-            settled = _with_policy(config, measures, options)
-            _require_baseline(settled["baseline"])
-            settled = _judging(config, candidate) | settled
-            report = gate(candidate, qrels, **settled)
-        except (RagevalError, pytest.UsageError) as error:
-            # What is wrong with files and settings is said in a line: a traceback leads into rageval.
-            pytest.fail(str(error), pytrace=False)
-        config.stash[_SESSION].told.append([self._request.node.nodeid, report.verdict, str(report)])
+        report: GateReport = hooks.gate_in_test(config, candidate, qrels, measures, options)
+        config.stash[_SESSION].tables.append([self._request.node.nodeid, str(report)])
         table = "\n".join([str(report), *map(str, report.floors)])
         if report.verdict == "block":
             raise GateBlocked(table)
@@ -135,10 +120,10 @@ class Rageval:
         if not isinstance(answer, str):
             raise pytest.UsageError(f"rageval.record: expected an answer as text, found {answer!r:.80}")
         texts = [
-            {"id": str(number), "text": each}
-            if isinstance(each, str)
-            else {"id": str(each["id"]), "text": str(each["text"])}
-            for number, each in enumerate(passages, 1)
+            {"id": str(number), "text": passage}
+            if isinstance(passage, str)
+            else {"id": str(passage["id"]), "text": str(passage["text"])}
+            for number, passage in enumerate(passages, 1)
         ]
         row: _Row = {"query_id": asked.query_id, "run_id": _RUN, "question": asked.text, "answer": answer}
         row |= {"passages": texts} if texts else {}
@@ -148,95 +133,40 @@ class Rageval:
             if asked.gold
             else None
         )
-        kept = {"test": self._request.node.nodeid, "answer": row, "gold": gold}
-        self._request.config.stash[_SESSION].keep({f"{asked.query_id} {self._repeat}": kept})
-
-
-def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `rageval.gate` with the policy's for what is not said."""
-    from rageval.policy import find_policy
-    from rageval.typing import GateOptions
-
-    policy = find_policy(config.rootpath)
-    found = {key: value for key, value in policy.gate_settings().items() if key not in _ELSEWHERE}
-    known = {*GateOptions.__annotations__, "anchor", "baseline", "margin", "system"}
-    known |= {"measures", "judge", "rubric"}
-    settled = {
-        "measures" if key == "measure" else key.replace("-", "_"): value for key, value in found.items()
-    }
-    for key in settled.keys() - known:
-        raise pytest.UsageError(f"{policy.path}: [gate]: {key}: is for the command, not for a test in Python")
-    if "fail_under" in settled:
-        floors = settled["fail_under"]  # texts MEASURE=VALUE
-        pairs = [str(text).rpartition("=") for text in (floors if isinstance(floors, list) else [floors])]
-        try:
-            settled["fail_under"] = {name: float(value) for name, _, value in pairs}
-        except ValueError:
-            raise pytest.UsageError(
-                f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {floors!r:.80}"
-            ) from None
-    options = {**settled, **said, **({} if measures is None else {"measures": measures})}
-    for name in ("measures", "baseline", "margin"):
-        if name not in options:
-            raise pytest.UsageError(
-                f"rageval.gate: expected {name}, in the test or in rageval.toml under [gate]"
-            )
-    return options
-
-
-def _judging(config: pytest.Config, candidate: Any) -> dict[str, Any]:
-    """Return who judges, and by what, as the policy says, where the candidate is a table of answers."""
-    from rageval.files.kinds import is_answer_table
-    from rageval.policy import find_policy
-
-    if not isinstance(candidate, str | os.PathLike) or not is_answer_table(candidate):
-        return {}
-    said = find_policy(config.rootpath).gate_settings()
-    return {name: said[name] for name in ("judge", "rubric") if name in said}
-
-
-def _require_baseline(baseline: Any) -> None:
-    """Refuse a baseline that nobody saved yet, and say how it is saved."""
-    from rageval.errors import InputError, Place
-
-    if isinstance(baseline, str | os.PathLike) and not os.path.isfile(baseline):
-        name = os.fspath(baseline)
-        raise InputError(
-            at=Place(name),
-            problem="there is no baseline yet",
-            remedy=f"save one: rageval gate CANDIDATE [QRELS] -m MEASURES --save-baseline {name}",
-        )
+        record = {"test": self._request.node.nodeid, "answer": row, "gold": gold}
+        self._request.config.stash[_SESSION].keep({f"{asked.query_id} {self._repeat}": record})
 
 
 def _inconclusive(config: pytest.Config, table: str) -> None:
     # Not in `gate`, whose frame is hidden: all tests that are skipped for this are listed as one place.
-    how = _how(config)
+    how = inconclusive_counts_as(config)
     if how == "skip":
         pytest.skip(f"inconclusive\n{table}")
     if how == "fail":
         pytest.fail(table, pytrace=False)
 
 
-def _how(config: pytest.Config) -> str:
-    how = str(config.getini("rageval_inconclusive"))
-    if how not in ("skip", "fail", "pass"):
-        raise pytest.UsageError(f"rageval_inconclusive = {how}: expected skip, fail or pass")
-    return how
-
-
 # --- after the last test
 
 
-class _Recorded:
-    """What tests recorded and gates said, of this process or, in the controller of xdist, of all workers."""
+def inconclusive_counts_as(config: pytest.Config) -> str:
+    """Return the setting for gates that are inconclusive, checked."""
+    setting = str(config.getini("rageval_inconclusive"))
+    if setting not in ("skip", "fail", "pass"):
+        raise pytest.UsageError(f"rageval_inconclusive = {setting}: expected skip, fail or pass")
+    return setting
+
+
+class RecordedAnswers:
+    """What tests recorded and gates printed, of this process or, in xdist's controller, of all workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, _Row] = {}  # by question and repeat: the test, its answer, and what is right
-        self.told: list[list[str]] = []  # test, verdict, table
+        self.tables: list[list[str]] = []  # of gates: test, table
         self.lines: list[str] = []  # of the summary
         self.crashed = 0
-        self.twice: list[str] = []  # questions that two tests answered
+        self.repeated: list[str] = []  # questions that two tests answered
         self.asked: set[str] = set()  # questions of the tests that were to run
 
     def keep(self, rows: dict[str, _Row]) -> None:
@@ -244,12 +174,17 @@ class _Recorded:
         for key, row in rows.items():
             other = self.rows.get(key, row)["test"]
             if other != row["test"]:
-                self.twice.append(f"{key.strip()} was answered in {other} and in {row['test']}")
+                self.repeated.append(f"{key.strip()} was answered in {other} and in {row['test']}")
             self.rows[key] = row
 
     def handed_over(self) -> dict[str, Any]:
         """Return everything as xdist can send it."""
-        return {"rows": self.rows, "told": self.told, "twice": self.twice, "asked": sorted(self.asked)}
+        return {
+            "rows": self.rows,
+            "tables": self.tables,
+            "repeated": self.repeated,
+            "asked": sorted(self.asked),
+        }
 
     def take(self, sent: dict[str, Any] | None) -> None:
         """Take what a worker hands over; one that crashed hands over nothing."""
@@ -257,107 +192,12 @@ class _Recorded:
             self.crashed += 1
             return
         self.keep(sent["rows"])
-        self.told += sent["told"]
-        self.twice += sent["twice"]
+        self.tables += sent["tables"]
+        self.repeated += sent["repeated"]
         self.asked |= set(sent["asked"])
 
-    def finish(self, exit_status: int) -> bool:
-        """Judge what was recorded, and gate it; return whether that fails the session."""
-        if not self.rows:
-            return False
-        if self.crashed or exit_status not in (0, 1):
-            return self._not_gated("a worker crashed" if self.crashed else "the tests did not end in order")
-        if self.twice:
-            self.lines.append(f"error, nothing was gated: {self.twice[0]}; expected one test a question")
-            return True
-        from contextlib import chdir
 
-        from rageval.errors import RagevalError
-
-        with chdir(self.config.rootpath):
-            try:
-                return self._gated()
-            except RagevalError as error:
-                self.lines.append(f"error, nothing was gated: {error}")
-                return True
-
-    def _not_gated(self, why: str) -> bool:
-        self.lines.append(f"not gated: {why} ({len(self.rows):,} answers were recorded)")
-        return bool(self.config.getini("rageval_required"))
-
-    def _gated(self) -> bool:
-        from rageval.policy import find_policy
-
-        policy = find_policy(self.config.rootpath)
-        place = self._judged(policy)
-        baseline = policy.gate_settings().get("baseline")
-        if not isinstance(baseline, str):
-            return self._not_gated("the policy names no baseline")
-        if not os.path.isfile(baseline):
-            return self._not_gated(
-                f"{baseline} is not there; rageval gate {place} --save-baseline {baseline}"
-            )
-        from rageval.files.scores import read_baseline
-
-        known = {line.query_id for line in read_baseline(baseline).lines}
-        # Whoever runs a few tests asked few questions; a test that ran and recorded nothing is no such one.
-        there = len(known & (self.asked | {each["answer"]["query_id"] for each in self.rows.values()}))
-        if there < _LEAST * len(known):
-            return self._not_gated(f"{there:,} of the baseline's {len(known):,} questions were asked")
-        return self._told(place)
-
-    def _judged(self, policy: Policy) -> str:
-        """Judge all answers at once, by the policy's judge, and return where that is written."""
-        from rageval.verbs import judge
-
-        said = policy.gate_settings()
-        if "judge" not in said:
-            from rageval.errors import UsageError
-
-            raise UsageError(
-                'the policy names no judge; write judge = "short" (offline) or judge = "openai:MODEL" into'
-                " rageval.toml, under [gate]"
-            )
-        by = said["judge"]
-        rows = [self.rows[key] for key in sorted(self.rows)]
-        gold = {row["gold"]["query_id"]: row["gold"] for row in rows if row["gold"]}
-        answers = [row["answer"] for row in rows]
-        judges = by if isinstance(by, list) else [by]
-        judged = judge(
-            said.get("rubric", "crag"), answers, judges, questions=list(gold.values()) or None, quiet=True
-        )
-        from rageval.policy import from_here
-
-        cache = getattr(self.config, "cache", None)  # pytest may run without one
-        if cache is not None:
-            folder = str(cache.mkdir("rageval"))
-        else:
-            import tempfile
-
-            folder = tempfile.mkdtemp(prefix="rageval-")
-        place = os.path.join(folder, "judged.jsonl")
-        judged.save(place)
-        self.lines.append(f"{len(answers):,} answers judged: {from_here(place)}")
-        return from_here(place)
-
-    def _told(self, place: str) -> bool:
-        """Let the command gate, by the whole policy, and keep what it says."""
-        from contextlib import redirect_stderr, redirect_stdout
-        from io import StringIO
-
-        from rageval.cli import main
-        from rageval.errors import INCONCLUSIVE
-
-        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
-            try:
-                main(["gate", place], prog_name="rageval")
-            except SystemExit as ended:
-                code = ended.code
-        self.lines += [*out.getvalue().splitlines(), *err.getvalue().splitlines()]
-        return (code == INCONCLUSIVE and _how(self.config) == "fail") or code not in (0, INCONCLUSIVE)
-
-
-_SESSION = pytest.StashKey[_Recorded]()
+_SESSION = pytest.StashKey[RecordedAnswers]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -375,7 +215,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     sent = getattr(session.config, "workeroutput", None)
     if sent is not None:
         sent["rageval"] = recorded.handed_over()
-    elif recorded.finish(int(exitstatus)) and int(exitstatus) == 0:
+    elif recorded.rows and hooks.gate_recorded(recorded, int(exitstatus)) and int(exitstatus) == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -389,7 +229,7 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print every table, whatever became of the tests."""
     recorded = config.stash[_SESSION]
-    from_tests = {test: table for test, _, table in recorded.told}  # one that is run again replaces
+    from_tests = dict(recorded.tables)  # one that is run again replaces
     tables = [line for test, table in sorted(from_tests.items()) for line in (test, *table.splitlines())]
     lines = [*tables, *recorded.lines]
     if lines:

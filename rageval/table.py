@@ -12,7 +12,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from unicodedata import normalize
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.text import parted_at_formulas, visible
@@ -659,8 +661,6 @@ def _no_formula(cell: str) -> str:
 
     An apostrophe stands before what would be one, as before an apostrophe that stands there itself.
     """
-    from unicodedata import normalize
-
     shown = visible(cell)
     # Spreadsheets run formulas that they find in a file, which may start programs.
     first = re.match(_SPREADSHEET, cell)
@@ -783,8 +783,6 @@ class Displayed:
 
 def _filled(text: str, width: int) -> list[str]:
     """Return text in lines of this width; what has no blanks stays in one piece."""
-    from textwrap import wrap
-
     return wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 

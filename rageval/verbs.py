@@ -8,23 +8,45 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
-from rageval import hooks
+from rageval import comparison, hooks
+from rageval import judges as room
+from rageval.comparison import Comparison, GateSettings, Settings
+from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
+from rageval.comparison.gate import gate as decided
 from rageval.core.remark import Remark
 from rageval.errors import UsageError
+from rageval.files.jsonl import named
+from rageval.files.judgements import GRADED, judgement_line
+from rageval.files.kinds import is_answer_table, kind_of_records
+from rageval.files.objects import csv_of_frame, records_of_frame
+from rageval.files.opening import kept, name_of
+from rageval.files.questions import read_groups
+from rageval.files.start import ROWS
+from rageval.files.writing import whole_file
+from rageval.judges.panel import prepared
+from rageval.logs.tables import only_system
+from rageval.measures.parsing import parse_measure
+from rageval.measures.scales import usual_measure
 from rageval.names import suggestion
+from rageval.pages.page import page
+from rageval.pages.report import Beside, provenance, report_of_scores
 from rageval.records import Answer, Question, is_frame
-from rageval.scoring.scores import Scores, ScoresTable
+from rageval.scoring.answers import Answers, evaluate_judged, measures_of_answers, read_judgements
+from rageval.scoring.arguments import as_source, in_order
+from rageval.scoring.evaluation import Evaluator, Runs
+from rageval.scoring.gold import drawn
+from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
+from rageval.scoring.runs import documents_of
+from rageval.scoring.scores import Scores, ScoresTable, require_groups
+from rageval.scoring.sources import one_run
 from rageval.table import Displayed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rageval.comparison import Comparison, GateReport
+    from rageval.comparison import GateReport
     from rageval.judges import Model, Rubric
-    from rageval.scoring.answers import Answers
-    from rageval.scoring.evaluation import Runs
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -91,9 +113,6 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     >>> rageval.compare("rr", {"good": good, "bad": bad}, qrels).pairs[0].verdict
     'lower'
     """
-    from rageval import comparison
-    from rageval.scoring.arguments import in_order
-
     fields = comparison.Settings.__dataclass_fields__
     # Options of both come in one bag; what is left belongs to scoring.
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
@@ -101,8 +120,6 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     with in_order("compare(measures, runs, qrels)", files, measures=measures, runs=runs, qrels=qrels):
         # Runs to be scored, or scores that are there already: told by whether anything is given beside.
         if runs is not None or qrels is not None:
-            from rageval.scoring.rules import NAMES, RUNS
-
             if qrels is None:
                 raise UsageError(
                     "compare: expected judgements of documents (qrels) after the runs; judged answers are"
@@ -185,17 +202,6 @@ def gate(
     >>> report.verdict, [decision.difference for decision in report.decisions]
     ('ship', [0.0])
     """
-    from rageval.comparison import GateSettings
-    from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
-    from rageval.comparison.gate import gate as decided
-    from rageval.files.opening import name_of
-    from rageval.files.questions import read_groups
-    from rageval.measures.parsing import parse_measure
-    from rageval.scoring.arguments import in_order
-    from rageval.scoring.gold import drawn
-    from rageval.scoring.rules import ANSWERS, NAMES, RUNS
-    from rageval.scoring.scores import require_groups
-
     own = GateSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in options.items() if name in own}
     if "fail_under" in chosen:
@@ -263,15 +269,6 @@ def _judged_tables(
     intersection: bool,
 ) -> _JudgedTables:
     """Judge the candidate, and the baseline if it is a table, too."""
-    from rageval import judges as room
-    from rageval.files.jsonl import named
-    from rageval.files.kinds import is_answer_table
-    from rageval.files.objects import csv_of_frame
-    from rageval.judges.panel import prepared
-    from rageval.logs.tables import only_system
-    from rageval.measures.scales import usual_measure
-    from rageval.scoring.arguments import as_source
-
     # A frame has no name of its own. It is read as its file is, where a gap is a blank cell.
     first, *others = (
         named(csv_of_frame(each, name), name) if is_frame(each) else as_source(each, "answers")
@@ -292,10 +289,6 @@ def _judged_tables(
 
 def _is_table(given: Any) -> bool:
     """Return whether something is a table of answers: a frame, or a file."""
-    from rageval.files.kinds import is_answer_table, kind_of_records
-    from rageval.files.objects import records_of_frame
-    from rageval.files.start import ROWS
-
     if is_frame(given):
         kind = kind_of_records(records_of_frame(given)[:1])
         return kind is not None and kind.holds == ROWS
@@ -312,11 +305,6 @@ def _gated(
     questions: Any,
 ) -> Runs | Answers:
     """Return what is gated: judged answers, or the run of which there are judgements."""
-    from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
-    from rageval.scoring.evaluation import Evaluator, Runs
-    from rageval.scoring.rules import ANSWERS, rules_of
-    from rageval.scoring.sources import one_run
-
     if qrels is None:
         known = {"answers": answers, "nuggets": nuggets}
         table = read_judgements(candidate, **known, questions=questions)
@@ -394,15 +382,6 @@ def report(
     >>> rageval.report(scores, tempfile.mkdtemp() + "/report.html").name
     'report.html'
     """
-    from pathlib import Path
-
-    from rageval.comparison import Comparison, Settings
-    from rageval.files.opening import kept
-    from rageval.files.writing import whole_file
-    from rageval.pages.page import page
-    from rageval.pages.report import Beside, provenance, report_of_scores
-    from rageval.scoring.arguments import as_source, in_order
-
     _refuse(options, Settings.__dataclass_fields__, report)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:
@@ -472,8 +451,6 @@ class Judged(Displayed, list[dict[str, Any]]):
     @property
     def failed(self) -> list[dict[str, Any]]:
         """The judgements that failed."""
-        from rageval.files.judgements import GRADED
-
         return [judgement for judgement in self if judgement.get("status", "ok") not in GRADED]
 
     @cached_property
@@ -486,18 +463,11 @@ class Judged(Displayed, list[dict[str, Any]]):
 
     def score(self, measures: MeasuresLike, **options: Unpack[AnswerOptions]) -> ScoresTable:
         """Return the scores of every system by other measures; options are those of `evaluate_answers`."""
-        from rageval.scoring.answers import evaluate_judged
-
         options = {"on_missing": self._on_missing, **options}
         return evaluate_judged(measures, self, self._answers, **options)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the judgements as JSON lines, as `rageval judge -o` does, and return where they are."""
-        from pathlib import Path
-
-        from rageval.files.judgements import judgement_line
-        from rageval.files.writing import whole_file
-
         with whole_file(Path(path)) as stream:
             for judgement in self:
                 stream.write(judgement_line(judgement).encode() + b"\n")
@@ -567,13 +537,6 @@ def judge(
     >>> judged[0]["label"], judged.scores["ours"]["crag_score"].value
     ('perfect', 1.0)
     """
-    from rageval import judges as room
-    from rageval.judges.panel import prepared
-    from rageval.scoring.answers import measures_of_answers
-    from rageval.scoring.arguments import as_source, in_order
-    from rageval.scoring.runs import documents_of
-    from rageval.scoring.sources import one_run
-
     # Everything that can be wrong is said before anybody is asked, and paid.
     _refuse(options, room.Settings.__dataclass_fields__, judge)
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]

@@ -11,29 +11,17 @@ Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rageval.faces import lazy_names
 
 if TYPE_CHECKING:
     from rageval.building.collection import Plan, build, changed
     from rageval.building.pools import fused, pool_lines, pooled, read_pool
 
-_HOME = {
-    "Plan": "collection",
-    "build": "collection",
-    "changed": "collection",
-    "fused": "pools",
-    "pool_lines": "pools",
-    "pooled": "pools",
-    "read_pool": "pools",
-}
+_HOMES = {"collection": "Plan build changed", "pools": "fused pool_lines pooled read_pool"}
 
 __all__ = ["Plan", "build", "changed", "fused", "pool_lines", "pooled", "read_pool"]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return found
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -15,6 +15,7 @@ import click
 
 from rageval import hooks
 from rageval.errors import UsageError
+from rageval.files.kinds import is_table
 
 _JUDGES_ASK = "asks"  # some judge is a model, which is asked
 _TABLES = "tables"  # some word is a table of answers, which is judged
@@ -88,8 +89,6 @@ def _holds(clause: str, given: Mapping[str, Any]) -> bool:
         asked = (*given["judges"], *filter(None, (given.get("tiebreak"), given.get("then"))))
         return not all(map(hooks.asks_nobody, asked))
     if clause == _TABLES:
-        from rageval.files.kinds import is_table
-
         return any(os.path.isfile(word) and is_table(word) for word in given["words"])
     if clause.startswith("!"):
         return not given.get(clause[1:])

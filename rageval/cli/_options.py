@@ -200,10 +200,8 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            from rageval.files.places import misplaced_file
-
             reading = reading_of(ctx.params.get("comments"))
-            if (wrong := misplaced_file(error, ctx.params, reading, self.name)) is not None:
+            if (wrong := hooks.misplaced_file(error, ctx.params, reading, self.name)) is not None:
                 raise wrong from error
             raise
 

@@ -12,6 +12,8 @@ import click
 from rageval import options as opt
 from rageval.core.remark import Remark
 from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
+from rageval.files.columnar import write_values
+from rageval.files.writing import reader_left, whole_file, write_lines
 from rageval.table import FORMATS, into_file, lines
 from rageval.text import visible
 
@@ -71,16 +73,12 @@ def deliver(lines: Iterable[str], output: Path | None) -> None:
     if output is None:
         print_lines(lines)
         return
-    from rageval.files.writing import write_lines
-
     with into_file():
         write_lines(output, lines, makes_folder=False)
 
 
 def write_page(text: str, output: Path, remarks: Iterable[object] = (), more: str = "") -> None:
     """Write a page; say what is to be known of it, and how large it is."""
-    from rageval.files.writing import whole_file
-
     content = text.encode()
     with whole_file(output) as stream:
         stream.write(content)
@@ -120,8 +118,6 @@ def _print(line: str | None = None) -> None:
     except UnicodeEncodeError:  # a name of a file, or a word of the command, that is not UTF-8
         click.echo((line or "").encode("utf-8", "backslashreplace").decode())
     except OSError as error:
-        from rageval.files.writing import reader_left
-
         _mute()
         if reader_left(error):
             raise _StdoutClosed from None
@@ -148,8 +144,6 @@ def write_scores(results: list[Scores], path: Path) -> None:
 
     Labels correct means, so the basis is that of the values, whatever decides their mean.
     """
-    from rageval.files.columnar import write_values
-
     columns: Iterator[dict[str, Sequence[Any]]] = (
         {
             "run": [scores.run] * len(score.numbers),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rageval import hooks
 from rageval.cli._inputs import Inputs
+from rageval.comparison.estimates import estimate_value
 from rageval.core.remark import Remark
 from rageval.errors import NothingJudged, UsageError
 from rageval.measures.base import LOWER
+from rageval.measures.official import COMPAT_OF, SAID_OF, not_offered
 from rageval.measures.parsing import SETS, parse_measure
 from rageval.options import settings_from
 from rageval.scoring.scores import Scores
@@ -58,8 +60,6 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
         return results
     if wanted == _BY_NAME:
         return sorted(results, key=lambda scores: scores.run)
-    from rageval.comparison.estimates import estimate_value
-
     measure = parse_measure(wanted)
     if measure not in [score.measure for score in results[0].scores]:
         known = ", ".join(str(score.measure) for score in results[0].scores)
@@ -98,13 +98,12 @@ def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequ
     """Return the settings of a comparison; `sources` may tell the clusters of queries."""
     from pathlib import Path
 
-    from rageval.comparison import Settings
-
     by, clusters = options.cluster, None
     if by:
         clusters = hooks.groups_of(by, queries, options.questions, sources)
     # The name of the file alone: paths of a machine do not belong into what is published.
-    return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
+    kind = cast("type[Settings]", hooks.comparison_settings.load())
+    return settings_from(kind, options, clusters=clusters, clustered_by=Path(by or "").name)
 
 
 def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:
@@ -122,12 +121,8 @@ def set_remarks(typed: Iterable[str], compat: str | None = None) -> Iterator[Rem
     for part in (part for text in typed for part in text.replace(",", " ").split()):
         name = part.removeprefix("official:").replace("trec_eval", "official")
         if name.lower() in SETS:
-            from rageval.measures.official import not_offered
-
             yield Remark("measures_not_offered", facts={"name": name, "missing": not_offered(name)})
         elif part.lower().startswith("official:"):
-            from rageval.measures.official import COMPAT_OF, SAID_OF
-
             if name.lower() in SAID_OF:
                 yield Remark("set_of_track", facts={"name": part, "description": SAID_OF[name.lower()]})
             program = COMPAT_OF.get(name.lower())

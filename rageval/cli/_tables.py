@@ -11,15 +11,21 @@ import click
 
 from rageval.core.remark import Remark
 from rageval.errors import InputError, Place
+from rageval.files.answers import write_answers
+from rageval.files.judgements import judgement_line
 from rageval.files.opening import File, limits_of, name_of
+from rageval.files.questions import write_questions
 from rageval.files.synonyms import SYNONYMS
+from rageval.judges.material import gathered
+from rageval.judges.panel import Settings, prepared, said_by_all
+from rageval.judges.rubric import rubric_named
+from rageval.logs.tables import only_system
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.cli._options import Scoring
     from rageval.judges.material import Material
-    from rageval.judges.panel import Settings
 
 _RUBRIC, _JUDGE = "crag", "short"
 _Options = TypeVar("_Options", bound="Scoring")
@@ -38,12 +44,6 @@ def judged(
     """
     if not inputs.unjudged:
         return options
-    from rageval.files.judgements import judgement_line
-    from rageval.files.questions import write_questions
-    from rageval.judges.material import gathered
-    from rageval.judges.panel import Settings, prepared, said_by_all
-    from rageval.judges.rubric import rubric_named
-
     found = rubric_named(rubric or _RUBRIC)
     material = gathered(inputs.unjudged, options.questions)
     if options.intersection:
@@ -71,15 +71,11 @@ def judged(
 
 def answers_of(material: Material, tables: Sequence[Any]) -> File:
     """Return the answers of all that is judged as a file, as others read no tables."""
-    from rageval.files.answers import write_answers
-
     return _kept("answers", tables, write_answers(material.answers, "plain"))
 
 
 def system_of(table: Any, inputs: Inputs) -> str:
     """Return what the one system of a table is called."""
-    from rageval.logs.tables import only_system
-
     return only_system(table, inputs.systems[inputs.unjudged.index(table)])
 
 

@@ -12,6 +12,20 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased, say
+from rageval.comparison.arena import (
+    failed_sides,
+    games,
+    has_rankings,
+    incomplete,
+    invalid_rankings,
+    lacking,
+    outcome_matrix,
+    position_remarks,
+    positions_of,
+    strengths,
+    strengths_by_people,
+    too_much,
+)
 from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
 from rageval.scoring.answers import read_judgements, scored
@@ -67,8 +81,6 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --max-bias 0.5
     rageval arena judged.jsonl --gold human.jsonl
     """
-    from rageval.comparison.arena import games, position_remarks, positions_of, too_much
-
     grades = read_judgements(list(judged), nuggets=options.nuggets)
     say(*grades.remarks)
     _say_what_failed(grades, options.invalid)
@@ -99,8 +111,6 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
 
 
 def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
-    from rageval.comparison.arena import failed_sides, games, has_rankings, invalid_rankings, lacking
-
     if not has_rankings(grades):
         for one, other, number, of in lacking(games(grades))[:_PAIRS]:
             met = f"{visible(one)} and {visible(other)} met in {number:,} of {of:,} queries"
@@ -121,8 +131,6 @@ def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
 
 
 def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
-    from rageval.comparison.arena import games, has_rankings, incomplete, strengths
-
     if has_rankings(grades):
         scores, few = _points(grades, invalid), incomplete(grades)
         points = {run: (score.value, score.queries) for run, score in scores.items()}
@@ -160,8 +168,6 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
 
 def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
-    from rageval.comparison.arena import has_rankings, strengths_by_people
-
     if has_rankings(grades):
         raise UsageError(
             "--gold corrects pairwise comparisons; for rankings use compare -m rank_score --gold"
@@ -204,8 +210,6 @@ def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
 
 
 def _matrix(grades: JudgementTable, invalid: str) -> Table:
-    from rageval.comparison.arena import games, has_rankings, outcome_matrix
-
     names = grades.runs.words
     if has_rankings(grades):
         outcomes = outcome_matrix([score.values for score in _points(grades, invalid).values()])

@@ -20,7 +20,11 @@ from rageval.scoring.runs_from_files import run_sources
 from rageval.subjects import RUNS
 from rageval.table import lines
 from rageval.text import visible
+from rageval.track.bundle import Board
+from rageval.track.leaderboard import bundled
+from rageval.track.publication import publish
 from rageval.track.values import ScoringInputs, System
+from rageval.track.verification import verify
 
 
 @click.group(cls=Group)
@@ -79,9 +83,6 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
     rageval board bundle judged.jsonl --answers answers.jsonl -m crag_score -o board.tar.gz --bundle full
     """
-    from rageval.track.bundle import Board
-    from rageval.track.leaderboard import bundled
-
     found = sorted_out(files, PLAIN)
     if found.unjudged:
         raise UsageError(f"{visible(name_of(found.unjudged[0]))}: is not judged yet; expected judged answers")
@@ -155,8 +156,6 @@ def _verify(
     rageval board verify board.tar.gz
     rageval board verify board.tar.gz --inputs withheld --sha256 3fa9…
     """
-    from rageval.track.verification import verify
-
     found = verify(bundle, inputs, sha256)
     print_lines(
         lines(
@@ -186,8 +185,6 @@ def _publish(
     \b
     rageval board publish board.tar.gz -o site
     """
-    from rageval.track.publication import publish
-
     found, written = publish(bundle, Path(output))
     if not written:
         for line in found.sentences():

@@ -8,6 +8,22 @@ from typing import Annotated, Any, Literal
 import click
 
 from rageval import options as opt
+from rageval.building.audit import figure_lines, sample_lines
+from rageval.building.collection import (
+    Plan,
+    check_runs,
+    filter_questions,
+    forecast,
+    forecast_pool,
+    fuse,
+    graded,
+    judge_support,
+    nuggetize,
+    pool_files,
+    setting_of,
+    write_variants,
+)
+from rageval.building.collection import build as built_from
 from rageval.cli._options import (
     Asking,
     Group,
@@ -17,6 +33,7 @@ from rageval.cli._output import deliver, end_if_failed, print_lines, say
 from rageval.errors import UsageError
 from rageval.files.adaptive import note_asked
 from rageval.files.trec import qrel_lines
+from rageval.judges.panel import Settings
 from rageval.options import settings_from
 
 
@@ -97,10 +114,6 @@ def _build(questions: str, options: Options) -> None:
 
     If it is stopped, run the same command again: it continues, and no reply is paid for twice.
     """
-    from rageval.building.collection import Plan, forecast, setting_of
-    from rageval.building.collection import build as built_from
-    from rageval.judges.panel import Settings
-
     runs, settings = tuple(map(setting_of, options.runs)), settings_from(Settings, options)
     plan = settings_from(
         Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
@@ -118,9 +131,6 @@ def _build(questions: str, options: Options) -> None:
 @takes_options
 def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
     """Write the nuggets of every question, from its accepted answer."""
-    from rageval.building.collection import nuggetize
-    from rageval.judges.panel import Settings
-
     lines, failed = nuggetize(questions, judge, settings_from(Settings, asking), _say)
     deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
@@ -137,9 +147,6 @@ def _variants(
     asking: Asking,
 ) -> None:
     """Write the texts to search with, one file for each setting, for any retriever to read."""
-    from rageval.building.collection import write_variants
-    from rageval.judges.panel import Settings
-
     lost = write_variants(questions, nuggets, judge, output, settings_from(Settings, asking), _say)
     end_if_failed(lost, "query variants")
 
@@ -149,8 +156,6 @@ def _variants(
 @takes_options
 def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
     """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
-    from rageval.building.collection import fuse
-
     deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
 
 
@@ -171,8 +176,6 @@ class PoolOptions(opt.Options):
 @takes_options
 def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
     """Pool the top documents of runs for judging, with the runs and ranks they come from."""
-    from rageval.building.collection import forecast_pool, pool_files
-
     if options.dry_run:
         texts = {"questions": options.questions, "nuggets": options.nuggets, "corpus": options.corpus}
         print_lines(forecast_pool(runs, options.depth, **texts, judges=options.judges))
@@ -193,9 +196,6 @@ def _support(
     output: opt.Output | None = None,
 ) -> None:
     """Judge which pooled documents support which nuggets, up to 20 documents and all nuggets per call."""
-    from rageval.building.collection import judge_support
-    from rageval.judges.panel import Settings
-
     lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_from(Settings, asking))
     deliver(lines, output)
     end_if_failed(failed)
@@ -212,8 +212,6 @@ def _filter(
     filtering: Filtering,
 ) -> None:
     """Keep the questions whose nuggets are supported; print how many were dropped and why."""
-    from rageval.building.collection import filter_questions
-
     rule, threshold = filtering.rule, filtering.threshold
     print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
 
@@ -235,8 +233,6 @@ def _qrels(
     output: opt.Output | None = None,
 ) -> None:
     """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
-    from rageval.building.collection import graded
-
     found = graded(judgements, form, rel)
     if found.failed:
         say(f"{found.failed:,} judgements failed and are in no qrels")
@@ -264,8 +260,6 @@ def _audit(
     output: opt.Output | None = None,
 ) -> None:
     """Write a sample of FOLDER's questions to label; --read the labels for FreshStack's Table 5."""
-    from rageval.building.audit import figure_lines, sample_lines
-
     if labelled is not None:
         lines, left_open = figure_lines(labelled)
         print_lines(lines)
@@ -297,8 +291,6 @@ def _check(
 
     With -o, write the unjudged documents as a pool for `rageval collection support`.
     """
-    from rageval.building.collection import check_runs
-
     print_lines(check_runs(runs, against, depth, output))
 
 

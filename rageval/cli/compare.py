@@ -31,6 +31,8 @@ from rageval.cli._scoring import (
     settings_of_claims,
     subject_of,
 )
+from rageval.comparison import comparisons
+from rageval.comparison.citations import cite
 from rageval.core.remark import unique
 from rageval.errors import UsageError
 from rageval.measures.parsing import parse_measure
@@ -107,8 +109,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
-    from rageval.comparison.citations import cite
-    from rageval.comparison.comparisons import compared, sensitivity
 
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = hooks.judge_tables(inputs, options)
@@ -125,9 +125,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     subject.require_comparable()
     settings = settings_of_claims(options, list(subject.queries), inputs.question_sources)
     results, remarks, refused = systems = scored(subject, options.baseline, least=2)
-    found = compared(subject, systems, settings)
+    found = comparisons.compared(subject, systems, settings)
     if options.sensitivity:
-        remarks = [*remarks, *sensitivity(subject, results)]
+        remarks = [*remarks, *comparisons.sensitivity(subject, results)]
     if options.sort:
         results = best_first(results, options.sort)
         found = _in_order(found, [scores.run for scores in results], options.sort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -12,13 +13,16 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
-from rageval.datasets import home
-from rageval.datasets.catalogue import find
+from rageval.datasets import catalogue, home
+from rageval.datasets.dataset import import_files, known_there, load
+from rageval.datasets.exports import checked, compared, exported
 from rageval.datasets.home import amount, is_accepted, is_on_disk, place_of, size_on_disk
 from rageval.errors import FAULTS, InputError, Place, UsageError
+from rageval.files.whole import read_whole
 from rageval.plugins import plugin_names
 from rageval.table import columns
 from rageval.text import visible
+from rageval.views.scores import freshstack_measures
 
 if TYPE_CHECKING:
     from rageval.datasets.catalogue import Benchmark, Spec
@@ -52,13 +56,11 @@ def datasets(ctx: click.Context, /) -> None:
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 def _show(dataset: str) -> None:
     """Show the content, license and citation of ID, and where its files come from."""
-    from rageval.datasets.catalogue import find, known
-    from rageval.datasets.dataset import load
 
-    pair = find(dataset)
+    pair = catalogue.find(dataset)
     if pair is None:
         found = load(dataset)
-        ours = [spec.id for _, spec in known() if dataset in spec.also]
+        ours = [spec.id for _, spec in catalogue.known() if dataset in spec.also]
         print_lines(
             [
                 found.id,
@@ -84,11 +86,10 @@ def _fetch(
     allow_http: Annotated[bool, opt.Option("Allow unencrypted addresses.")] = False,
 ) -> None:
     """Download ID. An interrupted download continues."""
-    from rageval.datasets.catalogue import found
 
     accept = accept_license or _accepted_here(dataset)
     home.fetch(dataset, only or None, accept_license=accept, again=again, allow_http=allow_http)
-    print_lines([f"{dataset}: {home.place_of(found(dataset)[1])}"])
+    print_lines([f"{dataset}: {home.place_of(catalogue.found(dataset)[1])}"])
 
 
 @datasets.command("import")
@@ -105,8 +106,6 @@ def _import(
     limits: opt.Limits = (),
 ) -> None:
     """Import files you have: official ones, Hugging Face parquet, JSON lines."""
-    from rageval.datasets.dataset import import_files
-
     taken = import_files(dataset, paths, role=role, limits=limits)
     print_lines(f"{dataset}: {name}: {path}" for name, found in taken.items() for path in found)
 
@@ -125,8 +124,6 @@ def _export(
     limits: opt.Limits = (),
 ) -> None:
     """Print one part of ID in the format of ir_datasets; nuggets as AutoNuggetizer, answers as questions."""
-    from rageval.datasets.exports import exported
-
     print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
 
 
@@ -145,8 +142,6 @@ def _check(
 
     Exits 1 if they differ. If ir_datasets has the same dataset, its topics and judgements are compared too.
     """
-    from rageval.datasets.exports import checked, compared
-
     loaded = _loaded(dataset, accept_license, limits)
     counts = checked(loaded)
     others, remarks = compared(loaded)
@@ -166,8 +161,6 @@ def _check(
 @click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
 def _leaderboard(files: tuple[str, ...]) -> None:
     """Merge FreshStack leaderboard entries for single topics into one with the average."""
-    from rageval.views.scores import freshstack_measures
-
     names = [*freshstack_measures()]
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
@@ -191,8 +184,6 @@ def _leaderboard(files: tuple[str, ...]) -> None:
 
 def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
-    from rageval.files.whole import read_whole
-
     expected = f"{{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
 
     def is_entry(entry: Any) -> bool:
@@ -219,16 +210,12 @@ def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
-    from rageval.datasets.dataset import load
-
     return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
 
 
 def _accepted_here(dataset: str) -> bool:
     """Whether somebody at a terminal accepts the terms, where there are some."""
-    import sys
-
-    pair = find(dataset)
+    pair = catalogue.find(dataset)
     if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
         return False
     if sys.stdin is None or not sys.stdin.isatty():
@@ -243,10 +230,9 @@ _LONGEST = 24  # of a licence in the list
 
 
 def _listing() -> Iterator[str]:
-    from rageval.datasets.catalogue import benchmarks, known
 
     rows = [("id", "size", "licence", "holds", "on disk")]
-    for benchmark, spec in known():
+    for benchmark, spec in catalogue.known():
         on_disk = "yes" if is_on_disk(spec.id) else "no"
         licence = benchmark.licence
         if len(licence) > _LONGEST:
@@ -254,7 +240,7 @@ def _listing() -> Iterator[str]:
         rows.append((spec.id, _size(spec), licence, ", ".join(spec.holds), on_disk))
     yield from columns(rows)
     yield ""
-    for benchmark in benchmarks():
+    for benchmark in catalogue.benchmarks():
         if benchmark.pattern:
             yield f"{benchmark.pattern.id}: later ones of this pattern too."
     for name in plugin_names("datasets"):
@@ -263,8 +249,6 @@ def _listing() -> Iterator[str]:
 
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
-    from rageval.datasets.dataset import known_there
-
     yield spec.id
     yield f"what       {spec.summary}"
     yield f"part of    {benchmark.title}, {benchmark.homepage}"

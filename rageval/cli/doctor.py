@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -13,8 +14,8 @@ from rageval import options as opt
 from rageval.checking.doctor import CORPUS, TOPICS, diagnose
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import FindingFormat, finding_lines, print_lines
-from rageval.errors import FAULTS, InputError, Place, UsageError
-from rageval.files.opening import limits_of, with_limits
+from rageval.errors import FAULTS, InputError, Place, UsageError, missing_file
+from rageval.files.opening import STDIN, limits_of, with_limits
 from rageval.text import count_noun
 
 if TYPE_CHECKING:
@@ -79,9 +80,6 @@ def doctor(
 
 def _no_file(path: str) -> InputError:
     """Return the error for what is no file that can be read again."""
-    from rageval.errors import missing_file
-    from rageval.files.opening import STDIN
-
     if os.path.isdir(path):
         what = "is a folder without manifest.json" if os.listdir(path) else "is an empty folder"
         return InputError(
@@ -95,8 +93,6 @@ def _no_file(path: str) -> InputError:
 
 def _expanded(files: Iterable[str]) -> Iterator[str]:
     """Yield the files; in place of the folder of a collection, what it consists of."""
-    from pathlib import Path
-
     for path in files:
         if os.path.isfile(Path(path) / "manifest.json"):
             yield from (with_limits(str(Path(path) / name), limits_of(path)) for name in _COLLECTION)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from json import loads
+from pathlib import Path
+from random import Random
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import click
 
 from rageval import options as opt
+from rageval import verbs
+from rageval.cli import _tables
 from rageval.cli._acting import is_typed
 from rageval.cli._inputs import named_measures, sorted_out
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
@@ -27,6 +34,7 @@ from rageval.files.opening import File, can_read_again, is_remote, limits_of
 from rageval.files.scores import baseline_lines
 from rageval.files.whole import digest_of
 from rageval.files.writing import today, whole_file
+from rageval.judges.panel import Settings
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.scoring.query_groups import groups_of, slices_of
@@ -36,8 +44,6 @@ from rageval.text import visible
 from rageval.views.gates import junit, junit_of_error, markdown, markdown_of_error
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate import GateReport, GateSide
     from rageval.scoring.scores import Score
@@ -321,8 +327,6 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     tables = inputs.unjudged
     if not tables:
         return options
-    from rageval.cli._tables import judged, system_of
-    from rageval.judges.panel import Settings
 
     if not options.judge:
         raise UsageError(
@@ -341,10 +345,10 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
     )
-    options = judged(inputs, options, options.judge, options.rubric, settings)
+    options = _tables.judged(inputs, options, options.judge, options.rubric, settings)
     if len(tables) == 1:
         return options
-    candidate, baseline = (system_of(table, inputs) for table in tables)
+    candidate, baseline = (_tables.system_of(table, inputs) for table in tables)
     return options.replaced(system=candidate, baseline_run=baseline)
 
 
@@ -406,8 +410,6 @@ def _save(side: GateSide, path: Path) -> None:
 
 
 def _report(candidate: _Gated, options: Options) -> GateReport:
-    from pathlib import Path
-
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
@@ -477,8 +479,6 @@ def _refuse_other_judge(judges: Set[str], rubrics: Set[str], options: Options) -
     """Refuse judgements by anybody else than the judges that are named; --aa needs one that is."""
     every = ", ".join(sorted(map(visible, judges))) or "no named judge"
     if options.aa and not options.judge:
-        from shlex import quote
-
         words = [f"--judge {quote(visible(_without_version(each)))}" for each in sorted(judges)]
         words += [f"--rubric {quote(visible(_without_version(each)))}" for each in sorted(rubrics)]
         raise UsageError(
@@ -515,12 +515,6 @@ def _without_version(name: str) -> str:
 
 def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[Remark]:
     """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
-    import json
-    import warnings
-    from random import Random
-
-    from rageval.verbs import judge
-
     run, names = side.scores.run, [str(name) for name in side.scores]
     queries = sorted(side.same)
     picked = Random(options.seed).sample(queries, min(options.aa or 0, len(queries)))
@@ -529,12 +523,12 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
     answers = [answer for answer in every if (answer.run_id, answer.query_id) in asked]
     if not answers:
         raise UsageError(f"--aa: --answers has none of {visible(run)}'s judged answers")
-    rows = [json.loads(line) for line in write_answers(answers, "plain")]
+    rows = [loads(line) for line in write_answers(answers, "plain")]
     with warnings.catch_warnings():
         # That not all questions are judged again is meant.
         warnings.simplefilter("ignore", UserWarning)
         # A repetition: its replies stand in the store beside those of the first time.
-        judged = judge(
+        judged = verbs.judge(
             options.rubric or "",
             rows,
             options.judge,

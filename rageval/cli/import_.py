@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -23,8 +26,6 @@ from rageval.policy import find_policy
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rageval.logs import Log
 
 _STDOUT = "-"
@@ -195,8 +196,6 @@ def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
-    from pathlib import Path
-
     files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
     if len(files) > 1:
         names = ", ".join(map(visible, log.run))
@@ -217,8 +216,6 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
     What is left of an earlier import would be taken for a part of this one: a run beside answers that were
     made from other passages.
     """
-    from pathlib import Path
-
     if not options.output or options.output == _STDOUT:
         raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
     folder: Path = Path(options.output)
@@ -237,9 +234,6 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
 
 def _own_files(folder: Path) -> list[str]:
     """Return the files that an earlier import wrote and nobody changed, and its manifest."""
-    import json
-    from contextlib import suppress
-
     found = None
     with suppress(InputError, ValueError, RecursionError):
         found = json.loads(read_whole(folder / _MANIFEST, "a manifest"))

@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
@@ -73,8 +75,6 @@ def init(options: Options) -> None:
     rageval init
     rageval gate judged.jsonl
     """
-    from pathlib import Path
-
     if os.path.lexists(_POLICY) and not options.overwrite:
         raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
@@ -258,8 +258,6 @@ def _systems(path: str) -> list[str]:
 
 def _typed(name: str) -> str:
     """Return a name as a shell takes it."""
-    from shlex import quote
-
     return quote(name)
 
 

@@ -22,15 +22,17 @@ from rageval.cli._output import deliver, print_lines, say
 from rageval.cli._tables import answers_of
 from rageval.cli.label_agree import passport_lines
 from rageval.cli.score import score
+from rageval.comparison.passport import passport
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.files.answers import write_claims
 from rageval.files.judgements import judgement_line
 from rageval.files.kinds import is_answer_table
 from rageval.files.nuggets import write_nuggets
+from rageval.judges import votes
 from rageval.judges.material import SPLITS, UNITS, gathered
 from rageval.judges.offline import knows
+from rageval.judges.panel import Settings, claims_by, forecast, nuggets_by, prepared, said_by_all, vote_of
 from rageval.judges.rubric import rubric_named
-from rageval.judges.votes import GRADED
 from rageval.measures.parsing import parse_measures
 from rageval.options import settings_from
 from rageval.scoring.answers import measures_of_answers
@@ -41,7 +43,6 @@ from rageval.views.judgements import handed_on_text
 if TYPE_CHECKING:
     from rageval.judges.budget import Budget
     from rageval.judges.material import Material
-    from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
 
 _MOST_APART = 20  # things on which two rubrics differ that are listed
@@ -184,8 +185,6 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     """
-    from rageval.judges.panel import Settings, forecast, prepared
-
     if options.rubric is None and not words:
         raise UsageError("no rubric named; use one that `rageval rubrics` lists, or a file")
     rubric, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
@@ -267,16 +266,14 @@ def _side_by_side(
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
-    from rageval.comparison.passport import passport
-    from rageval.judges.votes import GRADED, place
 
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
     for rubric in rubrics:
         rows = _judgements(rubric, material, options.judges, settings, None, budget)
-        said.append({place(row): row for row in rows})
-        failed.update(row["status"] for row in rows if row["status"] not in GRADED)
+        said.append({votes.place(row): row for row in rows})
+        failed.update(row["status"] for row in rows if row["status"] not in votes.GRADED)
         if options.output is not None and rubric is rubrics[0]:
             deliver(map(judgement_line, rows), options.output)
     one, other = said
@@ -333,8 +330,6 @@ def _lines(
     rubric: Rubric, material: Material, options: Options, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
-    from rageval.judges.panel import claims_by, nuggets_by
-
     # Shards know nothing of one another, so each keeps to its part of the limits.
     cost, calls = settings.limits()
     parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
@@ -359,7 +354,7 @@ def _lines(
         yield from write_claims(claims)
         return
     judgements = _judgements(rubric, material, options.judges, settings, options.disagreements)
-    failed.update(said["status"] for said in judgements if said["status"] not in GRADED)
+    failed.update(said["status"] for said in judgements if said["status"] not in votes.GRADED)
     if rubric.file.unit == "bank":
         yield from write_nuggets(material.rated(judgements), texts)
     else:
@@ -381,8 +376,6 @@ def _judgements(
     listed: opt.File | None,
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
-    from rageval.judges.panel import said_by_all, vote_of
-    from rageval.judges.votes import disagreements
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if said and "handed_on" in said[0]:
@@ -401,7 +394,7 @@ def _judgements(
             f"{visible(rubric.name)} does not fence answers, like its source;"
             f" of attacks on it, {tried}{departs}"
         )
-    groups = disagreements(said)
+    groups = votes.disagreements(said)
     if groups:
         say(f"the judges differ on {len(groups):,} judgements")
     if listed is not None:

@@ -7,10 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from rageval import options as opt
 from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased
+from rageval.comparison import passport as passports
+from rageval.comparison.arena import too_much
+from rageval.comparison.leaderboards import CUTOFFS, JudgesBeside, compare_judges, compare_leaderboards
+from rageval.comparison.passport import agreement_of_several, between, passport, read, read_people, together
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.opening import name_of
@@ -20,7 +25,7 @@ from rageval.table import BRIEF, NUMBER, Column, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.leaderboards import JudgesBeside, LeaderboardAgreement
+    from rageval.comparison.leaderboards import LeaderboardAgreement
     from rageval.comparison.passport import Judged, OneJudge, Parting, Passport
     from rageval.files.scores import Form, LeaderboardRow
 
@@ -129,15 +134,6 @@ def label_agree(
     if len(labels) != 2:
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     judged, gold = labels
-    from rageval.comparison.passport import (
-        agreement_of_several,
-        between,
-        passport,
-        read,
-        read_people,
-        together,
-    )
-
     lengths: dict[tuple[str, str], float] | None = None
     if answers:
         given = [answer for answer in read_answers(answers) if not answer.error]
@@ -153,8 +149,6 @@ def label_agree(
     found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several, draw)
     deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
     if max_bias is not None:
-        from rageval.comparison.arena import too_much
-
         end_if_biased({"the judge": too_much(found.facts["positions"], max_bias)}, max_bias)
 
 
@@ -164,8 +158,6 @@ _OF_BOTH = {"measures", "style", "output"}
 
 def _refuse_others(ctx: click.Context, known: set[str], way_out: str) -> None:
     """Refuse what says nothing of what is compared: leaderboards, or judgements."""
-    from click.core import ParameterSource
-
     for param in ctx.command.params:
         name = str(param.name)
         if name not in known and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -180,13 +172,6 @@ def _alike(
     style: str,
 ) -> Iterator[str]:
     """Yield how alike leaderboards rank runs, the truth first, in any style."""
-    from rageval.comparison.leaderboards import (
-        CUTOFFS,
-        JudgesBeside,
-        compare_judges,
-        compare_leaderboards,
-    )
-
     numbers: Sequence[int] = CUTOFFS
     if cutoffs is not None:
         words = [word.strip() for word in cutoffs.split(",")]
@@ -255,7 +240,6 @@ def passport_lines(
     found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str
 ) -> Iterator[str]:
     """Yield a passport in any style, with `both` judges side by side and where they part."""
-    from rageval.comparison.passport import one_judge, parting
 
     parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
     coefficients, *_ = found.tables()
@@ -265,7 +249,7 @@ def passport_lines(
     if both is None:
         yield from lines(style, lambda: parts, lambda: data, record=found.as_dict)
         return
-    sides, differing = list(map(one_judge, both)), parting(*both)
+    sides, differing = list(map(passports.one_judge, both)), passports.parting(*both)
     more = len(differing) - most
     apart = [_side_by_side(sides), "", *parts, "", _apart(differing[:most])]
     apart += [f"{more:,} more with smaller differences"] * (more > 0)

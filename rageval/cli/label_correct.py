@@ -11,6 +11,8 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
+from rageval.comparison.corrections import correct as corrected
+from rageval.comparison.corrections import correction_remarks
 from rageval.core.basis import BasisKind
 from rageval.core.record import plain_fields
 from rageval.scoring.answers import measures_of_answers, read_judgements
@@ -56,9 +58,6 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     rageval label correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
     rageval label correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
-    from rageval.comparison.corrections import correct as corrected
-    from rageval.comparison.corrections import correction_remarks
-
     measures = measures_of_answers(options.measures)
     answers = list(options.answers)
     nuggets = options.nuggets

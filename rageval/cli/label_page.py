@@ -11,6 +11,7 @@ from rageval.cli._options import Command, takes_options
 from rageval.cli._output import say, write_page
 from rageval.errors import UsageError
 from rageval.files.plans import read_plan
+from rageval.pages.labels import LabelFile, LabelServer, page_to_label
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def label_page(
     rageval label page ask.jsonl --annotator kim -o kim.html
     rageval label page ask.jsonl --serve labels.jsonl
     """
-    from rageval.pages.labels import page_to_label
-
     if (output is None) == (serve is None):
         raise UsageError("expected -o FILE.html for the page, or --serve LABELS.jsonl")
     found = read_plan(plan)
@@ -66,8 +65,6 @@ def label_page(
 
 def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:
     """Serve until interrupted."""
-    from rageval.pages.labels import LabelFile, LabelServer
-
     with LabelFile(place, plan, annotator) as labels:
         say(*labels.remarks)
         with LabelServer(labels, port) as server:

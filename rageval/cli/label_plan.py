@@ -11,6 +11,8 @@ from rageval import options as opt
 from rageval.cli._inputs import sorted_out
 from rageval.cli._options import Command, Scoring, takes_options
 from rageval.cli._output import deliver, say
+from rageval.comparison import plans
+from rageval.comparison.plans import labels_for, of_answers, of_runs, rubric_to_ask
 from rageval.errors import UsageError
 from rageval.files.plans import plan_lines, plans_of_labels
 from rageval.files.trec import Reading
@@ -129,7 +131,6 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
 
 
 def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
-    from rageval.comparison.plans import Aim, plan
 
     inputs = sorted_out(words, Reading())
     if inputs.measures:
@@ -150,7 +151,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
     options = options.replaced(depth=_depth(options) if inputs.kind is RUNS else None)
     population, rubric, material = inputs.kind.population(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options.pilot else None
-    aim = Aim(
+    aim = plans.Aim(
         pilot.number if pilot else options.number or 0,
         options.seed,
         measure=measure,
@@ -161,7 +162,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         depth=options.depth,
         by_doubt=options.by == "doubt",
     )
-    found = plan(population, aim, rubric, material)
+    found = plans.plan(population, aim, rubric, material)
     return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
 
 
@@ -176,8 +177,6 @@ class _Pilot(NamedTuple):
 def _pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: Options
 ) -> _Pilot:
-    from rageval.comparison.plans import labels_for
-
     (measure,) = parse_measures([options.measures])
     files = list(options.pilot)
     scoring = Scoring(answers=options.answers, nuggets=options.nuggets, on_missing="skip")
@@ -227,8 +226,6 @@ _Planned = tuple["Population", "Rubric", "Material | None"]
 
 def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return what people may label of judged answers, the rubric, and the texts if there are any."""
-    from rageval.comparison.plans import of_answers, rubric_to_ask
-
     judged = read_judgements(inputs.files["judgements"])
     rubric = rubric_to_ask(judged, options.rubric)
     asked = dict.fromkeys((str(line.query_id), str(line.item_id)) for _, line in judged.each())
@@ -243,8 +240,6 @@ def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, optio
 
 def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return which documents of runs people may label, the rubric, and the texts if there are any."""
-    from rageval.comparison.plans import of_runs
-
     qrels = _qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))

@@ -15,13 +15,17 @@ from rageval.cli._output import TableFormat, deliver, places_of, write_page
 from rageval.cli._scoring import refuse_bounds_of_labels, scored, settings_of_claims, subject_of
 from rageval.core.remark import unique
 from rageval.errors import NothingJudged, UsageError
+from rageval.pages.evidence import TEXTS
+from rageval.pages.page import page as page_of
+from rageval.pages.page import read_report, require_engine
+from rageval.pages.report import Beside, provenance, report_of
 from rageval.scoring.query_groups import slices_of
 from rageval.table import NUMBER, Column, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.pages.report import Beside, Report
+    from rageval.pages.report import Report
 
 _SHOW = "show"
 _ALL = "all"
@@ -121,8 +125,6 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
     if options.output is None:
         raise UsageError("expected -o FILE.html for the page")
-    from rageval.pages.page import page as page_of
-
     found = _gathered(words, options, ctx.meta[_TYPED])
     page = page_of(found, places_of(options.places))
     kept = ""
@@ -137,9 +139,6 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
-    from rageval.pages.page import require_engine
-    from rageval.pages.report import provenance
-
     require_engine()
     reading = reading_of(options.comments, options.compat)
     inputs = sorted_out(words, reading, tables=True)
@@ -151,8 +150,6 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
 
 
 def _of_systems(inputs: Inputs, options: Options) -> Report:
-    from rageval.pages.report import report_of
-
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Where they are of no measure, nuggets are texts for the page alone.
@@ -171,9 +168,6 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
 
 
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
-    from rageval.pages.evidence import TEXTS
-    from rageval.pages.report import Beside
-
     groups = slices_of(options.by, queries, options.questions, sources)
     texts = TEXTS if options.texts is None else options.texts
     return Beside(
@@ -206,8 +200,6 @@ def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.pages.page import read_report
-
     if len(words) != 1:
         raise UsageError(f"expected one page written by rageval report, found {len(words)}")
     found = read_report(words[0])

@@ -11,6 +11,8 @@ from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
+from rageval.files.writing import whole_file
+from rageval.judges.foreign import Given, imported
 from rageval.judges.rubric import rubric_names, rubric_text
 from rageval.plugins import plugin_names
 from rageval.table import columns
@@ -106,15 +108,11 @@ def _import(files: tuple[str, ...], options: Options) -> None:
     rageval rubrics import prompts/templates.py local_evaluation.py --as crag-script -o crag-script.toml
     rageval rubrics import assigner_template.yaml --as nuggetizer -o assigner.toml
     """
-    from rageval.judges.foreign import Given, imported
-
     given = Given(files, options.examples, options.tokenizer, options.system, options.prompt)
     text = imported(options.source, given)
     if options.output is None:
         print_lines([text])
         return
-    from rageval.files.writing import whole_file
-
     try:
         written = text.encode() + b"\n"
     except UnicodeEncodeError as error:

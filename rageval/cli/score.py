@@ -30,6 +30,7 @@ from rageval.cli._scoring import (
     set_remarks,
     subject_of,
 )
+from rageval.comparison.estimates import estimate_value
 from rageval.core.remark import joined_text
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
@@ -183,14 +184,12 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if style == "cite":
         lines = [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
     elif options.by or options.gold:
-        from rageval.comparison import Settings
-
         groups: dict[str, dict[str, str]] = {}
         if options.by:
             groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
             if not groups:
                 raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
-        settings = Settings(population=options.population)
+        settings = hooks.comparison_settings(population=options.population)
         lines = slice_lines(results, groups, layout, style, settings)
     elif style == "trec" and options.compat == "trec_eval":
         lines = trec_eval(results, layout, options.rel)
@@ -263,14 +262,10 @@ def _passed(
     results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: int, population: opt.Population
 ) -> bool:
     """Return whether every run passes every gate, and say why not; there are so many queries."""
-    from rageval.comparison.estimates import estimate_value
-
     has_labels = are_labels_passed(results)
     settings = None
     if has_labels:
-        from rageval.comparison.results import Settings
-
-        settings = Settings(population=population)
+        settings = hooks.comparison_settings(population=population)
     bases: dict[str, Basis] = {}
     passed = True
     for scores in results:

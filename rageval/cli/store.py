@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import click
@@ -13,7 +14,9 @@ from rageval.cli._options import Group, takes_options
 from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed, Place
 from rageval.files.opening import chunks
+from rageval.files.writing import require_folder
 from rageval.judges.base import FENCE
+from rageval.judges.store import Store, default_path
 from rageval.table import as_json
 from rageval.text import visible
 
@@ -44,8 +47,6 @@ def _export(
 ) -> None:
     """Write every reply as one line of JSON, sorted by key."""
 
-    from rageval.judges.store import Store
-
     with Store(_existing(store), read_only=True) as source:
         deliver(source.export(), output)
         if source.damaged:
@@ -61,8 +62,6 @@ def _import(
 ) -> None:
     """Import exported replies; existing ones are not overwritten."""
 
-    from rageval.judges.store import Store
-
     with Store(store) as target:
         for path in files:
             texts = (chunk.decode("utf-8", "surrogateescape") for chunk in chunks(path))
@@ -77,11 +76,6 @@ def _merge(
     output: Annotated[str, opt.printed("The merged store.", ("-o", "--output"), metavar="FILE")],
 ) -> None:
     """Merge several stores into one; conflicts are listed, and nothing is overwritten."""
-    from pathlib import Path
-
-    from rageval.files.writing import require_folder
-    from rageval.judges.store import Store
-
     require_folder(Path(output))
     with Store(output) as target:
         for path in stores:
@@ -92,8 +86,6 @@ def _merge(
 @takes_options
 def _stats(store: _Store = None) -> None:
     """Count the replies, by model and status."""
-
-    from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
         print_lines([as_json(source.stats())])
@@ -107,8 +99,6 @@ def _show(key: str, store: _Store = None) -> None:
 
     KEY can be any prefix that only one key has.
     """
-
-    from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
         found = source.show(key)
@@ -139,8 +129,6 @@ def _shown(stored: StoredReply) -> Iterator[str]:
 
 
 def _existing(store: str | None) -> str:
-    from rageval.judges.store import default_path
-
     path = str(store or default_path())
     if not os.path.isfile(path):
         raise InputError(

@@ -16,6 +16,7 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import print_lines, say
+from rageval.judges.panel import Settings
 from rageval.options import settings_from
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
@@ -127,8 +128,6 @@ def track(folder: Path, options: Options) -> None:
     rageval track tables --track answers --topics questions.csv --judge openai:MODEL
         --gold labels.jsonl -o out
     """
-    from rageval.judges.panel import Settings
-
     plan = settings_from(
         TrackPlan,
         options,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from rageval import options as opt
-from rageval.checking import validation
+from rageval.checking.checks import validation
 from rageval.checking.repairs import write_repaired
 from rageval.checking.tables import topics_in
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, TRACKS

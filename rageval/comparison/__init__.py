@@ -7,7 +7,9 @@ both have; `cite` says how to cite numbers. Nothing is imported before it is ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rageval.faces import lazy_names
 
 if TYPE_CHECKING:
     from rageval.comparison.citations import Citation, cite
@@ -25,7 +27,6 @@ _HOMES = {
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
     "results": "Cell Comparison Pair Settings",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Cell",
@@ -45,13 +46,5 @@ __all__ = [
     "diagnose",
 ]
 
-
 if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        from importlib import import_module
-
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-        return found
+    __getattr__ = lazy_names(__name__, _HOMES)

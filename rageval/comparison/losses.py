@@ -43,6 +43,7 @@ from rageval.scoring.assessments import answerable_in, on, required
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
 from rageval.scoring.sources import as_qrels, run_source
+from rageval.statistics.bootstrap import interval_of
 from rageval.table import Table, finite
 from rageval.text import visible
 from rageval.version import __version__
@@ -730,8 +731,6 @@ def _what_if(
     if not are_there:
         return dict.fromkeys(wanted)
     import numpy as np
-
-    from rageval.statistics.bootstrap import interval_of
 
     # By id, so that the order of lines changes nothing that is drawn.
     parts = np.array([each.parts for each in sorted(found, key=lambda each: each.query_id)])

@@ -11,23 +11,18 @@ asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rageval.faces import lazy_names
 
 if TYPE_CHECKING:
     from rageval.datasets._ir_datasets import register
     from rageval.datasets.dataset import import_files, load
     from rageval.datasets.home import fetch
 
-_HOME = {"fetch": "home", "import_files": "dataset", "load": "dataset", "register": "_ir_datasets"}
+_HOMES = {"_ir_datasets": "register", "dataset": "import_files load", "home": "fetch"}
 
 __all__ = ["fetch", "import_files", "load", "register"]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOME:
-        raise AttributeError(f"module 'rageval.datasets' has no attribute {name!r}")
-    value = getattr(import_module(f"rageval.datasets.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -5,10 +5,14 @@ Files that somebody has already can be taken over, where they count as those of 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
 import os
 import re
 import shutil
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -354,6 +358,8 @@ class _DocumentStore:
         """Make the database, unless it is there; of several processes one does."""
         if self.built():
             return
+        import sqlite3
+
         # Of processes that wait here the next finds it made, and looks once more.
         with home.locked(self._folder):
             if self.built():
@@ -373,6 +379,8 @@ class _DocumentStore:
                     beside.unlink()
 
     def _write(self, path: Path) -> None:
+        import sqlite3
+
         with closing(sqlite3.connect(path)) as database:
             # It is made beside its place and moved there when whole: a crash leaves nothing that has to be
             # undone.
@@ -426,6 +434,8 @@ class _DocumentStore:
         return self._documents()
 
     def _opened(self) -> sqlite3.Connection:
+        import sqlite3
+
         # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 

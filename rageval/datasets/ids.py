@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from rageval import hooks
 from rageval.errors import InputError, MissingPackage, Place
 from rageval.files.opening import STDIN, Source, is_remote, kept
 from rageval.names import looks_like_id
@@ -37,9 +38,7 @@ def labels_of(name: str) -> Source | Dataset:
         return dataset
     if "judgements" not in dataset.holds:
         raise dataset.lacks("qrels")
-    from rageval.files.jsonl import in_memory
-
-    return kept(in_memory(dataset.judgements(), dataset.id))
+    return kept(hooks.records_in_memory(dataset.judgements(), dataset.id))
 
 
 def dataset_of(name: str, what: str) -> Dataset:

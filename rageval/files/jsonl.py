@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -193,8 +194,6 @@ def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
     """Return records as a file of this name."""
 
     def plain(value: Any) -> str:
-        from datetime import date
-
         if isinstance(value, date):  # also of a class of its own, as pandas'
             return value.isoformat()
         raise InputError(

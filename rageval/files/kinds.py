@@ -7,13 +7,13 @@ come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval import hooks
 from rageval.errors import InputError, Place
+from rageval.files.columnar import kind_of_columns
 from rageval.files.opening import (
     BOM,
     File,
@@ -27,7 +27,18 @@ from rageval.files.opening import (
     start_of,
 )
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, ROWS, RUNS, Kind, Start
-from rageval.files.trec import PLAIN, QRELS, RUN, LineForm, Reading, grade_of, is_number, kind_of_line
+from rageval.files.synonyms import columns_of, is_answered
+from rageval.files.trec import (
+    PLAIN,
+    QRELS,
+    RUN,
+    LineForm,
+    Reading,
+    grade_of,
+    is_number,
+    kind_of_line,
+    read_columns,
+)
 from rageval.records import Qrel
 from rageval.text import visible
 
@@ -47,11 +58,9 @@ def is_beir(start: bytes) -> bool:
 
 def read_beir(source: Source) -> Iterator[Qrel]:
     """Read the judgements; `InputError` names the line that holds none."""
-    from rageval.files.questions import read_table
-
     name = name_of(source)
     limits = limits_of(source)
-    for line, words in read_table(source, " ".join(_BEIR_HEADER)):
+    for line, words in read_columns(source, " ".join(_BEIR_HEADER)):
         # It stands in the middle, too, where the files of several splits were joined.
         if words == _BEIR_HEADER:
             continue
@@ -110,9 +119,7 @@ def _begins_as_judged(start: Start) -> bool:
 
 
 def _is_table(start: Start) -> bool:
-    from rageval.files.jsonl import table_columns
-
-    return bool(table_columns(start.line))
+    return bool(hooks.table_columns(start.line))
 
 
 _LIST = re.compile(rb"\s*\[\s*\{")  # a list of records
@@ -124,15 +131,10 @@ def _is_answer_table(start: Start) -> bool:
     is_plain = kind_of_line(line) is not None and _DIGIT.search(line) is not None
     if is_plain or not any(mark in line for mark in (b",", b";", b"\t")):
         return False
-    from rageval.files.jsonl import table_columns
-    from rageval.files.synonyms import is_answered
-
-    return is_answered(table_columns(start.line))
+    return is_answered(hooks.table_columns(start.line))
 
 
 def _is_list_of_rows(start: Start) -> bool:
-    from rageval.files.synonyms import is_answered
-
     return _LIST.match(start.text) is not None and is_answered(start.names)
 
 
@@ -251,8 +253,6 @@ def kind_of(source: Source, reading: Reading = PLAIN, among: Collection[str] = (
 
 def _kind_of(source: Source, reading: Reading, among: Collection[str]) -> Kind | None:
     if is_columnar(source):
-        from rageval.files.columnar import kind_of_columns
-
         kind: Kind | None = _NAMED[kind_of_columns(source)]
     else:
         kind = kind_of_start(start_of_file(source, reading), among)
@@ -285,8 +285,6 @@ def is_answer_table(source: Source, reading: Reading = PLAIN, among: Collection[
         return True
     if is_columnar(source) or (kind is not None and kind.holds != QUESTIONS):
         return False
-    from rageval.files.synonyms import columns_of
-
     names = start_of_file(source, reading).names
     # CRAG's questions, whose answers are the right ones wherever they stand.
     return {"question", "answer"} <= columns_of(names).fields.keys() and "interaction_id" not in names
@@ -298,8 +296,6 @@ def is_gold_table(source: Source, reading: Reading = PLAIN) -> bool:
         return True
     if is_columnar(source) or kind_of(source, reading) is not None:
         return False
-    from rageval.files.synonyms import is_answered
-
     return is_answered(start_of_file(source, reading).names)
 
 
@@ -327,10 +323,8 @@ def kind_of_start(start: Start, among: Collection[str] = ()) -> Kind | None:
 
 def kind_of_records(records: Sequence[Mapping[str, Any]]) -> Kind | None:
     """Return of what kind records in memory are, as a file of them would be; None if that cannot be told."""
-    from rageval.files.jsonl import as_line
-
     try:
-        return kind_of_start(Start(as_line(dict(records[0])).encode())) if records else None
+        return kind_of_start(Start(hooks.record_line(dict(records[0])).encode())) if records else None
     except (TypeError, ValueError):  # what no file could hold, which the reader refuses
         return None
 
@@ -378,7 +372,7 @@ def _no_number(record: Mapping[str, Any]) -> InputError | None:
         if value is None or (isinstance(value, str | bool) and (numbers or len(values) == 1)):
             return InputError(
                 f"document {visible(doc)[:80]!r} of query {visible(query)[:80]!r} has"
-                f" {'null' if value is None else visible(json.dumps(value))[:80]}",
+                f" {'null' if value is None else visible(hooks.record_line(value))[:80]}",
                 expected="a number for each document (its score in a run, its grade in judgements)",
                 remedy="give it one, or remove the document",
             )

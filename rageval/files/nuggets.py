@@ -25,7 +25,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, one_a_line, read_forms
 from rageval.files.opening import Limits, Source, name_of, start_of
-from rageval.files.questions import read_table
+from rageval.files.trec import read_columns
 from rageval.records import Nugget, NuggetAnswer, Reference
 from rageval.text import visible
 
@@ -584,7 +584,7 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     weights: dict[str, dict[str, float]] = {}
     rows: Iterable[Sequence[Any]] = _weights_of_nuggets(source) if is_bank else ()
     if not is_bank:
-        lines = read_table(source, "query_id nugget weight")
+        lines = read_columns(source, "query_id nugget weight")
         rows = ((f"{name_of(source)}:{line}", *words) for line, words in lines)
     for where, query, nugget, weight in rows:
         if nugget in weights.setdefault(query, {}):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from rageval import hooks
 from rageval.errors import InputError, Place
+from rageval.files.synonyms import field_of
 from rageval.records import is_frame
 from rageval.text import AROUND, problem_of_id
 
@@ -150,10 +153,6 @@ def csv_of_frame(frame: Any, system: str) -> bytes:
     ['id,contexts,run_id', '1,"[""a""]",v1', '2,,v1']
     """
     import csv
-    import io
-
-    from rageval.files.jsonl import as_line
-    from rageval.files.synonyms import field_of
 
     names = column_names(frame)
     columns = [[*map(_plain, column_of(frame, name))] for name in names]
@@ -163,7 +162,7 @@ def csv_of_frame(frame: Any, system: str) -> bytes:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
     for row in zip(*columns, strict=True):
-        cells = (as_line(cell) if isinstance(cell, list | dict | bool) else cell for cell in row)
+        cells = (hooks.record_line(cell) if isinstance(cell, list | dict | bool) else cell for cell in row)
         writer.writerow(["" if cell is None else cell for cell in cells])
     return stream.getvalue().encode("utf-8", "surrogatepass")
 

@@ -12,11 +12,13 @@ import re
 import stat
 import sys
 import weakref
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
 from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
+from rageval.files import _remote
 from rageval.text import visible
 
 # So that no input can eat the machine; every limit can be raised.
@@ -551,8 +553,6 @@ def start_of_stream(stream: Any) -> bytes:
     start: bytes = stream.peek(2**16) if hasattr(stream, "peek") else b""
     packing = _packing_of(start)
     if packing == GZIP:
-        import zlib
-
         try:
             # 31: a gzip header, and the largest window. Only the beginning is there, so an object, not
             # zlib.decompress.
@@ -593,8 +593,6 @@ def is_ended(source: Source) -> bool:
 def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file, as it lies there, to be read anywhere in it; if it lies far away, up to `until`."""
     if is_remote(path):
-        from rageval.files import _remote
-
         far = _remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
         # Ranges of it were fetched one by one, and it may have been replaced meanwhile.
@@ -607,8 +605,6 @@ def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[
 def _stamp_of(path: str | os.PathLike[str]) -> Stamp:
     """Return the size of a file, and what else tells one version of it from another."""
     if is_remote(path):
-        from rageval.files import _remote
-
         return _remote.stamp_of(str(path))
     with _explained(path):
         status = os.stat(path)

@@ -28,21 +28,16 @@ from rageval.files.jsonl import (
 )
 from rageval.files.kinds import is_gold_table
 from rageval.files.opening import (
-    BOM,
     Limits,
     Source,
     _bad_bytes,
-    _refuse_bom,
-    chunks,
     first_bytes,
     is_columnar,
-    limits_of,
-    long_line,
     name_of,
-    quoted,
 )
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.files.synonyms import field_of
+from rageval.files.trec import read_columns
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
 
@@ -483,39 +478,10 @@ def fields_of(source: Source) -> list[str]:
     return []
 
 
-def read_table(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, words) of a table of a few columns, separated by tabs or spaces."""
-    width = len(columns.split())
-    name, limits = name_of(source), limits_of(source)
-    line = 0
-    for text in chunks(source):
-        text = text.removeprefix(BOM) if not line else text
-        _refuse_bom(text, name, line + 1)
-        for content in text.splitlines():
-            line += 1
-            if len(content) > limits.line:
-                raise long_line(limits).located(Place(name, line))
-            try:
-                shown = content.decode()
-            except UnicodeDecodeError:
-                raise InputError(at=Place(name, line), expected="UTF-8", found=quoted(content)) from None
-            # With a tab, words may hold blanks.
-            words = shown.split("\t") if "\t" in shown else shown.split()
-            if not words:
-                continue
-            if len(words) != width:
-                raise InputError(
-                    at=Place(name, line),
-                    expected=f"{width} columns ({columns})",
-                    found=f"{len(words)}: {quoted(content)}",
-                )
-            yield line, [word.strip() for word in words]
-
-
 def read_groups(source: Source) -> dict[str, str]:
     """Read {query: group} of lines `query_id group`."""
     groups: dict[str, str] = {}
-    for line, (query, group) in read_table(source, "query_id group"):
+    for line, (query, group) in read_columns(source, "query_id group"):
         if groups.setdefault(query, group) != group:
             raise InputError(
                 at=Place(name_of(source), line),
@@ -528,7 +494,7 @@ def read_weights(source: Source, columns: str = "group weight") -> dict[str, flo
     """Read {group: weight} of lines `group weight`, or other names with numbers from 0 to 1."""
     weights: dict[str, float] = {}
     noun = columns.split()[-1]
-    for line, (group, text) in read_table(source, columns):
+    for line, (group, text) in read_columns(source, columns):
         try:
             weight = float(text)
         except ValueError:

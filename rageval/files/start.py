@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from rageval import hooks
 from rageval.files.opening import BOM
 
 # What kinds hold: what they can be used as.
@@ -46,11 +47,9 @@ class Start:
     @cached_property
     def record(self) -> dict[str, Any]:
         """The object in the first line, or the only one over many lines; nothing of anything else."""
-        from rageval.files.jsonl import first_record
-
-        record = first_record(self.text)
+        record = hooks.first_record(self.text)
         if record is None and self.line.strip() == b"{":
-            record = first_record(self.text.replace(b"\r", b" ").replace(b"\n", b" "))
+            record = hooks.first_record(self.text.replace(b"\r", b" ").replace(b"\n", b" "))
         # One object over many lines is none of the records of which answers and judgements are.
         self._is_piece = record is None and self.text.lstrip().startswith(b"{") and self.line.strip() != b"{"
         return record or {}
@@ -61,14 +60,12 @@ class Start:
         return list(dict.fromkeys(key for record in self._records() for key in record))
 
     def _records(self) -> Iterator[dict[str, Any]]:
-        from rageval.files.jsonl import first_record
+        import json
 
         if not self.is_list:
             for line in self.lines[:_RECORDS]:
-                yield first_record(line) or {}
+                yield hooks.first_record(line) or {}
             return
-        import json
-
         decoder, rest = json.JSONDecoder(), self.text.decode("utf-8", "replace").lstrip()[1:]
         for _ in range(_RECORDS):
             rest = rest.lstrip(_BETWEEN)

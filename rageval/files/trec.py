@@ -13,9 +13,11 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from rageval.errors import InputError, Place
 from rageval.files.opening import (
+    BOM,
     DEFAULT,
     Complaints,
     Limits,
@@ -25,6 +27,7 @@ from rageval.files.opening import (
     _without_bom,
     chunks,
     limits_of,
+    long_line,
     name_of,
     quoted,
 )
@@ -184,7 +187,6 @@ class LineForm(NamedTuple):
             return
         from pathlib import Path
         from tempfile import TemporaryDirectory
-        from zlib import crc32
 
         with TemporaryDirectory(prefix="rageval-") as name:
             paths = [Path(name, str(share)) for share in range(shares)]
@@ -570,3 +572,32 @@ def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
     separator = "\t" if spaced else " "
     for row in rows:
         yield separator.join((row.query_id, row.iteration, row.doc_id, str(row.relevance)))
+
+
+def read_columns(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, words) of a table of a few columns, separated by tabs or spaces."""
+    width = len(columns.split())
+    name, limits = name_of(source), limits_of(source)
+    line = 0
+    for text in chunks(source):
+        text = text.removeprefix(BOM) if not line else text
+        _refuse_bom(text, name, line + 1)
+        for content in text.splitlines():
+            line += 1
+            if len(content) > limits.line:
+                raise long_line(limits).located(Place(name, line))
+            try:
+                shown = content.decode()
+            except UnicodeDecodeError:
+                raise InputError(at=Place(name, line), expected="UTF-8", found=quoted(content)) from None
+            # With a tab, words may hold blanks.
+            words = shown.split("\t") if "\t" in shown else shown.split()
+            if not words:
+                continue
+            if len(words) != width:
+                raise InputError(
+                    at=Place(name, line),
+                    expected=f"{width} columns ({columns})",
+                    found=f"{len(words)}: {quoted(content)}",
+                )
+            yield line, [word.strip() for word in words]

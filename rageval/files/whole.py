@@ -7,6 +7,7 @@ such a file is. What a shell makes of `<(…)` is a pipe, too, and is read.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from rageval.errors import InputError, Place
+from rageval.files.kinds import NO_DATA, kind_of, wrong_kind
 from rageval.text import visible
 
 WHOLE = 16 * 2**20  # bytes
@@ -48,8 +50,6 @@ def opened_file(path: str | os.PathLike[str], what: str) -> Iterator[BufferedRea
 
 def digest_of(path: str | os.PathLike[str], what: str) -> str:
     """Return the sha256 of a file; `InputError` if it cannot be read as what it is."""
-    import hashlib
-
     with opened_file(path, what) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -86,6 +86,9 @@ def text_of_whole(path: str | os.PathLike[str], what: str, most: int = WHOLE) ->
         # As files of text are read: every line ends in \n.
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
+        kind = kind_of(path)  # an archive or a picture is no text in another encoding
+        if kind in NO_DATA:
+            raise wrong_kind(path, kind, what) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"cannot be read as {what}: {error}",

@@ -10,7 +10,9 @@ Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rageval.faces import lazy_names
 
 if TYPE_CHECKING:
     from rageval.judges.base import Fatal, Mark, Model, Reply, Request, Transient, as_data
@@ -21,16 +23,14 @@ if TYPE_CHECKING:
     from rageval.judges.rubric import Prompt, Rubric, RubricFile, rubric_named
     from rageval.judges.verdicts import Invalid, Verdict
 
-_HOME = {
-    **dict.fromkeys(("Fatal", "Mark", "Model", "Reply", "Request", "Transient", "as_data"), "base"),
-    **dict.fromkeys(("Invalid", "Verdict"), "verdicts"),
-    **dict.fromkeys(("Prompt", "Rubric", "RubricFile", "rubric_named"), "rubric"),
-    "Material": "material",
-    "Settings": "panel",
-    "gathered": "material",
-    "gold_in_top": "offline",
-    "judged_by": "panel",
-    "model_named": "models",
+_HOMES = {
+    "base": "Fatal Mark Model Reply Request Transient as_data",
+    "material": "Material gathered",
+    "models": "model_named",
+    "offline": "gold_in_top",
+    "panel": "Settings judged_by",
+    "rubric": "Prompt Rubric RubricFile rubric_named",
+    "verdicts": "Invalid Verdict",
 }
 
 __all__ = [
@@ -55,13 +55,5 @@ __all__ = [
     "rubric_named",
 ]
 
-
 if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        from importlib import import_module
-
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-        return found
+    __getattr__ = lazy_names(__name__, _HOMES)

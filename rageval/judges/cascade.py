@@ -19,6 +19,10 @@ from rageval.errors import InputError, Place, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
 from rageval.measures.scales import CRAG
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.assessments import on
+from rageval.scoring.gold import DOUBT, drawn, gold_of, refuse_same
+from rageval.statistics.correction import drawn_apart
 from rageval.statistics.selective import keep
 from rageval.text import visible
 
@@ -48,10 +52,6 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
 
     Labels that were not drawn alike, by what is `chosen` to be said of their draw, are refused for `what`.
     """
-    from rageval.scoring.answers import read_judgements
-    from rageval.scoring.assessments import on
-    from rageval.scoring.gold import drawn, gold_of, refuse_same
-
     table = read_judgements(sources)
     known = on(table, CRAG)
     said: dict[_Place, list[bool]] = {}
@@ -189,9 +189,6 @@ def require_random_labels(
 
     `doubts` are of all answers, and `labeled` says which of them have a label.
     """
-    from rageval.scoring.gold import DOUBT
-    from rageval.statistics.correction import drawn_apart
-
     if drawn_apart(doubts, labeled) < DOUBT:
         raise UsageError(
             f"{visible(name)}: the judge is more or less certain of the labeled answers than of the"

@@ -33,6 +33,7 @@ from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.votes import by_place, disagreements, repeated_place, voted
 from rageval.records import Answer, ClaimList, Sentence
+from rageval.statistics.power import saving
 from rageval.text import visible
 
 # --- Canaries: items whose verdict is known, judged first, to see whether the judge can be talked into one.
@@ -557,7 +558,6 @@ def _as_gold(
     costs = [None if asks_nobody(spec) else estimate(requests, spec, price) for spec in judges]
     if len(costs) != 2 or not all(costs):
         return
-    from rageval.statistics.power import saving  # with numpy, which no other forecast needs
 
     (low, cheap), (high, dear) = sorted(zip(map(float, filter(None, costs)), judges, strict=True))
     fewer, less = ([saving(low / high, follows)[at] for follows in _FOLLOWS] for at in (0, 1))

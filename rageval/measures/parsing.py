@@ -10,6 +10,7 @@ from rageval.errors import MeasureError, UnknownParameter
 from rageval.measures import builtin, known
 from rageval.measures.base import Measure, _checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, _foreign_measure, is_of_ir_measures
+from rageval.measures.official import OFFICIAL, every_cutoff, of_trec_eval, why_not
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 from rageval.records import is_frame
@@ -163,8 +164,6 @@ def _every_cutoff(text: str) -> list[str]:
     """Return the names that a family of trec_eval's stands for; any other name stands for itself."""
     if _is_of_ours(text):
         return [text]
-    from rageval.measures.official import every_cutoff
-
     return every_cutoff(text) or [text]
 
 
@@ -174,8 +173,6 @@ def _is_of_ours(text: str) -> bool:
 
 
 def _official(text: str) -> list[AnyMeasure]:
-    from rageval.measures.official import OFFICIAL
-
     name = SETS.get(text.lower()) or text.partition(":")[2].lower()
     if name not in OFFICIAL:
         raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
@@ -186,8 +183,6 @@ def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
     # The tables of trec_eval's names are loaded where a name is not ours.
     if not _is_of_ours(text):
-        from rageval.measures.official import of_trec_eval
-
         text = of_trec_eval(text.strip()) or text
     try:
         own = _own(text)
@@ -201,8 +196,6 @@ def _parsed(text: str) -> AnyMeasure:
 
 def _of_others(text: str) -> ForeignMeasure:
     """Return a measure of ir_measures', or raise an error that helps."""
-    from rageval.measures.official import why_not
-
     why = why_not(text)
     if why is not None:
         raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -30,6 +30,7 @@ from rageval.files.opening import Source, can_read_again
 from rageval.judges.base import Usage
 from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS, passages_in
+from rageval.judges.store import Store, default_path
 from rageval.judges.votes import JudgementKey
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
@@ -39,10 +40,6 @@ from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Documents, Order, documents_of
 from rageval.scoring.sources import RunSource
 from rageval.views.passports import sentences_on_draw
-
-if TYPE_CHECKING:
-    from rageval.judges.store import Store
-
 
 # Show what was found where: the nuggets of a query by the documents retrieved, or by the answers.
 #
@@ -595,8 +592,6 @@ class _Replies:
         """Return the store when it is first needed, if there is one."""
         if self._is_open:
             return self._store
-        from rageval.judges.store import Store, default_path
-
         self._is_open = True
         path = str(self._path or default_path())
         if not os.path.isfile(path):

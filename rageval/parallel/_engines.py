@@ -7,11 +7,15 @@ this machine, under SLURM, on Kubernetes; whatever has an address).
 from __future__ import annotations
 
 import hashlib
+import logging
 import pickle
+import signal
+import sys
 import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,9 +27,6 @@ from rageval.errors import MissingPackage, RagevalError, UsageError
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    import logging
-    from concurrent.futures import ProcessPoolExecutor
-
     from rageval.typing import Executor
 
 
@@ -98,9 +99,6 @@ def processes(jobs: int) -> Iterator[Engine]:
         The processes, which end with the block.
     """
     import multiprocessing
-    import signal
-    import sys
-    from concurrent.futures import ProcessPoolExecutor
 
     if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin":
         yield Forked(jobs)
@@ -137,8 +135,6 @@ class OnExecutor:
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Pack what is shared with each unit; a worker unpacks it once."""
-        from concurrent.futures import BrokenExecutor
-
         # Packed once here, not once for each unit; and unpacked once by each worker, which knows it by its
         # digest.
         parcel = _Parcel.of((task, shared))
@@ -187,7 +183,6 @@ def each_in_a_process(
 ) -> Iterator[_Result]:
     """Yield the results in the order of the items. Forked processes inherit the task and the items."""
     import multiprocessing
-    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 
     global _work
     # A global that forked children inherit: nothing is pickled, and memory is shared until somebody writes.
@@ -215,8 +210,6 @@ def each_in_a_process(
 @contextmanager
 def _signals_later() -> Iterator[None]:
     """Within, let signals wait: one between a fork and its being noted would leave a process nobody ends."""
-    import signal
-
     ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     try:
@@ -235,8 +228,6 @@ def _died(unit: str) -> str:
 
 def _signals_now() -> None:
     """Take signals in a process that was forked while they waited, which it inherits."""
-    import signal
-
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
@@ -360,8 +351,6 @@ class OnDask:
 
 def _log() -> logging.Logger:
     """Return where the client of a cluster says what goes on."""
-    import logging
-
     return logging.getLogger("distributed.client")
 
 
@@ -372,7 +361,6 @@ def _unsaid(_: logging.LogRecord) -> bool:
 def _cancelled() -> tuple[type[BaseException], ...]:
     """Return the errors of a task that was canceled, which have two unrelated types."""
     from asyncio import CancelledError as Asynchronous
-    from concurrent.futures import CancelledError
 
     return CancelledError, Asynchronous
 

@@ -18,6 +18,7 @@ import msgspec
 
 from rageval import hooks
 from rageval.building import fused
+from rageval.comparison.arena import outcome_matrix
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.questions import read_facts
 from rageval.names import suggestion
@@ -298,8 +299,6 @@ def _in_columns(table: PublishedTable, score: Score, groups: dict[str, str]) -> 
 def _beside(results: dict[str, Scores]) -> Iterator[tuple[str, Cells]]:
     """Yield how far the best is before each other system, and on how many questions."""
     import numpy as np
-
-    from rageval.comparison.arena import outcome_matrix
 
     of = {run: next(iter(scores.values())) for run, scores in results.items()}
     best = max(of, key=lambda run: of[run].value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import warnings
 from array import array
@@ -331,8 +332,6 @@ def evaluate_judged(
 
 def as_records(answers: Iterable[Answer]) -> list[dict[str, Any]] | None:
     """Return answers as records of a file; None if there are none."""
-    import json
-
     texts = (answer._replace(passages=(), prompt="") for answer in answers)
     return [json.loads(line) for line in write_answers(texts, "plain")] or None
 

@@ -11,6 +11,7 @@ from typing import Any
 from rageval import hooks
 from rageval.errors import InputError, RagevalError, UsageError
 from rageval.files.objects import column_names, records_of_frame
+from rageval.files.synonyms import field_of
 from rageval.records import Answer, Question, is_frame
 from rageval.scoring.sources import dataset_or_file
 
@@ -36,8 +37,6 @@ def in_order(call: str, files: Mapping[str, Any] = MappingProxyType({}), **given
 
 def as_source(source: Any, what: str) -> Any:
     """Return records and frames as a file, the id of a dataset as the dataset, anything else as it is."""
-    from rageval.files.jsonl import in_memory
-
     if isinstance(source, str | os.PathLike):
         return dataset_or_file(source, what.replace("passages", "documents"))
     if source is None or hasattr(source, "read"):
@@ -47,14 +46,14 @@ def as_source(source: Any, what: str) -> Any:
     found = items_of(source, what)
     # Records go the way of a file, with the same checks and messages.
     if any(isinstance(item, Mapping) for item in found):
-        return in_memory(found, what)
+        return hooks.records_in_memory(found, what)
     # Answers and questions, such as a log's, as what their lines hold.
     if found and all(isinstance(item, Answer | Question) for item in found):
-        import json
-
         answers = hooks.write_answers((each for each in found if isinstance(each, Answer)), "plain")
         questions = hooks.write_questions(each for each in found if isinstance(each, Question))
-        return in_memory([json.loads(line) for line in (*answers, *questions)], what)
+        return hooks.records_in_memory(
+            [hooks.first_record(line.encode()) for line in (*answers, *questions)], what
+        )
     # Other records of ours, such as nuggets, are taken as they are.
     return [item if hasattr(item, "_fields") else as_source(item, what) for item in found]
 
@@ -86,8 +85,6 @@ def items_of(given: Any, what: str = "") -> list[Any]:
 
 def _refuse_nameless(items: Sequence[Any]) -> None:
     """Refuse several frames of which nothing says whose answers they hold: they would be taken for one's."""
-    from rageval.files.synonyms import field_of
-
     frames = [item for item in items if is_frame(item)]
     named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
     if len(frames) > 1 and not all(named):

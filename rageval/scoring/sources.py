@@ -23,6 +23,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from rageval import hooks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, Place, UsageError
+from rageval.files import columnar
+from rageval.files.columnar import columns_of_qrels
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
 from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
@@ -425,8 +427,6 @@ def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
     """Read the rows of a run, whichever form its file has."""
     if not is_columnar(source):
         return run_rows(source, reading)
-    from rageval.files import columnar
-
     return columnar.run_rows(source)
 
 
@@ -473,9 +473,9 @@ def read_run(
     kind = _kind(source, reading, RUNS)
     _refuse(source, kind, RUNS)
     if kind is not None and kind.is_json:
-        from rageval.files import retrieved
+        from rageval.files.retrieved import run_rows as rows_of_records
 
-        return Run.of_rows(run_name(source), [retrieved.run_rows(source)], dedup)
+        return Run.of_rows(run_name(source), [rows_of_records(source)], dedup)
     return Run.of_rows(run_name(source), rows_of(source, reading), dedup)
 
 
@@ -520,8 +520,6 @@ def read_qrels(
     qrels.origin = source, reading
     qrels.judges = _judges_of(source)
     if is_columnar(source):
-        from rageval.files.columnar import columns_of_qrels
-
         nugget, qrels.unread = columns_of_qrels(source)
         qrels.declared = nugget is not None and nugget not in ITERATIONS
     return _with_asked(source, qrels)
@@ -831,8 +829,6 @@ def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
     """Read the rows of judgements, whichever form their file has."""
     if not is_columnar(source):
         return qrels_rows(source, reading)
-    from rageval.files import columnar
-
     return columnar.qrels_rows(source)
 
 

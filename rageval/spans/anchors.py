@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,8 +29,6 @@ from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, require
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rageval.typing import FileLike, Frame, QrelsLike, RecordsLike
 
 
@@ -80,8 +79,6 @@ class Anchored:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the spans as JSON lines, below a header that names the sources; return where they are."""
-        from pathlib import Path
-
         with whole_file(Path(path)) as stream:
             for line in write_spans(self.spans, self.sources):
                 stream.write(f"{line}\n".encode())

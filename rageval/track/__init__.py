@@ -13,18 +13,16 @@ Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rageval.faces import lazy_names
 
 if TYPE_CHECKING:
     from rageval.track.stages import EntryLimits, Organized, TrackPlan, leaderboard_of, organize
 
+_HOMES = {"stages": "EntryLimits Organized TrackPlan leaderboard_of organize"}
+
 __all__ = ["EntryLimits", "Organized", "TrackPlan", "leaderboard_of", "organize"]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.stages"), name)
-    return found
+if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -29,6 +29,7 @@ from rageval.files.kinds import kind_of, wrong_kind
 from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
+from rageval.judges.store import secrets_in, without
 from rageval.text import visible, without_keys
 from rageval.track.values import OnMissing, ScoringInputs
 from rageval.version import __version__
@@ -205,8 +206,6 @@ def _with_rubrics(
 
 def _parted(source: str, mode: Mode, told: dict[str, None]) -> tuple[bytes, bytes]:
     """Return the lines of judgements without replies, and the replies by their digests."""
-    from rageval.judges.store import secrets_in, without
-
     keys = secrets_in(os.environ)
     replies: dict[str, str] = {}
     rows = []
@@ -283,8 +282,6 @@ class _Hashed:
 
 
 def _write(path: Path, contents: Mapping[str, bytes | Path]) -> str:
-    from rageval.judges.store import secrets_in
-
     keys = [key.encode() for key in secrets_in(os.environ)]
     with whole_file(path) as stream:
         hashed = _Hashed(stream)

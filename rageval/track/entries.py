@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.checking import validation
+from rageval.checking.checks import validation
 from rageval.checking.findings import ERROR, Finding, error
 from rageval.checking.tables import answers_in
 from rageval.checking.tracks import OF_RUNS, OF_TABLES, columns_named

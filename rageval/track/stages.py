@@ -11,6 +11,7 @@ from typing import Any
 
 from rageval.building import pool_lines, pooled, read_pool
 from rageval.checking.tracks import columns_named
+from rageval.comparison import plans
 from rageval.comparison.leaderboards import Standing
 from rageval.comparison.plans import Aim, Population
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
@@ -108,7 +109,6 @@ def _asked_of_people(plan: TrackPlan) -> Rubric:
 
 def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
     """Yield a plan of what people shall label: whole topics, drawn at random."""
-    from rageval.comparison.plans import plan as drawn
 
     rubric = _asked_of_people(plan)
     material = _material(plan, submissions, pool, say)
@@ -130,7 +130,7 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
     number = min(plan.label or 0, len(asks))
     if not number:
         raise InputError(at=Place("--label"), problem=f"nothing to label with {rubric.name}")
-    found = drawn(Population(systems, asks), Aim(number, plan.seed), rubric, material)
+    found = plans.plan(Population(systems, asks), Aim(number, plan.seed), rubric, material)
     say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
     return plan_lines(found)
 

@@ -239,7 +239,9 @@ def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
 
 
 def _other_kind(*, kind: str, expected: str, track: str | None) -> str:
-    return f"holds {kind}, expected {'a run' if track is None else f'{expected} of {track}'}"
+    # What looks like judgements may be a run that lost its last columns.
+    wanted = "a run (qid Q0 docid rank score tag)" if track is None else f"{expected} of {track}"
+    return f"holds {kind}, expected {wanted}"
 
 
 # --- runs that are handed in

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 from rageval.comparison.gate import Decision, GateReport
 from rageval.core.estimate import Estimate
@@ -216,6 +217,4 @@ def _suite(cases: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _attribute(text: str) -> str:
-    from xml.sax.saxutils import quoteattr
-
     return quoteattr(re.sub(_NO_XML, "\ufffd", visible(text)))

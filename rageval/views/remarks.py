@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from string import Formatter
 from typing import Any, TypeAlias
 
 from rageval.core.basis import Basis, BasisKind
@@ -57,8 +58,6 @@ def names_in(words: Words) -> frozenset[str]:
     if callable(words):
         code: Any = words.__code__
         return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    from string import Formatter
-
     return frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
 
 

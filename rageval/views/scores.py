@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.comparison.estimates import corrected_mean, estimate_value, slices
 from rageval.core.basis import UNSTATED
 from rageval.core.record import plain_fields
 from rageval.core.remark import joined_text
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER
+from rageval.measures.official import OFFICIAL, in_trec_eval
 from rageval.scoring.scores import Score, Scores, ScoresTable
 from rageval.table import (
     COUNT,
@@ -48,8 +50,6 @@ def _estimated(score: Score) -> float:
     """Return the value of a score, which is the corrected one where labels are beside a judge."""
     if score.people is None:
         return score.value
-    from rageval.comparison.estimates import estimate_value
-
     return estimate_value(score).value
 
 
@@ -188,8 +188,6 @@ def trec_eval(results: list[Scores], layout: Layout, rel: int | None) -> Iterato
 
     Measures that it does not have keep our names. It prints the number of queries once, and not for each.
     """
-    from rageval.measures.official import in_trec_eval
-
     for scores in results:
         head = f"{visible(scores.run)}\t" if len(results) > 1 else ""
         for at, query in enumerate(scores.scores[0].query_ids if layout.by_query else ()):
@@ -201,8 +199,6 @@ def trec_eval(results: list[Scores], layout: Layout, rel: int | None) -> Iterato
 
 
 def _line_of_trec_eval(score: Score, query: str, value: float, layout: Layout, rel: int | None) -> str:
-    from rageval.measures.official import in_trec_eval
-
     name = in_trec_eval(str(score.measure), rel) or str(score.measure)
     places = 0 if name.startswith("num_") else layout.places
     return f"{name:<22}\t{visible(query)}\t{value:.{places}f}"
@@ -327,8 +323,6 @@ def _captioned(
 
 def freshstack_measures() -> dict[str, str]:
     """Return the measures of FreshStack's leaderboard, by the names that it has for them."""
-    from rageval.measures.official import OFFICIAL
-
     return {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}
 
 
@@ -458,8 +452,6 @@ def _record_of(
     if score.basis != UNSTATED:
         record["basis"] = str(score.basis)
     if score.people is not None:
-        from rageval.comparison.estimates import estimate_value
-
         estimate = estimate_value(score, settings)
         record["value"] = or_none(estimate.value)
         record |= plain_fields({"basis": estimate.basis})
@@ -509,8 +501,6 @@ def slice_lines(
     results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
 ) -> Iterator[str]:
     """Write the slices of every run and measure in this format; without groups, the corrected means."""
-    from rageval.comparison.estimates import corrected_mean, slices
-
     found: _Sliced = []
     for scores in results:
         for score in scores.scores:

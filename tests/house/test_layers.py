@@ -19,10 +19,11 @@ PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
 BASE = {"core", "hooks", "options", "plugins", "errors", "records", "table", "text", "names"}
-BASE |= {"subjects", "version"}
+BASE |= {"faces", "subjects", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
+    "faces": (set(), set()),
     "records": (set(), set()),
     "text": ({"errors"}, set()),
     "names": (set(), set()),
@@ -33,11 +34,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "subjects": ({"core", "errors", "hooks"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
-    "plugins": (set(), set()),
+    "plugins": ({"errors"}, set()),
     "measures": (BASE, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures", "statistics"}, {"numpy"}),
     "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
-    "judges": (BASE | {"files", "logs", "measures", "statistics"}, {"msgspec"}),
+    "judges": (BASE | {"files", "logs", "measures", "scoring", "statistics"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
     "building": (
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
@@ -66,9 +67,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "typing": ({"options"}, set()),
     "policy": (BASE | {"files"}, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),
-    "precommit": (BASE | {"policy"}, set()),
+    "precommit": (BASE | {"checking", "files", "measures", "policy", "scoring"}, set()),
     "pytest_plugin": (BASE, set()),
-    "verbs": (BASE | {"scoring"}, set()),
+    "pytest_gates": (BASE | {"cli", "files", "policy", "pytest_plugin", "typing", "verbs"}, set()),
+    "verbs": (BASE | {"comparison", "files", "judges", "logs", "measures", "pages", "scoring"}, set()),
     "parallel": (
         BASE | {"files", "measures", "scoring"},
         set(),
@@ -77,8 +79,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "__main__": ({"cli"}, set()),
     "cli": (
         BASE
-        | {"checking", "comparison", "datasets", "files", "judges", "logs", "measures", "parallel", "policy"}
-        | {"published", "scoring", "spans", "track", "views"},
+        | {"building", "checking", "comparison", "datasets", "files", "judges", "logs", "measures", "pages"}
+        | {"parallel", "policy", "published", "scoring", "spans", "track", "verbs", "views"},
         {"click"},
     ),
 }
@@ -306,8 +308,8 @@ RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map offici
     [
         ("--help", set()),
         ("--version", set()),
-        ("compare --help", {"numpy"}),
-        ("judge --help", {"msgspec"}),
+        ("compare --help", {"msgspec", "numpy"}),
+        ("judge --help", {"asyncio", "logging", "msgspec", "numpy", "sqlite3", "ssl", "subprocess"}),
         ("measures", {"importlib.metadata"}),
         ("measures alpha_ndcg", set()),
         ("rubrics crag", {"msgspec"}),
@@ -362,7 +364,7 @@ def test_judging_imports_no_sdk_and_no_cluster_before_it_asks() -> None:
         "from rageval.judges.panel import Settings, judged_by, model_named\n"
         "model_named('openai:m@http://127.0.0.1:9/v1')"
     )
-    assert modules_loaded_by(code) & FOREIGN == {"click", "msgspec"}
+    assert modules_loaded_by(code) & FOREIGN == {"click", "msgspec", "numpy"}
 
 
 def test_help_and_version_do_without_numpy() -> None:

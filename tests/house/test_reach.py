@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -102,3 +103,72 @@ def test_a_module_reaches_no_more_lines_than_it_may(start: str) -> None:
 def test_what_a_lazy_package_has_counts() -> None:
     assert "rageval.comparison.estimates" in reached("rageval.cli.score")
     assert homes("rageval.comparison")["cite"] == "rageval.comparison.citations"
+
+
+# What a function may import: packages that take 10 ms or more to load, parts of Python that not every system
+# has, and modules of ours that load one of them. All else stands at the top of its file.
+SLOW = frozenset(
+    [
+        *("hashlib", "json", "pathlib", "shutil"),
+        "numpy",
+        "scipy",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "jinja2",
+        "markupsafe",
+        "openai",
+        "anthropic",
+        "aiohttp",
+        "distributed",
+        "dask",
+        "ray",
+        "fsspec",
+        "ir_measures",
+        "ir_datasets",
+        "sqlite3",
+        "ssl",
+        "asyncio",
+        "httpx",
+        "msgspec",
+        "multiprocessing",
+        "urllib",
+        "difflib",
+        "tempfile",
+        "csv",
+        "html",
+        "importlib",
+        "compression",
+        "backports",
+        "gzip",
+        "bz2",
+        "lzma",
+        "msvcrt",
+        "fcntl",
+        "resource",
+    ]
+)
+
+
+def imports_in_functions(name: str) -> Iterator[tuple[str, str]]:
+    """What functions of a module import: the line, and the module."""
+    for function in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom):
+                    for alias in node.names:
+                        whole = f"{node.module}.{alias.name}"
+                        yield f"{name}:{node.lineno}", whole if whole in MODULES else str(node.module)
+                elif isinstance(node, ast.Import):
+                    yield from ((f"{name}:{node.lineno}", alias.name) for alias in node.names)
+
+
+def test_functions_import_only_what_is_slow_to_load() -> None:
+    """A light module at the top costs nothing, and a reader sees at once what a file uses."""
+    late = {place: module for name in MODULES for place, module in imports_in_functions(name)}
+    light = {place: module for place, module in late.items() if module.partition(".")[0] not in SLOW}
+    assert len(light) <= 36, (
+        f"{len(light)} imports in functions; put new ones at the top of the file: {light}"
+    )
+    assert all(module in MODULES for module in light.values()), light

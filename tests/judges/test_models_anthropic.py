@@ -329,7 +329,7 @@ def test_a_filtered_reply_is_not_asked_for_again(server: LlmServer, model: Anthr
     ids=["no answer", "cut", "no gzip", "slow", "dripping", "dripping error"],
 )
 def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
-    model = AnthropicMessages("m", server.anthropic, timeout=0.3)
+    model = AnthropicMessages("m", server.anthropic, timeout=1)
     server.say(saying)
     started = time.perf_counter()
     failed, reply = outcomes(model, REQUEST, REQUEST)
