@@ -41,13 +41,19 @@ class SubjectKind:
     gives
         What its measures score, with the form of these files, for messages.
     arguments
-        The classes of what its measures take of one query, as their first parameter is annotated.
+        The classes of what its measures take of one query, as their first parameter is annotated; each with
+        the head of its measures in the list of `rageval measures`.
     roles
         The roles of its files; the first one is what is scored.
     takes
         The role of a file by what that holds (`rageval.files.start`).
     options
         The options of commands that are of this kind, and not of all.
+    example
+        Measures to name, where nobody named one.
+    suggestion
+        What to score files by, where nobody named a measure: (files that are scored) → the measure that they
+        ask for themselves, if they do, and else measures to name.
     subject
         Makes the subject of files: (inputs, measures, options, whether streams are looked at again).
     population
@@ -62,11 +68,13 @@ class SubjectKind:
 
     noun: str
     gives: str
-    arguments: tuple[str, ...]
+    arguments: Mapping[str, str]
     roles: tuple[str, ...]
     takes: Mapping[str, str]
     options: frozenset[str]
+    example: str
     subject: Hook[..., Any]
+    suggestion: Hook[..., tuple[str, str]] | None = None
     population: Hook[..., Any] | None = None
     page: Hook[..., Any] | None = None
     completions: Hook[..., Any] | None = None
@@ -76,7 +84,10 @@ class SubjectKind:
 RUNS = SubjectKind(
     noun="runs",
     gives="a run and judgements of documents",
-    arguments=("Ranking", "Covering"),
+    arguments={
+        "Ranking": "Of runs (RUN... QRELS)",
+        "Covering": "Of runs and spans (RUN... SPANS.jsonl --chunks FILE --sources DIR)",
+    },
     roles=("run", "qrels"),
     takes={"runs": "run", "judged documents": "qrels"},
     options=frozenset(
@@ -86,6 +97,7 @@ RUNS = SubjectKind(
             "zero_rel",
         }
     ),
+    example="-m ndcg@10, with nuggets -m alpha_ndcg@10",
     subject=Hook("rageval.scoring.runs_from_files:subject_of_runs"),
     population=Hook("rageval.cli.label_plan:population_of_runs"),
     page=Hook("rageval.pages.report:with_documents"),
@@ -95,10 +107,12 @@ RUNS = SubjectKind(
 ANSWERS = SubjectKind(
     noun="judged answers",
     gives="judged answers (JSON lines)",
-    arguments=("Assessment",),
+    arguments={"Assessment": "Of judged answers (JUDGED.jsonl...)"},
     roles=("judgements",),
     takes={"judged answers": "judgements", "answers": "judgements"},
     options=frozenset({"nuggets", "on_missing", "answers", "weights", "system", "passages", "aa"}),
+    example="-m crag_score",
+    suggestion=Hook("rageval.scoring.answers_from_files:suggest_measure"),
     subject=Hook("rageval.scoring.answers_from_files:subject_of_answers"),
     population=Hook("rageval.cli.label_plan:population_of_answers"),
     page=Hook("rageval.pages.report:with_answers"),
@@ -120,7 +134,7 @@ def kind_of_files(roles: Iterable[str]) -> SubjectKind:
 
 def kind_of_measure(measure: Any) -> SubjectKind:
     """Return the kind of subject that a measure scores; a measure of another library's scores runs."""
-    argument = getattr(measure, "argument", RUNS.arguments[0])
+    argument = getattr(measure, "argument", next(iter(RUNS.arguments)))
     return next((kind for kind in KINDS if argument in kind.arguments), RUNS)
 
 
@@ -130,7 +144,7 @@ def require_kind(kind: SubjectKind, measures: Iterable[Any]) -> None:
         other = kind_of_measure(measure)
         if other is not kind:
             is_ours = not hasattr(measure, "function") or measure.function.__module__.startswith("rageval.")
-            way = f"; for these, annotate its first argument as rageval.{kind.arguments[0]}"
+            way = f"; for these, annotate its first argument as rageval.{next(iter(kind.arguments))}"
             way = "" if is_ours else way
             raise MeasureError(f"{measure} scores {other.gives}, not {kind.noun}{way}")
 

@@ -27,7 +27,7 @@ import strategies
 import test_answer_laws as laws
 from counter_examples import ANSWERS, BASE_QRELS, BASE_RUN, COUNTER_EXAMPLES, QUESTIONABLE, USUAL, Qrels, Run
 from peer_tools import topics_in
-from rageval.measures import run_measures
+from rageval.measures import measures_taking
 from rageval.measures.parsing import parse_measure
 from vectors import AnswerVector, RunVector
 
@@ -141,7 +141,7 @@ def untied(rng: random.Random, docs: dict[str, float]) -> dict[str, float]:
 def drawn_measures(rng: random.Random) -> list[str]:
     """Every measure of runs once: at some cut-off, or at none; those with an alpha at some alpha."""
     found = []
-    for name, measure in run_measures().items():
+    for name, measure in measures_taking("Ranking").items():
         k = rng.choice((*CUTOFFS, *CUTOFFS, None)) if measure.takes_k else None
         alpha = rng.choice(ALPHAS) if "alpha" in measure.declared else 0.5
         beta = 0.8 if alpha or name not in ("nnrbp",) else 0.5

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.measures import builtin, run_measures
+from rageval.measures import builtin, measures_taking
 
 NUGGETS = [("q1", "n1", "a", 1), ("q1", "n2", "b", 1), ("q1", "n1", "b", 0), ("q2", "n1", "c", 2)]
 QRELS = [*NUGGETS, ("q3", "n1", "e", 1)]
 RANKED = [("q1", "x", 3.0), ("q1", "b", 2.0), ("q1", "a", 2.0), ("q2", "d", 1.5), ("q2", "c", 1.0)]
-OF_RUNS = list(run_measures().values())
+OF_RUNS = list(measures_taking("Ranking").values())
 
 
 def their_data() -> tuple[list[Any], list[Any]]:

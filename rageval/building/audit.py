@@ -20,7 +20,7 @@ from rageval.files.jsonl import read_records
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
-from rageval.measures import answer_measures
+from rageval.measures import measures_taking
 from rageval.records import Qrel
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.sources import read_qrels
@@ -129,7 +129,9 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
 def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
     """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
-        figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
+        figures = [
+            measure for measure in measures_taking("Assessment").values() if measure.called_by("freshstack")
+        ]
         for score in evaluate_answers(figures, list(judgements))[_RUN].scores:
             name = str(score.measure.called_by("freshstack"))
             yield _Figure(name, score.value, *bootstrap_of(score), score.queries)

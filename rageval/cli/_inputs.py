@@ -13,6 +13,7 @@ from rageval import hooks
 from rageval.cli._output import say
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, Place, UsageError
+from rageval.files.columnar import unlike_ours
 from rageval.files.kinds import is_answer_table, kind_of, start_of_file, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
@@ -123,8 +124,10 @@ def _refuse_two_kinds(inputs: Inputs) -> NoReturn:
         # Of a record that is broken, or cut off, nobody can tell the kind: reading it says where.
         if kind_of(source, inputs.reading) is None and start_of_file(source, inputs.reading).piece:
             next(read_records(source, dict[str, Any], "one JSON object a line"), None)
+    present = {role for role, files in inputs.files.items() if files}
+    found = ", and ".join(kind.gives for kind in KINDS if present & {*kind.roles})
     raise InputError(
-        problem="found both runs with judgements of documents and judged answers (JSON lines)",
+        problem=f"found both {found}",
         remedy="score them in two commands (to pass answers with judged answers, use --answers FILE)",
     )
 
@@ -169,8 +172,6 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     if kind is not None and kind.holds in _PLACES:
         return _PLACES[kind.holds]
     if is_columnar(source) and (kind is None or not kind.remedy):
-        from rageval.files.columnar import unlike_ours
-
         raise unlike_ours(source)
     start = start_of_file(source, reading)
     if kind is None and not start.line:
@@ -246,9 +247,7 @@ _OF_RUNS = re.compile("q(uery)?_?id|q0|doc(_?id|no)", re.IGNORECASE)  # as colum
 
 def _way_out(line: bytes, name: str) -> str:
     """Return how a table becomes a file that is read, by its first line; nothing of anything else."""
-    from rageval.files.jsonl import table_columns
-
-    columns = table_columns(line)
+    columns = hooks.table_columns(line)
     if columns and not any(map(_OF_RUNS.fullmatch, columns)):
         return f"if it is a table of questions and answers: rageval import {name} -o DIR"
     for mark in (b",", b";"):
@@ -265,38 +264,12 @@ def _way_out(line: bytes, name: str) -> str:
 def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ()) -> list[Any]:
     """Return the measures of -m and among the words, and `also` these, each once; refuse to do with none."""
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
-    if not measures and (usual := _usual_measure(inputs.files["judgements"])):
-        say(f"no measure named, so {usual}, the rubric's own")
-        measures = dict.fromkeys(parse_measures(usual))
-    if not measures:
-        raise UsageError(f"no measure named; use {_measures_to_say(inputs)} (see: rageval measures)")
-    return list(measures)
-
-
-def _usual_measure(answers: Sequence[Any]) -> str:
-    """Return the measure of the one rubric by which answers were judged, nothing where there is none."""
-    from rageval.measures.scales import usual_measure
-
-    rubrics = set(map(_rubric_of, answers))
-    return usual_measure(rubrics.pop()) if len(rubrics) == 1 else ""
-
-
-def _rubric_of(source: Any) -> str:
-    """Return the rubric by which answers were judged, as their first record says it, or what it is."""
-    kind = kind_of(source)
-    if kind is not None and kind.name == "assignments":
-        return "nugget-assignment"
-    return str(start_of_file(source).record.get("rubric", ""))
-
-
-def _measures_to_say(inputs: Inputs) -> str:
-    """Return what -m could say of these files; of judged answers, what their rubric is scored by."""
-    judged = inputs.files["judgements"]
-    if not judged:
-        return "-m ndcg@10, with nuggets -m alpha_ndcg@10"
-    from rageval.measures.scales import usual_measure
-
-    record = start_of_file(judged[0]).record
-    usual = usual_measure(str(record.get("rubric", "")))
-    aspect = visible(str(record.get("aspect", "NAME")))[:80]
-    return f"-m {usual}" if usual else f"-m 'grade(aspect={aspect})'"
+    if measures:
+        return list(measures)
+    kind = inputs.kind
+    files = inputs.files[kind.roles[0]]
+    usual, example = kind.suggestion(files) if kind.suggestion and files else ("", kind.example)
+    if not usual:
+        raise UsageError(f"no measure named; use {example} (see: rageval measures)")
+    say(f"no measure named, so {usual}, the rubric's own")
+    return parse_measures(usual)

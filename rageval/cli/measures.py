@@ -8,10 +8,13 @@ import click
 
 from rageval.cli._options import Command, completing
 from rageval.cli._output import print_lines
-from rageval.measures import answer_measures, builtin, known, run_measures, span_measures
+from rageval.measures import builtin, known, measures_taking
 from rageval.measures.base import Measure
+from rageval.measures.official import OFFICIAL
+from rageval.measures.papers import entries
 from rageval.measures.parsing import ALIASES, SHORT, parse_measure
 from rageval.plugins import plugin_names
+from rageval.subjects import KINDS
 
 
 @click.command(cls=Command)
@@ -25,15 +28,11 @@ _LONGEST = 88  # of what a named set holds
 
 
 def _listing() -> str:
-    from rageval.measures.official import OFFICIAL
-
     width = max(map(len, builtin())) + 2
-    lines = ["Of runs (RUN... QRELS):"]
-    lines += [f"{name:<{width}}{measure.summary}" for name, measure in run_measures().items()]
-    lines += ["", "Of runs and spans (RUN... SPANS.jsonl --chunks FILE --sources DIR):"]
-    lines += [f"{name:<{width}}{measure.summary}" for name, measure in span_measures().items()]
-    lines += ["", "Of judged answers (JUDGED.jsonl...):"]
-    lines += [f"{name:<{width}}{measure.summary}" for name, measure in answer_measures().items()]
+    lines: list[str] = []
+    for argument, head in (pair for kind in KINDS for pair in kind.arguments.items()):
+        lines += [*([""] if lines else []), f"{head}:"]
+        lines += [f"{name:<{width}}{measure.summary}" for name, measure in measures_taking(argument).items()]
     lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
     for name in plugin_names("measures"):
         is_hidden = known(name) or name in {**ALIASES, **SHORT}
@@ -66,6 +65,4 @@ def _page(name: str) -> str:
 
 
 def _to_cite(papers: Iterable[str]) -> str:
-    from rageval.measures.papers import entries
-
     return "".join(f"\n\n{entry}" for entry in entries(papers).values())

@@ -122,7 +122,6 @@ grounded_refusal: _Abstention
 
 # Each name above is annotated with its family: this is what a type checker, `import *` and these read.
 _FAMILY = {name: family.lower() for name, family in __annotations__.items()}
-_OF_RUNS, _OF_SPANS = ("_novelty", "_sets", "_ranks", "_intents"), ("spans",)  # all others are of answers
 _BASE = ("Measure", "measure")
 
 __all__ = ["Measure", "builtin", "measure", *_FAMILY]  # names all
@@ -156,16 +155,13 @@ def builtin() -> dict[str, Measure]:
     return {name: _member(name) for name in _FAMILY}
 
 
-@cache
-def run_measures() -> dict[str, Measure]:
-    """Return the measures of runs."""
-    return {name: _member(name) for name, family in _FAMILY.items() if family in _OF_RUNS}
+def measures_taking(*arguments: str) -> dict[str, Measure]:
+    """Return the measures whose first parameter is of one of these classes.
 
-
-@cache
-def span_measures() -> dict[str, Measure]:
-    """Return the measures of runs that take gold spans."""
-    return {name: _member(name) for name, family in _FAMILY.items() if family in _OF_SPANS}
+    >>> list(measures_taking("Covering"))
+    ['span_recall', 'span_precision', 'span_iou']
+    """
+    return {name: measure for name, measure in builtin().items() if measure.argument in arguments}
 
 
 def family(name: str) -> list[str]:
@@ -175,10 +171,3 @@ def family(name: str) -> list[str]:
     ['map_ia', 'ndcg', 'ap', 'rr']
     """
     return [known for known, family in _FAMILY.items() if family == f"_{name}"]
-
-
-@cache
-def answer_measures() -> dict[str, Measure]:
-    """Return the measures of judged answers."""
-    others = (*_OF_RUNS, *_OF_SPANS)
-    return {name: _member(name) for name, family in _FAMILY.items() if family not in others}

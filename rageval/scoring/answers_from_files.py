@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from rageval.errors import UsageError
+from rageval.files.kinds import kind_of, start_of_file
 from rageval.files.questions import read_weights
+from rageval.measures.scales import usual_measure
 from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 from rageval.scoring.query_groups import groups_of
 from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
 from rageval.scoring.scores import checked_weights
 from rageval.scoring.subject import with_labels
 from rageval.subjects import CommandFiles
+from rageval.text import visible
 
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
@@ -41,3 +44,21 @@ def subject_of_answers(inputs: CommandFiles, measures: Sequence[Any], options: A
     weights = None if path is None else checked_weights(read_weights(path), groups, str(path))
     answers.rules = replace(answers.rules, groups=groups, weights=weights)
     return answers
+
+
+def suggest_measure(files: Sequence[Any]) -> tuple[str, str]:
+    """Return the measure of the one rubric by which answers were judged, and else measures to name."""
+    rubrics = set(map(_rubric_of, files))
+    measure = usual_measure(rubrics.pop()) if len(rubrics) == 1 else ""
+    record = start_of_file(files[0]).record
+    usual = usual_measure(str(record.get("rubric", "")))
+    aspect = visible(str(record.get("aspect", "NAME")))[:80]
+    return measure, f"-m {usual}" if usual else f"-m 'grade(aspect={aspect})'"
+
+
+def _rubric_of(source: Any) -> str:
+    """Return the rubric by which answers were judged, as their first record says it, or what it is."""
+    kind = kind_of(source)
+    if kind is not None and kind.name == "assignments":
+        return "nugget-assignment"
+    return str(start_of_file(source).record.get("rubric", ""))

@@ -10,7 +10,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, Place
 from rageval.files.nuggets import read_intent_weights, weight_of
 from rageval.files.opening import name_of
-from rageval.measures import run_measures
+from rageval.measures import measures_taking
 from rageval.measures.base import Measure
 from rageval.measures.ranking import of_mean_1
 from rageval.scoring.qrels import Qrels
@@ -21,7 +21,7 @@ def _refuse_without_intents(measures: Sequence[object]) -> None:
     """Raise `MeasureError` for a measure in which intents cannot weigh anything."""
     for measure in measures:
         if not isinstance(measure, Measure) or not measure.about.intents:
-            known = ", ".join(name for name, ours in run_measures().items() if ours.about.intents)
+            known = ", ".join(name for name, ours in measures_taking("Ranking").items() if ours.about.intents)
             raise MeasureError(
                 f"{measure}: has no intents to weight ({known} do); leave out"
                 f" --intent-weights (intent_weights= in Python) or the measure"

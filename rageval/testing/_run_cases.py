@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from rageval.measures import run_measures
+from rageval.measures import measures_taking
 from rageval.measures.base import NEITHER, Measure
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.scores import Score
@@ -50,7 +50,7 @@ class RunCase(NamedTuple):
 
     def others(self) -> list[Measure]:
         """Return rageval's measures that see every judgement."""
-        return [other for other in run_measures().values() if other.sees_all]
+        return [other for other in measures_taking("Ranking").values() if other.sees_all]
 
     def each_query(self) -> Iterator[RunCase]:
         """Yield each query that is retrieved for and judged, alone."""
@@ -153,7 +153,11 @@ def judging_a_document_0_changes_nothing(measure: Measure, case: RunCase, rng: r
 @law
 def leaves_other_measures_as_they_are(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     """Leave all that it is given as it was: the other measures of the query are given the same."""
-    others = [other for other in run_measures().values() if other != measure and other.name in _WITNESSES]
+    others = [
+        other
+        for other in measures_taking("Ranking").values()
+        if other != measure and other.name in _WITNESSES
+    ]
     # A depth below all that is retrieved changes nothing, but the compiled sums are for whole runs: what they
     # look at nobody can change.
     alone = evaluate(others, case.run, case.qrels, depth=_DEEPEST, **_QUIET)

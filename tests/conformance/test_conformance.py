@@ -32,7 +32,7 @@ from peer_verdicts import (
     of_rageval,
     verdict_of,
 )
-from rageval.measures import builtin, span_measures
+from rageval.measures import builtin, measures_taking
 from rageval.measures.parsing import parse_measure
 from vectors import RunVector, answer_vectors, run_vectors, text_of
 
@@ -76,7 +76,7 @@ HELD_BY_THEIR_SOURCES = {
 def test_no_measure_is_without_vectors() -> None:
     covered = {parse_measure(measure).name for vector in VECTORS.values() for measure in vector.expected}
     elsewhere = set().union(*HELD_BY_THEIR_SOURCES.values())
-    assert covered == set(builtin()) - set(span_measures()) - elsewhere
+    assert covered == set(builtin()) - set(measures_taking("Covering")) - elsewhere
 
 
 @pytest.mark.parametrize("name", HELD_BY_THEIR_SOURCES)

@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 
 import rageval
-from rageval.measures import run_measures
+from our_measures import OF_RUNS
 
 pytestmark = pytest.mark.slow
 
 Text = Callable[[bytes], bytes]
 Values = dict[str, dict[str, float]]
 
-MEASURES = [*(f"{name}@5" for name in run_measures()), *run_measures()]
+MEASURES = [*(f"{name}@5" for name in OF_RUNS), *OF_RUNS]
 QUERIES = 25
 
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from our_measures import OF_ANSWERS
 from rageval.cli import main
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.answers import write_answers
@@ -19,7 +20,6 @@ from rageval.judges.material import SPLITS, Material, VerdictRow, tasks
 from rageval.judges.panel import Settings, claims_by, judged_by
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.logs.readers import GENERIC, TOOLS
-from rageval.measures import answer_measures
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Nugget, Question, Sentence
 from rageval.testing import ScriptedModel
@@ -296,7 +296,7 @@ def verdict(rubric: Rubric, row: VerdictRow, number: int, end: str) -> dict[str,
 def test_a_failed_judgement_never_helps_by_any_measure(end: str, has_answers: bool) -> None:
     """Of every rubric, by every measure that its judgements suffice for: an error, and bounds."""
     tried = set()
-    measures = [each for each in parse_measures(list(answer_measures())) if str(each) not in OF_TEXTS]
+    measures = [each for each in parse_measures(list(OF_ANSWERS)) if str(each) not in OF_TEXTS]
     for name in RUBRICS:
         rubric = rubric_named(name)
         if rubric.file.unit == SPLITS:

@@ -13,7 +13,8 @@ from random import Random
 
 import pytest
 
-from rageval.checking import Findings, validate, validation
+from rageval.checking import Findings, validate
+from rageval.checking.checks import validation
 from rageval.checking.doctor import diagnose
 from rageval.checking.findings import ERROR, FIXED, WARNING, Finding, error, fixed, warning
 from rageval.checking.repairs import write_repaired

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import pytest
 
 import rageval
+from our_measures import OF_ANSWERS
 from rageval import InputError, MeasureError, RagevalError, evaluate_answers
 from rageval.errors import MissingJudgements, UsageError
-from rageval.measures import answer_measures, scales
+from rageval.measures import scales
 from rageval.measures.parsing import SHORT
 from rageval.subjects import ANSWERS, kind_of_measure
 
@@ -782,8 +783,8 @@ def test_signatures(name: str) -> None:
 
 def spellings() -> list[str]:
     of_answers = [name for name in SHORT if kind_of_measure(rageval.parse_measure(name)) is ANSWERS]
-    found = [*answer_measures(), *of_answers]
-    for name, measure in answer_measures().items():
+    found = [*OF_ANSWERS, *of_answers]
+    for name, measure in OF_ANSWERS.items():
         for parameter in measure.declared.values():
             if parameter.choices:
                 found += [f"{name}({parameter.name}={choice})" for choice in parameter.choices]

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 import oracle
 import rageval
 from oracle import NOVELTY, RIGHT, Query
+from our_measures import OF_RUNS
 from rageval import alpha_ndcg, coverage
-from rageval.measures import alpha_dcg, run_measures
+from rageval.measures import alpha_dcg
 from rageval.testing._cases import SLACK, K
 from strategies import ALPHAS, NON_DYADIC, RUN_LAWS, RunCase, case, cases, cutoffs, mask_case, mask_cases
 
@@ -46,7 +47,7 @@ FALSE: dict[str, dict[str, int | RunCase]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_LAWS)
-@pytest.mark.parametrize("measure", run_measures().values(), ids=str)
+@pytest.mark.parametrize("measure", OF_RUNS.values(), ids=str)
 def test_the_table(measure: rageval.Measure, name: str) -> None:
     counter_example = FALSE.get(name, {}).get(measure.name)
     if counter_example is None:
@@ -62,7 +63,7 @@ def test_the_table(measure: rageval.Measure, name: str) -> None:
 
 def test_the_table_names_laws_and_measures_that_exist() -> None:
     assert set(FALSE) <= set(RUN_LAWS)
-    assert {name for names in FALSE.values() for name in names} <= set(run_measures())
+    assert {name for names in FALSE.values() for name in names} <= set(OF_RUNS)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -92,7 +93,7 @@ def test_alpha_dcg_never_grows_with_alpha(seed: int) -> None:
 def test_any_measures_together_equal_each_alone(seed: int) -> None:
     rng = random.Random(seed)
     drawn = case(rng)
-    names = [f"{name}@{k}" for name in run_measures() for k in (1, 3)] + list(run_measures())
+    names = [f"{name}@{k}" for name in OF_RUNS for k in (1, 3)] + list(OF_RUNS)
     names += [f"alpha_ndcg(alpha={alpha})@5" for alpha in (0.1, 0.7)] + ["recall(rel=2)", "coverage(rel=2)@2"]
     chosen = rng.sample(names, rng.randint(2, len(names)))
     together = rageval.evaluate(chosen, drawn.run, drawn.qrels)
@@ -110,7 +111,7 @@ def test_the_mean_over_a_union_is_the_weighted_mean() -> None:
         )
         for tag in ("x", "y")
     )
-    for measure in run_measures().values():
+    for measure in OF_RUNS.values():
         both = rageval.evaluate(measure @ 2, one.run | two.run, one.qrels | two.qrels)[measure @ 2]
         parts = [rageval.evaluate(measure @ 2, part.run, part.qrels)[measure @ 2] for part in (one, two)]
         total = sum(part.value * part.queries for part in parts) / sum(part.queries for part in parts)
@@ -128,7 +129,7 @@ ORDER_LAWS = [
 
 @pytest.mark.some(8)
 @pytest.mark.parametrize("name", ORDER_LAWS)
-@pytest.mark.parametrize("measure", [run_measures()[f.__name__](alpha=0.3) for f in NOVELTY], ids=str)
+@pytest.mark.parametrize("measure", [OF_RUNS[f.__name__](alpha=0.3) for f in NOVELTY], ids=str)
 def test_no_digit_changes_where_sums_round(measure: rageval.Measure, name: str) -> None:
     for seed in range(CASES):
         rng = random.Random(seed)
@@ -171,7 +172,7 @@ def test_the_greedy_order_scores_exactly_1(drawn: RunCase, alpha: str, k: int | 
     oracles = {query: Query({}, judged, 1, RIGHT) for query, judged in drawn.qrels.items()}
     ideal = {query: q.ideal_order(Fraction(alpha), k) for query, q in oracles.items()}
     run = {query: in_order(docs or ["nothing relevant"]) for query, docs in ideal.items()}
-    for measure in (run_measures()[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
+    for measure in (OF_RUNS[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
         found = by_query(at(measure, k), run, drawn.qrels)
         assert found == {query: float(bool(docs)) for query, docs in ideal.items()}
 
@@ -214,7 +215,7 @@ BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other
 def test_a_superset_above_its_subset_never_lowers(drawn: RunCase, k: int | None) -> None:
     before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
     after = {q: in_order(supersets_up(list(docs), drawn.qrels.get(q, {}))) for q, docs in before.items()}
-    chosen = [at(measure, k) for name, measure in run_measures().items() if name not in BLIND_TO_SETS]
+    chosen = [at(measure, k) for name, measure in OF_RUNS.items() if name not in BLIND_TO_SETS]
     low, high = (rageval.evaluate(chosen, run, drawn.qrels) for run in (before, after))
     for measure in chosen:
         assert (high[measure].values >= low[measure].values - SLACK).all(), measure
@@ -250,6 +251,6 @@ def test_any_increasing_map_of_scores_changes_no_digit(drawn: RunCase, data: st.
     mapped = sorted(data.draw(st.lists(floats, min_size=len(levels), max_size=len(levels), unique=True)))
     to = dict(zip(levels, mapped, strict=True))
     run = {query: {doc: to[score] for doc, score in docs.items()} for query, docs in drawn.run.items()}
-    chosen = [measure @ K for measure in run_measures().values()]
+    chosen = [measure @ K for measure in OF_RUNS.values()]
     found, expected = (rageval.evaluate(chosen, each, drawn.qrels) for each in (run, drawn.run))
     assert [score.by_query for score in found.values()] == [score.by_query for score in expected.values()]

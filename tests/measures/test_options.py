@@ -25,9 +25,9 @@ from click.testing import CliRunner
 import oracle
 import rageval
 from foreign_oracle import FOREIGN, JUDGED_ONLY
+from our_measures import OF_RUNS
 from rageval.cli import main
 from rageval.errors import RagevalError
-from rageval.measures import run_measures
 from rageval.scoring.rules import COMPAT
 
 # Document, score, rank, in the order of the file.
@@ -90,14 +90,14 @@ def any_judged(ranking: rageval.Ranking) -> float:
 
 
 def all_cases() -> Iterator[Case]:
-    for name, measure in run_measures().items():
+    for name, measure in OF_RUNS.items():
         for k in (None, 1, 3):
             yield Case(
                 str(measure if k is None else measure @ k), oracle.MEASURES[name], k, measure.rel is not None
             )
     for name in oracle.PARTS:
         label = f"{name}(over=pool)@3"
-        yield Case(label, oracle.MEASURES[name], 3, run_measures()[name].rel is not None, pool=name)
+        yield Case(label, oracle.MEASURES[name], 3, OF_RUNS[name].rel is not None, pool=name)
     for name, value in FOREIGN.items():
         tolerance = 6e-6 if name == "ERR" else 1e-9
         total, has_rel = name.startswith("Num"), name not in ("Compat", "ERR", "NumQ", "NumRet")
@@ -170,9 +170,7 @@ def why_refused(case: Case, options: dict[str, Any]) -> tuple[str, ...] | None:
     """Words of the refusal, if there is to be one."""
     if options.get("ties") == "error":
         return "--ties error", "choose a rule"
-    own = case.name.replace("(over=pool)", "") in {
-        f"{m}{at}" for m in run_measures() for at in ("", "@1", "@3")
-    }
+    own = case.name.replace("(over=pool)", "") in {f"{m}{at}" for m in OF_RUNS for at in ("", "@1", "@3")}
     if options.get("ties") == "expected" and not (own or case.plugin):
         return case.name, "choose another rule for ties"
     pooled = case.name.startswith("p_ia(over=pool)")  # of which least shares have not the least sum
@@ -350,7 +348,7 @@ def test_refused_by_name_with_the_way_out(options: str) -> None:
 @pytest.mark.slow
 def test_nothing_that_can_be_computed_here_is_left_out() -> None:
     """What ir_measures has a provider for, ours by another name or in the table."""
-    ours = {measure.called_by("ir_measures") for measure in run_measures().values()} - {None}
+    ours = {measure.called_by("ir_measures") for measure in OF_RUNS.values()} - {None}
     required = {"cutoff": 3, "recall": 0.5, "max_rel": 1}
     providers = [one for one in ir_measures.providers.registry.values() if one.is_available()]
     computed = set()
@@ -363,7 +361,7 @@ def test_nothing_that_can_be_computed_here_is_left_out() -> None:
         if any(provider.supports(asked) for provider in providers):
             computed.add(measure.NAME)
     named = {name.partition("@")[0].partition("(")[0] for name in FOREIGN}
-    assert computed - set(run_measures()) == ours | named
+    assert computed - set(OF_RUNS) == ours | named
 
 
 @pytest.mark.parametrize(

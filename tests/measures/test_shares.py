@@ -15,13 +15,13 @@ from click.testing import CliRunner, Result
 import oracle
 import rageval
 import test_answer_laws as answer_laws
+from our_measures import OF_RUNS
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.cli import main
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
 from rageval.comparison.estimates import slices
 from rageval.comparison.intervals import bootstrap
-from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled
 from rageval.pages.page import read_report
 from rageval.scoring.answers import measures_of_answers
@@ -82,7 +82,7 @@ class TestPooled:
                 assert score.value == pytest.approx(expected, abs=1e-12), seed
 
     def test_shares_are_those_of_the_oracle_and_no_others(self) -> None:
-        assert {name for name, measure in run_measures().items() if measure.gives_shares} == set(oracle.PARTS)
+        assert {name for name, measure in OF_RUNS.items() if measure.gives_shares} == set(oracle.PARTS)
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize("name", oracle.PARTS)
@@ -91,7 +91,7 @@ class TestPooled:
         for seed in range(20):
             drawn = case(random.Random(seed))
             for k in (None, 2):
-                measure = run_measures()[name] if k is None else run_measures()[name] @ k
+                measure = OF_RUNS[name] if k is None else OF_RUNS[name] @ k
                 pool, mean = evaluate([measure(over="pool"), measure], drawn.run, drawn.qrels).scores
                 wholes = {share.whole for share in pool.numbers if share.whole}
                 counted = [share for share in pool.numbers if share.whole] or [0.0]

@@ -21,7 +21,7 @@ import msgspec
 from peer_process import PeerProcess
 from peer_tools import OF_ANSWERS, Peer, installed, peer_named, reasons_of, topics_in
 from peer_verdicts import FAILS, WRONG, ToolVerdict, has, topics_of, verdict_of
-from rageval.measures import run_measures
+from rageval.measures import measures_taking
 from rageval.measures.parsing import parse_measure
 from rageval.testing._inputs import run_and_qrels
 from vectors import QrelsRow, RunRow, RunVector
@@ -95,7 +95,7 @@ def _relevant(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str,
 
 def _measures(rng: random.Random) -> list[str]:
     found = []
-    for measure in run_measures().values():
+    for measure in measures_taking("Ranking").values():
         chosen = measure(normalize="independent") if "normalize" in measure.declared else measure
         if "alpha" in measure.declared:
             chosen = chosen(alpha=rng.choice(_ALPHAS))

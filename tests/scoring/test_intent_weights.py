@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import oracle
 import rageval
 from rageval.cli import main
-from rageval.measures import run_measures
+from rageval.measures import measures_taking
 from rageval.measures.exact_ideal import exact_ideal
 from rageval.measures.ranking import Topic, discounted, logarithmic
 from strategies import RunCase, case, cases, cutoffs
 
-WEIGHED = [name for name, measure in run_measures().items() if measure.about.intents]
+WEIGHED = [name for name, measure in measures_taking("Ranking").items() if measure.about.intents]
 QRELS = {"q": {"i1": {"a": 1, "b": 2}, "i2": {"b": 1, "c": 3}, "i3": {"d": 1}}}
 RUN = {"q": {"a": 10.0, "e": 9.0, "c": 8.0, "d": 7.0, "b": 6.0}}
 WEIGHTS = {"q": {"i1": 0.6, "i2": 0.3, "i3": 0.1}}

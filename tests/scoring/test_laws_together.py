@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import oracle
 import rageval
 from oracle import NOVELTY
+from our_measures import OF_RUNS
 from rageval.cli import main
-from rageval.measures import run_measures
 from strategies import ALPHAS, NON_DYADIC, RunCase, case, cases, mask_case, mask_cases
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ parameters = st.fixed_dictionaries({}, optional={"alpha": alphas, "rel": st.samp
 @st.composite
 def measures(draw: st.DrawFn) -> rageval.Measure:
     """Any measure, with any cut-off and some parameters it has."""
-    measure = draw(st.sampled_from(list(run_measures().values())))
+    measure = draw(st.sampled_from(list(OF_RUNS.values())))
     k = draw(ks)
     given = {name: value for name, value in draw(parameters).items() if name in measure.declared}
     return measure(**given) if k is None else measure(**given) @ k
@@ -75,7 +75,7 @@ def test_novelty_measures_equal_the_oracle_where_sums_round(
     alpha: str, drawn: RunCase, k: int | None
 ) -> None:
     for name in (function.__name__ for function in NOVELTY):
-        measure = run_measures()[name](alpha=alpha)
+        measure = OF_RUNS[name](alpha=alpha)
         measure = measure if k is None else measure @ k
         found = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
         expected = oracle.evaluate(name, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))
@@ -119,7 +119,7 @@ def many(seed: int, queries: int = 40) -> RunCase:
     return RunCase(run, qrels)
 
 
-EVERYTHING = [f"{name}@{k}" for name in run_measures() for k in (1, 3, 10)] + list(run_measures())
+EVERYTHING = [f"{name}@{k}" for name in OF_RUNS for k in (1, 3, 10)] + list(OF_RUNS)
 EVERYTHING += [f"alpha_ndcg(alpha={alpha})@5" for alpha in ALPHAS + NON_DYADIC]
 EVERYTHING += ["coverage(rel=2)@3", "recall(rel=2)@3", "ndcg(dcg=exp_log2)@5", "nrbp(beta=0.8)"]
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.cli.score import _FORMATS
-from rageval.measures import builtin, run_measures
+from rageval.measures import builtin, measures_taking
 from rageval.names import unlike
 from rageval.parallel import Divided, Forked
 from rageval.scoring.sources import run_source
@@ -27,7 +27,7 @@ DATA = Path(__file__).parents[2] / "examples" / "data"
 RUN, BASELINE, QRELS = (str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget"))
 SAID = "no document of rechunk.trec is judged in any of 12 queries (300 retrieved, 294 judged)."
 CAUSE = ' Without "#…" at the end 192 of the 300 are judged: another chunking?'
-OF_RUNS = sorted(run_measures())
+OF_RUNS = sorted(measures_taking("Ranking"))
 
 
 def command(*words: str, stdin: bytes | None = None) -> Result:

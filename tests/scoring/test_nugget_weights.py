@@ -18,7 +18,7 @@ from rageval.datasets import dataset
 from rageval.datasets.dataset import Dataset
 from rageval.errors import MissingJudgements, UsageError
 from rageval.files.nuggets import read_nuggets, write_nuggets
-from rageval.measures import answer_measures
+from rageval.measures import measures_taking
 from rageval.records import Nugget
 
 SUPPORT, NOT = "support", "not_support"
@@ -292,7 +292,7 @@ def by_importance() -> list[str]:
     """Every measure that counts nuggets by their importance, as far as its parameters say so."""
     found = [
         str(measure(importance=which))
-        for measure in answer_measures().values()
+        for measure in measures_taking("Assessment").values()
         if (parameter := measure.declared.get("importance")) and "vital" in parameter.choices
         for which in parameter.choices
         if which != "all"

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from our_measures import OF_ANSWERS
 from rageval.cli import main
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.answers import read_answers, write_answers
-from rageval.measures import answer_measures
 
 Row = dict[str, Any]
 
@@ -229,9 +229,9 @@ class TestGrade:
     @pytest.mark.parametrize("name", ["a(b", "a|b", "", "x" * 101, "a\x1bb"])
     def test_an_aspect_has_a_plain_name(self, name: str) -> None:
         with pytest.raises(MeasureError, match="expected a name of 1 to 100 characters"):
-            answer_measures()["grade"](aspect=name)
+            OF_ANSWERS["grade"](aspect=name)
 
     def test_a_name_with_blanks_is_read_back(self) -> None:
-        measure = answer_measures()["grade"](aspect="Answer Relevancy")
+        measure = OF_ANSWERS["grade"](aspect="Answer Relevancy")
         assert rageval.parse_measure(str(measure)) == measure
         assert str(measure) == "grade(aspect=Answer Relevancy)"

@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from rageval.cli import main
 from rageval.cli.compare import _FORMATS as OF_COMPARE
 from rageval.cli.score import _FORMATS
-from rageval.measures import builtin, run_measures
+from rageval.measures import builtin, measures_taking
 
-OF_RUNS = sorted(run_measures())
+OF_RUNS = sorted(measures_taking("Ranking"))
 REMARK = "rests on 1 of 4 queries; on the others undefined"
 ONE_SET = ("freshstack-leaderboard",)  # of measures
 BOARDS = ("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-jsonl")

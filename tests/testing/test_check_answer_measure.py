@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 import rageval
+from our_measures import OF_ANSWERS
 from rageval import Assessment, MeasureError
-from rageval.measures import answer_measures
 from rageval.measures.scales import Scale
 from rageval.testing import check_measure
 from rageval.testing._answer_cases import AnswerCase
@@ -26,7 +26,7 @@ SPELLED = (
 # A nugget whose judgement failed is one by which the answer was to be judged: it is counted, not left out.
 COUNTS = "nugget_count"
 OURS = [
-    *(found for name, found in answer_measures().items() if name != COUNTS),
+    *(found for name, found in OF_ANSWERS.items() if name != COUNTS),
     *map(rageval.parse_measure, SPELLED),
 ]
 
@@ -39,7 +39,7 @@ def test_our_own_pass(measure: rageval.Measure) -> None:
 
 def test_a_count_of_what_was_to_be_judged_is_told_from_a_grade() -> None:
     with pytest.raises(AssertionError, match="a judgement that failed is as one that was left out"):
-        check_measure(answer_measures()[COUNTS], cases=8)
+        check_measure(OF_ANSWERS[COUNTS], cases=8)
 
 
 TONE = Scale("tone", ("tone",), {"kind": 1.0, "plain": 0.5, "rude": 0.0}, worst="rude", best="kind")
