@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from declared import require_same
 from every_command import leaves
 from rageval.table import (
     BRIEF,
@@ -104,6 +105,10 @@ run\tα_x\tn\tp\tw-t-l\tbasis
 '=a,b\t0.50\t1234\t1e-05\t1-0-2\tw
 <i>\tnan\t\t0.25\t\tw""",
 }
+
+
+def test_every_format_is_expected() -> None:
+    require_same(EXPECTED, PRINTERS.keys() - {"json", "jsonl"}, "EXPECTED of this file")
 
 
 @pytest.mark.parametrize("style", EXPECTED)

@@ -390,7 +390,8 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
     twice = next((run for at, run in enumerate(runs) if run in runs[:at]), None)
     if twice is not None:
         raise UsageError(
-            f"{visible(twice)}: two runs have this name; expected a name for each, as in {{name: run}}"
+            f"{visible(twice)}: two runs have this name; expected a name for each: pass two files, or in"
+            " Python {name: run}"
         )
     if settings.baseline not in (BEST, *runs):
         known = ", ".join(map(visible, runs))

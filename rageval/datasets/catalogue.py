@@ -10,6 +10,7 @@ from importlib.resources import files
 import msgspec
 
 from rageval.errors import InputError, Place
+from rageval.files.jsonl import problem_of_record
 from rageval.text import visible
 
 HUB = "https://huggingface.co"
@@ -178,7 +179,16 @@ def benchmarks() -> tuple[Benchmark, ...]:
     """Return the benchmarks that rageval knows."""
     folder = files("rageval.datasets") / "sources"
     paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
-    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in paths)
+    return tuple(read_benchmark(path.read_bytes(), path.name) for path in paths)
+
+
+def read_benchmark(content: bytes, name: str) -> Benchmark:
+    """Read the file of a benchmark; `InputError` says which key is wrong."""
+    try:
+        return msgspec.toml.decode(content, type=Benchmark)
+    except msgspec.ValidationError as error:
+        problem = problem_of_record(error, msgspec.toml.decode(content), "the file of a benchmark")
+        raise problem.located(Place(f"datasets/sources/{name}")) from None
 
 
 def known() -> list[tuple[Benchmark, Spec]]:

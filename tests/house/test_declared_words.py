@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from declared import require_same
 from every_command import leaves
 from rageval import errors, options
 from rageval.checking.tracks import TRACKS
 from rageval.comparison.pairs import TESTS
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES
+from rageval.hooks import Hook
+from rageval.judges.models import providers
 from rageval.judges.rubric import rubric_named, rubric_names
-from rageval.logs.readers import _all
-from rageval.measures.scales import ALL
+from rageval.logs.readers import TOOLS, _all
+from rageval.logs.rows import LogReader
+from rageval.measures import builtin
+from rageval.measures.base import Measure
+from rageval.measures.parsing import parse_measure
+from rageval.measures.scales import ALL, usual_measure
 from rageval.scoring.rules import Rules
 from rageval.scoring.runs import TIE_ORDERS
 from rageval.statistics.bootstrap import INTERVAL_ENDS
-from rageval.subjects import KINDS
+from rageval.subjects import ANSWERS, KINDS, kind_of_measure
 from rageval.table import PRINTERS
 
 ROOT = Path(__file__).parents[2]
@@ -34,22 +42,23 @@ def words_of(option: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("option", "known"),
+    ("option", "known", "where"),
     [
         # `expected` is the mean over all orders, and `error` refuses them.
-        (options.Ties, [*TIE_ORDERS, "expected", "error"]),
-        (options.Interval, INTERVAL_ENDS),
-        (options.Test, TESTS),
+        (options.Ties, [*TIE_ORDERS, "expected", "error"], "TIE_ORDERS (scoring/runs.py)"),
+        (options.Interval, INTERVAL_ENDS, "INTERVAL_ENDS (statistics/bootstrap.py)"),
+        (options.Test, TESTS, "TESTS (comparison/pairs.py)"),
     ],
     ids=["ties", "intervals", "tests"],
 )
-def test_each_word_of_an_option_has_what_does_it(option: Any, known: Collection[str]) -> None:
-    assert words_of(option) == set(known)
+def test_each_word_of_an_option_has_what_does_it(option: Any, known: Collection[str], where: str) -> None:
+    require_same(words_of(option), known, f"the words of {where}, in rageval/options.py")
+    require_same(known, words_of(option), where)
 
 
 def test_the_docstring_of_rules_has_each_rule_for_ties() -> None:
     (text,) = re.findall(r"^    ties\n(.*?)^    depth$", Rules.__doc__ or "", flags=re.MULTILINE | re.DOTALL)
-    assert words_of(options.Ties) == set(re.findall(r"`(\w+)`", text))
+    require_same(re.findall(r"`(\w+)`", text), words_of(options.Ties), "`ties` in the docstring of Rules")
 
 
 @pytest.mark.parametrize("name", PRINTERS)
@@ -61,8 +70,9 @@ def test_a_format_of_tables_is_offered_and_documented(name: str) -> None:
         if "--format" in param.opts
         for choice in param.type.choices
     }
-    assert name in formats
-    assert any(f"`{name}`" in path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")), name
+    assert name in formats, f"{name}: no command offers this format"
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
+    assert any(f"`{name}`" in page for page in pages), f"{name}: describe the format in docs/guide.md"
 
 
 def test_an_exit_code_has_its_meaning_and_a_class_that_ends_with_it() -> None:
@@ -70,15 +80,28 @@ def test_an_exit_code_has_its_meaning_and_a_class_that_ends_with_it() -> None:
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.RagevalError)}
     # Commands end with these themselves: fine, a failed gate, one without a verdict, and a signal.
     own = {0, errors.FAULTS, errors.INCONCLUSIVE, errors.INTERRUPTED}
-    assert raised | own == errors.EXIT_CODES.keys()
-    assert not raised & own
+    require_same(map(str, errors.EXIT_CODES), map(str, raised | own), "EXIT_CODES, with its meaning")
+    assert not raised & own, "a class of errors ends with a code that commands end with themselves"
+    names = {kind.__name__ for kind in classes if kind.__module__ == errors.__name__}
+    require_same(errors.__all__, {name for name in names if not name.startswith("_")}, "errors.__all__")
+
+
+def test_every_class_of_errors_with_a_code_of_its_own_is_raised() -> None:
+    """A code that nothing ends with is a promise that nothing keeps."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "rageval").rglob("*.py"))
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.RagevalError) and "exit_code" in vars(kind):
+            used = re.findall(rf"\b{kind.__name__}\b[(.]|\({kind.__name__}\):", source)
+            assert used or kind is errors.RagevalError, f"{kind.__name__}: nothing raises it"
 
 
 @pytest.mark.parametrize("track", TRACKS)
 def test_a_track_has_a_sample_and_a_place_in_the_docs(track: str) -> None:
-    assert re.search(rf"`{track}`", (DOCS / "files.md").read_text(encoding="utf-8")), track
+    is_documented = re.search(rf"`{track}`", (DOCS / "files.md").read_text(encoding="utf-8")) is not None
+    assert is_documented, f"{track}: give it a row in docs/files.md"
     tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "checking").glob("test_*.py")]
-    assert any(re.search(rf'"{track}"', text) for text in tests), f"no test of checking has {track}"
+    has_test = any(re.search(rf'"{track}"', text) for text in tests)
+    assert has_test, f"{track}: give it a sample and a test in tests/checking/"
 
 
 # Grades of passages are judgements of documents, and those of a bank the importance of its nuggets.
@@ -91,19 +114,52 @@ def test_what_a_rubric_grades_in_answers_can_be_scored(name: str) -> None:
     scored = {of_scale for scale in ALL for of_scale in scale.rubrics}
     if rubric.file.labels and rubric.file.unit not in OF_NO_ANSWER:
         assert rubric.judged_as in scored, f"{name}: add its scale to measures/scales.py"
+        usual = usual_measure(name)
+        is_there = not usual or kind_of_measure(parse_measure(usual)) is ANSWERS
+        assert is_there, f"{name}: no measure of answers is called {usual}, which its scale names"
 
 
 @pytest.mark.parametrize("reader", list(_all()), ids=lambda reader: reader.tool)
 def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
     logs = ROOT / "tests" / "golden" / "logs"
     tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "logs").glob("*.py")]
-    assert any(f'"{reader.tool}"' in text or f"/{reader.tool}" in text for text in tests) or list(
-        logs.glob(f"*{reader.tool}*")
-    ), reader.tool
+    is_named = any(f'"{reader.tool}"' in text or f"/{reader.tool}" in text for text in tests)
+    has_log = is_named or any(logs.glob(f"*{reader.tool}*"))
+    assert has_log, f"{reader.tool}: add a log of the five questions as tests/golden/logs/{reader.tool}/"
 
 
 def test_a_kind_of_subject_takes_kinds_of_files_that_are_there() -> None:
     held = {kind.holds for kind in (*LINES, *RECORDS)}
     for kind in KINDS:
-        assert kind.takes.keys() <= held, kind.noun
-        assert set(kind.takes.values()) == set(kind.roles), kind.noun
+        for name in kind.takes.keys() - held:
+            where = "files/_records.py or files/kinds.py"
+            pytest.fail(f"{kind.noun}: no kind of file holds {name!r}; add one to {where}")
+        require_same(kind.takes.values(), kind.roles, f"`takes` of {kind.noun}, in subjects.py")
+        for name, hook in vars(kind).items():
+            if isinstance(hook, Hook):
+                assert callable(hook.load()), f"{kind.noun}: {name} is not there"
+
+
+def declared_in(package: str) -> Iterator[tuple[str, str, Any]]:
+    """The objects that the modules of a package make: module, name, object."""
+    folder = ROOT / "rageval" / package.replace(".", "/")
+    for path in sorted(folder.glob("*.py")):
+        module = importlib.import_module(f"rageval.{package}.{path.stem}".removesuffix(".__init__"))
+        for name, value in list(vars(module).items()):
+            yield path.stem, name, value
+
+
+def test_every_measure_that_is_declared_is_listed() -> None:
+    made = {measure.name for _, _, measure in declared_in("measures") if isinstance(measure, Measure)}
+    require_same(builtin(), made, "the list of rageval/measures/__init__.py")
+
+
+def test_every_reader_of_logs_that_is_declared_is_listed() -> None:
+    made = {reader.tool for _, _, reader in declared_in("logs") if isinstance(reader, LogReader)}
+    require_same(TOOLS, made, "_READERS of rageval/logs/readers.py")
+
+
+def test_every_provider_that_is_declared_is_listed() -> None:
+    rows = {name: row for name, row in vars(providers).items() if isinstance(row, providers.Provider)}
+    made = {row.name for name, row in rows.items() if not name.startswith("_")}
+    require_same(providers.PROVIDERS, made, "PROVIDERS of rageval/judges/models/providers.py")

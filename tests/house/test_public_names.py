@@ -13,6 +13,7 @@ import pytest
 
 import rageval
 import rageval.measures
+from declared import require_same
 from rageval import typing as public
 from rageval.measures import builtin
 
@@ -124,7 +125,9 @@ def test_what_is_public_is_what_is_listed() -> None:
         for name in sorted(home.__all__)
     ]
     options = [f"{name}({key}=)" for name, known in OPTIONS.items() for key in sorted(known.__annotations__)]
-    assert names + options == NAMES.read_text(encoding="utf-8").split()
+    listed = NAMES.read_text(encoding="utf-8").split()
+    require_same(listed, names + options, "tests/golden/public_names.txt")
+    assert listed == names + options, "sort tests/golden/public_names.txt"
 
 
 def test_the_page_of_what_is_public_names_every_public_room() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -61,7 +62,8 @@ def test_every_provider_is_asked_at_its_address_with_its_key(
     given = client_of(model)
     assert (model.name, model.provider) == (f"{provider.name}:small", provider)
     assert provider.endpoint.startswith(given["base_url"])
-    assert given["api_key"] == (SECRET if provider.key_variable else "none")
+    key = SECRET if provider.key_variable else "none"
+    assert given["api_key"] == key, f"{provider.name} gets no key at its own address: see `host`"
     assert is_remote(model.name)
 
 
@@ -93,6 +95,21 @@ def test_headers_of_a_provider_reach_a_server_of_another_host_with_its_key(
     request = SimpleNamespace(headers={"x-key": "key-of-the-proxy", "OpenAI-Project": "mine"})
     asyncio.run(strip(request))
     assert request.headers == {"x-key": "key-of-the-proxy"}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS.values(), ids=lambda provider: provider.name)
+def test_no_key_can_go_to_another_providers_address(provider: Provider) -> None:
+    """A row made of another one's keeps what it does not replace."""
+    if provider.host:
+        host = urlsplit(provider.endpoint).hostname
+        assert host == provider.host, (
+            f"{provider.name}: `host` is {provider.host}, but `endpoint` is at {host}"
+        )
+    for other in PROVIDERS.values():
+        theirs = {other.url_variable, other.key_variable} - {""}
+        shared = ", ".join(theirs & {provider.url_variable, provider.key_variable})
+        has_own = not shared or provider.host == other.host
+        assert has_own, f"{provider.name}: {shared} is {other.name}'s; name one of its own, or none"
 
 
 def test_a_provider_that_is_none_is_refused_with_the_nearest_name() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import rageval
+from declared import require_same
 from rageval import logs
 from rageval.errors import InputError
 from rageval.files.answers import FORMS, read_answers
@@ -145,7 +146,7 @@ def read(tool: str, content: bytes, folder: Path, name: str = "log") -> Log:
 
 
 def test_every_reader_is_here() -> None:
-    assert READERS.keys() == {*TOOLS, GENERIC}
+    require_same(READERS, {*TOOLS, GENERIC}, "READERS of test_empty_answers.py")
 
 
 @pytest.mark.parametrize("tool", READERS)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from declared import require_same
 from our_measures import OF_ANSWERS
 from rageval.cli import main
 from rageval.errors import InputError, MissingJudgements, UsageError
@@ -168,7 +169,7 @@ def texts_of(answer: dict[str, Any]) -> list[str]:
 
 
 def test_every_reader_is_here() -> None:
-    assert FAILED.keys() == {*TOOLS, GENERIC}
+    require_same(FAILED, {*TOOLS, GENERIC}, "FAILED of test_failed_records.py")
 
 
 @pytest.mark.filterwarnings("ignore:.* have fewer than 2 answers")  # some logs repeat some questions

@@ -501,7 +501,9 @@ def test_every_option_is_in_a_table() -> None:
     there = set(options(main, click.Context(main)))
     listed = {(command, name) for command, names in ELSEWHERE.items() for name in names}
     tried = {(command, name) for command, names in TRIED.items() for name in names}
-    assert not there - listed - tried, "say on which input it changes something, or refuse it"
+    lacking = [f"{command} --{name}" for command, name in sorted(there - listed - tried)]
+    where = "add it to TRIED, with an input on which it changes something"
+    assert not lacking, f"{', '.join(lacking)}: {where}"
     assert not tried - there
     assert len(there) > 400
     # What a set of options has beyond those of a command is no gap: only whole rows that are stale are.

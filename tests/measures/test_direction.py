@@ -141,7 +141,8 @@ def expected(measure: Measure) -> str:
         return ways[measure.parameters[name]]
     tables = {"higher": RISING, "lower": FALLING, "neither": NEITHER}
     found = [way for way, names in tables.items() if measure.name in names]
-    assert len(found) == 1, f"{measure.name} stands in {len(found)} tables; expected one"
+    where = "one of RISING, FALLING, NEITHER"
+    assert len(found) == 1, f"{measure.name} stands in {len(found)} tables; add it to {where}"
     return found[0]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import ir_measures
 import numpy as np
@@ -28,6 +28,7 @@ from foreign_oracle import FOREIGN, JUDGED_ONLY
 from our_measures import OF_RUNS
 from rageval.cli import main
 from rageval.errors import RagevalError
+from rageval.options import Ties
 from rageval.scoring.rules import COMPAT
 
 # Document, score, rank, in the order of the file.
@@ -139,7 +140,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "zero rel nan": {"zero_rel": "nan"},
     "zero rel skip, rel 2": {"zero_rel": "skip", "rel": 2},
     "zero rel nan, rel 2": {"zero_rel": "nan", "rel": 2},
-    **{f"ties {ties}": {"ties": ties} for ties in ("docid_asc", "input", "rank", "error", "expected")},
+    **{f"ties {ties}": {"ties": ties} for ties in get_args(get_args(Ties)[0])},
     "ties expected, depth": {"ties": "expected", "depth": 2},
     "ties expected, judged only": {"ties": "expected", "judged_only": True},
     **{f"compat {tool}": {"compat": tool} for tool in COMPAT},

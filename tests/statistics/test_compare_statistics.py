@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from rageval.statistics import power
-from rageval.statistics.bootstrap import _bca_quantile, intervals
+from rageval.statistics.bootstrap import INTERVAL_ENDS, _bca_quantile, intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
     _exact_sign_flip,
@@ -184,7 +184,7 @@ DRAWN = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["bca", "percentile"])
+@pytest.mark.parametrize("kind", INTERVAL_ENDS)
 @pytest.mark.parametrize("name", DRAWN)
 def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, name: str) -> None:
     """40 queries, 2,000 times: within binomial error; of skewed values a little less often, as is known."""
@@ -224,7 +224,7 @@ def test_draws_that_differ_from_the_mean_by_rounding_count_half_as_below_it(gap:
     assert moved[0] == pytest.approx(stats.norm.cdf(2 * stats.norm.ppf(below)))
 
 
-@pytest.mark.parametrize("kind", ["bca", "percentile"])
+@pytest.mark.parametrize("kind", INTERVAL_ENDS)
 def test_intervals_end_at_the_outermost_means_that_were_drawn(kind: str) -> None:
     values = np.random.default_rng(6).random((30, 2))
     low, high = intervals(column(values), kind, 1 - 1e-12, 100, 1)

@@ -46,6 +46,7 @@ class Provider:
     version: str = ""
 
 
+# Each row says all that is its own: a variable that is another provider's would send the key there.
 OPENAI = Provider(
     name="openai",
     model="_openai:OpenAIChat",
