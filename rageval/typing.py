@@ -9,6 +9,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat, TypeAlias, TypedDict
 
+from rageval.files.objects import AnyRecord as AnyRecord
+from rageval.files.objects import Frame as Frame
+from rageval.files.objects import HasQrels as HasQrels
+from rageval.files.objects import HasRun as HasRun
+from rageval.files.objects import JudgedRecord as JudgedRecord
+from rageval.files.objects import RetrievedRecord as RetrievedRecord
 from rageval.options import (
     Adjust,
     Block,
@@ -37,64 +43,6 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import RunSource
 
 
-class Frame(Protocol):
-    """A DataFrame of pandas, or one that is alike."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
-
-    def __getitem__(self, column: Any, /) -> Any: ...
-
-    def __len__(self) -> int: ...
-
-
-class RetrievedRecord(Protocol):
-    """A retrieved document, such as a `ScoredDoc` of ir_measures or of ir_datasets."""
-
-    @property
-    def query_id(self) -> str:
-        """The query."""
-
-    @property
-    def doc_id(self) -> str:
-        """The document."""
-
-    @property
-    def score(self) -> SupportsFloat:
-        """The score; the greatest is ranked first."""
-
-
-class JudgedRecord(Protocol):
-    """A judged document, such as a `Qrel` of ir_measures or of ir_datasets."""
-
-    @property
-    def query_id(self) -> str:
-        """The query."""
-
-    @property
-    def doc_id(self) -> str:
-        """The document."""
-
-    @property
-    def relevance(self) -> SupportsFloat:
-        """The grade."""
-
-
-class HasRun(Protocol):
-    """What iterates over retrieved documents, such as a dataset of ir_datasets."""
-
-    def scoreddocs_iter(self) -> Iterable[Any]:
-        """Iterate over the retrieved documents."""
-
-
-class HasQrels(Protocol):
-    """What iterates over judged documents, such as a dataset of ir_datasets."""
-
-    def qrels_iter(self) -> Iterable[Any]:
-        """Iterate over the judgements."""
-
-
 class Executor(Protocol):
     """An executor of `concurrent.futures`, or one that is alike."""
 
@@ -103,7 +51,6 @@ class Executor(Protocol):
 
 
 if TYPE_CHECKING:
-    AnyRecord: TypeAlias = Mapping[str, Any]
     MeasureLike: TypeAlias = str | Measure | ForeignMeasure | ir_measures.Measure
     MeasuresLike: TypeAlias = MeasureLike | Iterable[MeasureLike]
     FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # A `|` in a value is written like this, and so is what would be read as one.
 _WRITTEN = "%7C"
@@ -24,3 +24,18 @@ def _as_value(text: str) -> str:
     if "|" not in text and "%" not in text:
         return text
     return _LIKE_WRITTEN.sub("%25", text).replace("|", _WRITTEN)
+
+
+def digest(lines: Iterable[str]) -> str:
+    """Return the SHA-256 of lines."""
+    import hashlib
+
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()
+
+
+def short_digest(lines: Iterable[str]) -> str:
+    """Return as much of a digest as tells rankings and answers apart."""
+    return digest(lines)[:16]

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import io
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval.errors import InputError, MissingPackage, Place, missing_file
 
-if TYPE_CHECKING:
-    from rageval.files.opening import Stamp
-
+Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 LEAST, _MOST = 2**16, 2**23  # bytes of one request
 _TRIES = 5
 _PAUSE = 0.2  # seconds before the second try; twice as many before the third, …

@@ -6,13 +6,74 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, SupportsFloat, TypeAlias
 
 from rageval import hooks
 from rageval.errors import InputError, Place
 from rageval.files.synonyms import field_of
 from rageval.records import is_frame
 from rageval.text import AROUND, problem_of_id
+
+AnyRecord: TypeAlias = "Mapping[str, Any]"
+
+
+class Frame(Protocol):
+    """A DataFrame of pandas, or one that is alike."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+    def __getitem__(self, column: Any, /) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+
+class RetrievedRecord(Protocol):
+    """A retrieved document, such as a `ScoredDoc` of ir_measures or of ir_datasets."""
+
+    @property
+    def query_id(self) -> str:
+        """The query."""
+
+    @property
+    def doc_id(self) -> str:
+        """The document."""
+
+    @property
+    def score(self) -> SupportsFloat:
+        """The score; the greatest is ranked first."""
+
+
+class JudgedRecord(Protocol):
+    """A judged document, such as a `Qrel` of ir_measures or of ir_datasets."""
+
+    @property
+    def query_id(self) -> str:
+        """The query."""
+
+    @property
+    def doc_id(self) -> str:
+        """The document."""
+
+    @property
+    def relevance(self) -> SupportsFloat:
+        """The grade."""
+
+
+class HasRun(Protocol):
+    """What iterates over retrieved documents, such as a dataset of ir_datasets."""
+
+    def scoreddocs_iter(self) -> Iterable[Any]:
+        """Iterate over the retrieved documents."""
+
+
+class HasQrels(Protocol):
+    """What iterates over judged documents, such as a dataset of ir_datasets."""
+
+    def qrels_iter(self) -> Iterable[Any]:
+        """Iterate over the judgements."""
+
 
 _OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 # What a column that names the nugget may be called; where there are several, the first of these is it.

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, cast
 
 from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
 from rageval.files import _remote
+from rageval.files._remote import Stamp
 from rageval.text import visible
 
 # So that no input can eat the machine; every limit can be raised.
@@ -73,7 +74,6 @@ DEFAULT = Limits()
 CHUNK = 2**18  # fits the processor's cache with all that is computed from it
 STDIN = "-"
 _SCHEMES = ("s3", "gs", "hf", "http", "https")  # only a name with one of these ever reaches a network
-Stamp = tuple[int, *tuple[str | int, ...]]  # bytes, and what tells one version from another
 BOM = b"\xef\xbb\xbf"
 ASKED_FOR = ".adaptive.jsonl"  # of the file beside judgements that lists what was asked for by earlier ones
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack

@@ -15,6 +15,7 @@ from typing import IO, Any, Protocol, cast
 
 from rageval.errors import InputError, Place
 from rageval.files import columnar
+from rageval.files._remote import Stamp
 from rageval.files.opening import (
     BOM,
     CHUNK,
@@ -23,7 +24,6 @@ from rageval.files.opening import (
     ZSTD,
     RowRange,
     Source,
-    Stamp,
     _is_bomb,
     _opened,
     _packing_of,

@@ -38,7 +38,7 @@ from rageval.text import parted_at_formulas
 
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
-    from rageval.measures.spans import Covering
+    from rageval.measures.covering import Covering
 
     Weighs = Callable[[Mapping[str, Any], Judgement], float]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
+from rageval.core.signature import short_digest
 from rageval.errors import InputError, MeasureError, MissingJudgements, Place, UsageError
 from rageval.files.answers import write_answers
 from rageval.files.jsonl import in_memory
@@ -56,7 +57,6 @@ from rageval.scoring.scores import (
     combined,
     require_groups,
     says_something,
-    short_digest,
     undefined_remarks,
 )
 from rageval.subjects import ANSWERS as ANSWERS_SUBJECT

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
+from rageval.core.signature import short_digest
 from rageval.errors import InputError, MeasureError, NothingJudged, Place, UsageError
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.exact_ideal import gap_to_greedy
@@ -54,7 +55,6 @@ from rageval.scoring.scores import (
     Scores,
     ScoresTable,
     require_groups,
-    short_digest,
 )
 from rageval.scoring.sources import (
     Joining,

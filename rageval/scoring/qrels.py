@@ -13,6 +13,7 @@ from operator import sub
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
+from rageval.core.signature import digest
 from rageval.errors import InputError, MeasureError, Place
 from rageval.files.objects import (
     ITERATIONS,
@@ -34,16 +35,15 @@ from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
 from rageval.records import Qrel
 from rageval.scoring.runs import EVERYTHING, Run, Scattered, _text, begins
-from rageval.scoring.scores import digest
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from typing import SupportsFloat
 
     from rageval.core.remark import Remark
+    from rageval.files.objects import AnyRecord, Frame, JudgedRecord
     from rageval.measures.base import Measure
-    from rageval.measures.spans import Covering
-    from rageval.typing import AnyRecord, Frame, JudgedRecord
+    from rageval.measures.covering import Covering
 
 _FIELDS = ("query_id", "doc_id", "relevance")
 _NO_NUGGET = "0"  # what stands for the nugget where judgements name none

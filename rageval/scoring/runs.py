@@ -19,7 +19,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from typing import SupportsFloat
 
-    from rageval.typing import AnyRecord, Frame, RetrievedRecord
+    from rageval.files.objects import AnyRecord, Frame, RetrievedRecord
 
 
 EVERYTHING = -(2**31)  # below any grade

@@ -571,18 +571,3 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
             expected=f"a weight for each of {', '.join(map(visible, sorted(there)))}",
         )
     return dict(weights)
-
-
-def digest(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of lines."""
-    import hashlib
-
-    found = hashlib.sha256()
-    for line in lines:
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()
-
-
-def short_digest(lines: Iterable[str]) -> str:
-    """Return as much of a digest as tells rankings and answers apart."""
-    return digest(lines)[:16]

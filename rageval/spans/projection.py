@@ -15,7 +15,7 @@ from rageval.files.objects import ids, whole
 from rageval.files.opening import LARGEST_GRADE, Limits, Source, name_of, with_limits
 from rageval.files.spans import SpanFile, read_chunks, read_spans, write_spans
 from rageval.files.trec import QrelsRows
-from rageval.measures.spans import Covering, Region
+from rageval.measures.covering import Covering, Region
 from rageval.names import near_misses
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
