@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rageval.comparison.leaderboards import _intervals
+from rageval.comparison.leaderboards import _bootstrap_intervals
 from rageval.statistics.correction import corrected
 from rageval.statistics.rankings import corrected_rank_intervals, rank_intervals, tau_b
 from rageval.statistics.samples import Sample
@@ -111,7 +111,7 @@ def lacking_tau(gap: float, runs: int, topics: int, replays: int) -> tuple[float
     ours = theirs = 0
     for _ in range(replays):
         tables = two(generator, runs, topics, gap)
-        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": tau_of(tables)}, [])["tau_b"]
+        low, high = _bootstrap_intervals(tables, {"tau_b": tau_b}, {"tau_b": tau_of(tables)}, [])["tau_b"]
         ours += not low <= average <= high
         picked = generator.integers(0, topics, (500, topics))
         found = [tau_of([table[rows] for table in tables]) for rows in picked]

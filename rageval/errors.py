@@ -119,7 +119,7 @@ class InputError(RagevalError, ValueError):
         self.found = problem or found or cause
         self._sentence = _sentence(problem, expected, found, cause, remedy)
         self._problems: tuple[InputError, ...] = ()
-        super().__init__(_after(at, self._sentence))
+        super().__init__(_with_place(at, self._sentence))
 
     @classmethod
     def joined(cls, problems: Sequence[InputError]) -> Self:
@@ -140,7 +140,7 @@ class InputError(RagevalError, ValueError):
     @property
     def reason(self) -> str:
         """The text without file and line, for a tool that shows these by itself."""
-        return _after(self.at.inside if self.at else "", self._sentence)
+        return _with_place(self.at.inside if self.at else "", self._sentence)
 
     def located(self, place: Place) -> Self:
         """Return the same error at this place; a place that it has already is inside of that.
@@ -158,7 +158,7 @@ class InputError(RagevalError, ValueError):
             return self.joined([problem.moved(place) for problem in self._problems])
         error = copy(self)
         error.at = place
-        error.args = (_after(place, self._sentence),)
+        error.args = (_with_place(place, self._sentence),)
         return error
 
     def as_records(self) -> list[dict[str, Any]]:
@@ -182,18 +182,18 @@ def missing_file(name: str) -> InputError:
 
 def _sentence(problem: str, expected: str, found: str, cause: str, remedy: str) -> str:
     """Return the text of an error of input without its place; all of them are made here."""
-    wanted = f"expected {expected}" if expected else ""
+    expectation = f"expected {expected}" if expected else ""
     if found:
-        wanted = f"{wanted}, found {found}" if wanted else f"found {found}"
+        expectation = f"{expectation}, found {found}" if expectation else f"found {found}"
     text = ""
-    for part in filter(None, (problem, wanted, cause, remedy)):
+    for part in filter(None, (problem, expectation, cause, remedy)):
         # What ends as a sentence or a question is one by itself.
         mark = "" if not text else " " if text[-1] in ".?!" else "; "
         text += mark + part
     return text
 
 
-def _after(place: object, sentence: str) -> str:
+def _with_place(place: object, sentence: str) -> str:
     return f"{place}: {sentence}" if place else sentence
 
 

@@ -70,7 +70,7 @@ ir_measures_class = Hook[[], type[Any]]("rageval.interop:ir_measures_class")
 advice_on_repeats = Hook[[Sequence[Sequence[float]]], Any]("rageval.statistics.agreement:advice_on_repeats")
 
 # Datasets: a word may be the id of one.
-dataset_or_file = Hook[[Any, str], Any]("rageval.datasets.ids:standing_for")
+dataset_or_file = Hook[[Any, str], Any]("rageval.datasets.ids:dataset_for_id")
 labels_of_dataset = Hook[[str], Any]("rageval.datasets.ids:labels_of")
 dataset_of = Hook[[str, str], Any]("rageval.datasets.ids:dataset_of")
 papers_of = Hook[[str], tuple[str, ...]]("rageval.datasets.dataset:papers_of")

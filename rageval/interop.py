@@ -40,10 +40,10 @@ def install() -> dict[str, Measure]:
     except ImportError:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
-    known = {name: measure for name, measure in builtin().items() if measure.argument != COVERING}
-    for name, measure in known.items():
+    measures = {name: measure for name, measure in builtin().items() if measure.argument != COVERING}
+    for name, measure in measures.items():
         registry.setdefault(name, measure())  # a copy, as PyTerrier writes to what it finds there
-    return known
+    return measures
 
 
 @cache
@@ -108,18 +108,18 @@ def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float
         yield from zip(score.query_ids, score.numbers, strict=True)
         return
     if len(run):
-        found = NothingJudged("none of the run's queries is judged", at=Place(str(measure)))
-        warnings.warn(found, stacklevel=2)
+        problem = NothingJudged("none of the run's queries is judged", at=Place(str(measure)))
+        warnings.warn(problem, stacklevel=2)
     for topic in Qrels.from_pandas(qrels).topics:
         yield topic.query_id, measure.value(Ranking(topic, (), (), 0))
 
 
 def _parameters(measure: Measure, info: Any) -> dict[str, Any]:
     """Return our parameters as ir_measures describes its own."""
-    found = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
+    parameters = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
     for name in measure.arguments:
         ours = measure.declared[name]
         kinds = (int, float) if ours.kind is float else ours.kind
         choices = {"choices": ours.choices} if ours.choices else {}
-        found[name] = info(dtype=kinds, default=ours.default, **choices)
-    return found
+        parameters[name] = info(dtype=kinds, default=ours.default, **choices)
+    return parameters

@@ -17,25 +17,25 @@ _LETTERS = "but for letters in front,"
 _MANY = 0.25  # of the judged ids, or of those retrieved: a cause explains so many, and chance fewer
 
 
-def suggestion(typed: str, known: Iterable[object]) -> str:
+def suggestion(typed: str, names: Iterable[object]) -> str:
     """Return a hint at the known names closest to what was typed, or nothing.
 
     >>> suggestion("covarage", ["coverage", "recall"])
     '; did you mean coverage?'
     """
-    question = did_you_mean(typed, known)
+    question = did_you_mean(typed, names)
     return f"; {question}" if question else ""
 
 
-def did_you_mean(typed: str, known: Iterable[object]) -> str:
+def did_you_mean(typed: str, names: Iterable[object]) -> str:
     """Return a question for the known names closest to what was typed, or nothing."""
     import difflib
 
-    close = difflib.get_close_matches(typed.lower(), [str(name) for name in known], n=3, cutoff=0.6)
+    close = difflib.get_close_matches(typed.lower(), [str(name) for name in names], n=3, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
-def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
+def near_misses(ids: Iterable[str], others: Iterable[str]) -> str:
     """Return a hint at ids that differ only in case, composed characters, escapes, zeros or letters in front.
 
     >>> near_misses(["Q01"], ["q1"])
@@ -43,18 +43,18 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
     >>> near_misses(["1", "2"], ["q1", "q3"])
     "but for letters in front, '1' would be 'q1'"
     """
-    folded = {_folded(name): name for name in known}
+    folded = {_folded(name): name for name in others}
     for name in ids:
         other = folded.get(_folded(name))
         if other is not None and other != name:
             return f"{name!r} would be {other!r} but for {_SLIGHT}"
-    ids, known = dict.fromkeys(ids), dict.fromkeys(known)
+    ids, others = dict.fromkeys(ids), dict.fromkeys(others)
     for words, cut in (*_cuts(), (_LETTERS, _without_letters)):
-        ours, theirs = ({cut(name): name for name in names} for names in (ids, known))
+        ours, theirs = ({cut(name): name for name in names} for names in (ids, others))
         both = [name for name in ours if name in theirs]
         if words == _LETTERS:  # p1 is no misspelt q1, but 1 may be
             both = [name for name in both if name in (ours[name], theirs[name])]
-        if len(ours) == len(ids) and len(theirs) == len(known) and both:
+        if len(ours) == len(ids) and len(theirs) == len(others) and both:
             return f"{words} {ours[both[0]]!r} would be {theirs[both[0]]!r}"
     return ""
 
@@ -77,32 +77,32 @@ def _agreement_but_for(
     total, judged = (sum(map(len, ids.values())) for ids in (ours, theirs))
     following = pairwise([*ours, *ours][: len(ours) + 1])  # no other where there is one query
     others = {query: theirs[other] for query, other in following if query != other}
-    slightly = (_BUT_SLIGHTLY, partial(_alike, _folded))
-    of_one = [(words, partial(_cut_alike, cut)) for words, cut in _cuts()]
-    of_both = [(words, partial(_alike, cut)) for words, cut in _cuts()]
-    for ways in ((slightly, *of_one), of_both):
-        best, found = 0, ""
-        for words, alike in ways:
+    slightly = (_BUT_SLIGHTLY, partial(_count_shared, _folded))
+    of_one = [(words, partial(_count_shared_cut, cut)) for words, cut in _cuts()]
+    of_both = [(words, partial(_count_shared, cut)) for words, cut in _cuts()]
+    for candidates in ((slightly, *of_one), of_both):
+        best, reason = 0, ""
+        for words, alike in candidates:
             agree = sum(alike(names, theirs[query]) for query, names in ours.items())
             chance = sum(alike(names, others[query]) for query, names in ours.items()) if others else 0
             if agree <= best or agree < 2 * chance:
                 continue
             met = sum(alike(theirs[query], names) for query, names in ours.items())
-            of_ours = ways is not of_both and agree >= _MANY * total
-            if of_ours or met >= _MANY * (min(total, judged) if ways is of_both else judged):
-                best, found = agree, words
-        if found:
-            return found, best
+            of_ours = candidates is not of_both and agree >= _MANY * total
+            if of_ours or met >= _MANY * (min(total, judged) if candidates is of_both else judged):
+                best, reason = agree, words
+        if reason:
+            return reason, best
     return "", 0
 
 
-def _cut_alike(cut: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
+def _count_shared_cut(cut: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
     """How many of our ids are among theirs if either are cut."""
     plain, shorter = set(theirs), set(map(cut, theirs))
     return sum(name in shorter or cut(name) in plain for name in ours)
 
 
-def _alike(read: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
+def _count_shared(read: Callable[[str], str], ours: Collection[str], theirs: Collection[str]) -> int:
     """How many of our ids are among theirs if both are read in this way; none if all of theirs are alike."""
     folded = set(map(read, theirs))
     return sum(read(name) in folded for name in ours) if len(folded) > 1 or len(theirs) == 1 else 0
@@ -128,10 +128,10 @@ def unlike_ids(
     retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
 ) -> UnlikeIds:
     """Return how ids differ: `ours` of each query, perhaps not all of them, `theirs` of the judged ones."""
-    way, agreeing = _agreement_but_for(ours, theirs)
+    difference, agreeing = _agreement_but_for(ours, theirs)
     elsewhere = len({name for names in ours.values() for name in names} & set().union(*theirs.values()))
     judged, seen = (sum(map(len, ids.values())) for ids in (theirs, ours))
-    return UnlikeIds(len(theirs), retrieved, judged, seen, way, agreeing, elsewhere)
+    return UnlikeIds(len(theirs), retrieved, judged, seen, difference, agreeing, elsewhere)
 
 
 def describe_unlike_ids(run: str, ids: UnlikeIds) -> str:
@@ -141,8 +141,8 @@ def describe_unlike_ids(run: str, ids: UnlikeIds) -> str:
     first = "" if ids.seen == ids.retrieved else "first "
     if ids.way:
         cause = "spelling" if ids.way == _BUT_SLIGHTLY else "chunking"
-        way = f"{ids.way[0].upper()}{ids.way[1:]}"
-        hint = f"{way} {ids.agreeing:,} of the {first}{ids.seen:,} are judged: another {cause}?"
+        difference = f"{ids.way[0].upper()}{ids.way[1:]}"
+        hint = f"{difference} {ids.agreeing:,} of the {first}{ids.seen:,} are judged: another {cause}?"
     elif ids.elsewhere:
         hint = f"{ids.elsewhere:,} are judged for other queries: are the queries numbered alike?"
     else:
@@ -171,8 +171,8 @@ def _without_letters(name: str) -> str:
     return number if number.isascii() and number.isdigit() else name
 
 
-def _part(mark: str, parted: Callable[[str, str], tuple[str, str, str]], which: int, name: str) -> str:
-    return parted(name, mark)[which] or name
+def _part(mark: str, parted: Callable[[str, str], tuple[str, str, str]], index: int, name: str) -> str:
+    return parted(name, mark)[index] or name
 
 
 def _folded(name: str) -> str:

@@ -76,12 +76,12 @@ _Settings = TypeVar("_Settings")
 def fields_of(hints: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[OptionField]:
     """Yield the options among annotated names; others are no options."""
     for name, hint in hints.items():
-        kind, said = _taken_apart(hint)
-        option = next((each for each in said if isinstance(each, Option)), None)
+        kind, annotations = _unwrapped(hint)
+        option = next((annotation for annotation in annotations if isinstance(annotation, Option)), None)
         if option is None:
             continue
         # A text beside it says in other words what one command does with the option.
-        texts = [each for each in said if isinstance(each, str)]
+        texts = [annotation for annotation in annotations if isinstance(annotation, str)]
         option = option._replace(help=texts[-1]) if texts else option
         is_several = typing.get_origin(kind) is tuple and typing.get_args(kind)[-1] is ...
         yield OptionField(
@@ -98,7 +98,7 @@ def _words(kind: Any) -> dict[str, tuple[Any, ...]]:
     """Return the fields of a dataclass among whose words one is chosen, with these; None where it may be."""
     words = {}
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
-        bare = _taken_apart(hint)[0]
+        bare = _unwrapped(hint)[0]
         if typing.get_origin(bare) is Literal:
             may_be_none = type(None) in typing.get_args(hint)
             words[name] = (*typing.get_args(bare), *([None] if may_be_none else []))
@@ -146,15 +146,15 @@ def settings_from(kind: type[_Settings], options: Any, **more: Any) -> _Settings
     return kind(**({name: getattr(options, name) for name in names} | more))
 
 
-def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:
+def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
     """Return a type without `None` and `Annotated`, and what was annotated, the inner first."""
     if typing.get_origin(hint) is Annotated:
-        kind, said = _taken_apart(hint.__origin__)
-        return kind, [*said, *hint.__metadata__]
+        kind, annotations = _unwrapped(hint.__origin__)
+        return kind, [*annotations, *hint.__metadata__]
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        kinds = [each for each in typing.get_args(hint) if each is not type(None)]
+        kinds = [part for part in typing.get_args(hint) if part is not type(None)]
         if len(kinds) == 1:
-            return _taken_apart(kinds[0])
+            return _unwrapped(kinds[0])
     return hint, []
 
 

@@ -56,30 +56,30 @@ class Policy(NamedTuple):
     path: str = ""
     tables: Mapping[str, Any] = {}
 
-    def section(self, *names: str, known: Collection[str] | None = None) -> dict[str, Any]:
+    def section(self, *names: str, allowed: Collection[str] | None = None) -> dict[str, Any]:
         """Return a section, such as `gate`, or `logs` and `prod`; {} where there is none.
 
-        InputError if a key is not `known`, with the nearest that is.
+        InputError if a key is none of the `allowed`, with the nearest that is.
         """
-        found: Any = self.tables
-        for at, name in enumerate(names, 1):
-            found = found.get(name, {})
-            if not isinstance(found, Mapping):
+        table: Any = self.tables
+        for depth, name in enumerate(names, 1):
+            table = table.get(name, {})
+            if not isinstance(table, Mapping):
                 raise InputError(
-                    at=self.place(*names[:at]),
+                    at=self.place(*names[:depth]),
                     expected="a table",
-                    found=f"{found!r:.80}",
+                    found=f"{table!r:.80}",
                 )
-        for key in found:
-            if known is not None and key not in known:
-                hint = did_you_mean(key, known)
+        for key in table:
+            if allowed is not None and key not in allowed:
+                hint = did_you_mean(key, allowed)
                 raise InputError(
                     at=self.place(*names),
                     problem=f"unknown key {visible(key)!r}",
-                    expected="" if hint else f"some of {', '.join(sorted(known))}",
+                    expected="" if hint else f"some of {', '.join(sorted(allowed))}",
                     remedy=hint,
                 )
-        return dict(found)
+        return dict(table)
 
     def title(self, *names: str) -> str:
         """Return a section as its file writes it."""
@@ -90,24 +90,24 @@ class Policy(NamedTuple):
         """Return a section as a place in its file."""
         return Place(visible(self.path), inside=self.title(*names))
 
-    def gate_settings(self, known: Collection[str] | None = None) -> dict[str, Any]:
+    def gate_settings(self, allowed: Collection[str] | None = None) -> dict[str, Any]:
         """Return [gate] with paths for the files that it names; `InputError` for what only a person may ask.
 
-        `known` are the keys that there are.
+        `allowed` are the keys that there are.
         """
-        found = self.section("gate")
-        for key in found.keys() & EFFECTS.keys():
+        settings = self.section("gate")
+        for key in settings.keys() & EFFECTS.keys():
             raise InputError(
                 at=self.place("gate"),
                 problem=f"{key} {EFFECTS[key]}, which a policy cannot do",
                 remedy=f"remove it, and use --{key} on the command line",
             )
-        found = self.section("gate", known=known)
-        return {key: self._settled(key, value) for key, value in found.items()}
+        settings = self.section("gate", allowed=allowed)
+        return {key: self._resolved(key, value) for key, value in settings.items()}
 
-    def _settled(self, key: str, value: Any) -> Any:
+    def _resolved(self, key: str, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._settled(key, each) for each in value]
+            return [self._resolved(key, item) for item in value]
         if not isinstance(value, str):
             return value
         named = NamedInFile(value, self.path, self.place("gate").below(key))
@@ -140,31 +140,33 @@ class Policy(NamedTuple):
 
 def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:
     """Return the policy of this folder, or of the nearest one above it within the same repository."""
-    here = os.path.abspath(folder or os.curdir)
-    for above in _upwards(here):
-        found = [policy for name in _NAMES if (policy := read_policy(os.path.join(above, name))) is not None]
-        if len(found) > 1:
+    start = os.path.abspath(folder or os.curdir)
+    for folder_above in _parent_folders(start):
+        policies = [
+            policy for name in _NAMES if (policy := read_policy(os.path.join(folder_above, name))) is not None
+        ]
+        if len(policies) > 1:
             raise InputError(
-                at=Place(visible(found[0].path)),
-                problem=f"{visible(found[1].path)} has {found[1].title()}, too",
+                at=Place(visible(policies[0].path)),
+                problem=f"{visible(policies[1].path)} has {policies[1].title()}, too",
                 expected="one of them",
             )
-        if found:
-            if above != here:
-                _require_own(found[0].path)
-            return found[0]
+        if policies:
+            if folder_above != start:
+                _require_own(policies[0].path)
+            return policies[0]
     return Policy()
 
 
-def _upwards(folder: str) -> Iterator[str]:
+def _parent_folders(folder: str) -> Iterator[str]:
     """Yield a folder, and those above it up to the root of its repository; it alone where there is none."""
-    above = [folder]
-    while (parent := os.path.dirname(above[-1])) != above[-1]:
-        above.append(parent)
+    folders = [folder]
+    while (parent := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(parent)
     for marks in ((".git", ".hg"), (_NAMES[1],)):
-        for number, each in enumerate(above, 1):
-            if any(os.path.exists(os.path.join(each, mark)) for mark in marks):
-                yield from above[:number]
+        for number, candidate in enumerate(folders, 1):
+            if any(os.path.exists(os.path.join(candidate, mark)) for mark in marks):
+                yield from folders[:number]
                 return
     yield folder
 
@@ -174,7 +176,7 @@ def _require_own(path: str) -> None:
     # In a container files often belong to a user of the machine outside.
     if not hasattr(os, "getuid") or any(map(os.path.exists, _CONTAINERS)):
         return
-    owners = {os.stat(each).st_uid for each in (path, os.path.dirname(path))}
+    owners = {os.stat(owned).st_uid for owned in (path, os.path.dirname(path))}
     if owners - {os.getuid(), 0}:
         raise InputError(
             at=Place(visible(path)),
@@ -215,5 +217,5 @@ def read_policy(path: str) -> Policy | None:
         if tables is None:
             return None
     policy = Policy(path, tables if isinstance(tables, dict) else {"": tables})
-    policy.section(known=_SECTIONS)
+    policy.section(allowed=_SECTIONS)
     return policy

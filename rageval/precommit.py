@@ -27,7 +27,7 @@ from rageval.text import visible
 
 def main(words: Sequence[str]) -> int:
     """Check each file by itself, say what is wrong, and return the exit code."""
-    checks = {"validate": validated, "baseline": held_against_policy}
+    checks = {"validate": validated, "baseline": compared_with_policy}
     if not words or words[0] not in checks:
         print("usage: rageval-hook validate|baseline FILE...", file=sys.stderr)
         return WRONG
@@ -64,7 +64,7 @@ def validated(path: str) -> Iterator[str]:
             yield finding.text
 
 
-def held_against_policy(path: str) -> Iterator[str]:
+def compared_with_policy(path: str) -> Iterator[str]:
     """Yield where a baseline is not whole, or not made by the measures and rules of the policy."""
     header = read_baseline(path).header
     policy = find_policy()
@@ -81,17 +81,21 @@ def held_against_policy(path: str) -> Iterator[str]:
 
 def _signatures(policy: Policy) -> dict[str, str]:
     """Return the signatures that the policy's measures have; of answers, whose judge is not known, none."""
-    said = policy.gate_settings()
-    measures = parse_measures(said.get("measures", said.get("measure", [])))
-    answers = [each for each in measures if isinstance(each, Measure) and kind_of_measure(each) is ANSWERS]
-    runs = [each for each in measures if each not in answers]
+    settings = policy.gate_settings()
+    measures = parse_measures(settings.get("measures", settings.get("measure", [])))
+    answers = [
+        measure
+        for measure in measures
+        if isinstance(measure, Measure) and kind_of_measure(measure) is ANSWERS
+    ]
+    runs = [measure for measure in measures if measure not in answers]
     names = {name.replace("_", "-"): name for name in NAMES[RUNS]}
-    rules: dict[str, Any] = {names[key]: value for key, value in said.items() if key in names}
-    found = dict.fromkeys(map(str, answers), "")
+    rules: dict[str, Any] = {names[key]: value for key, value in settings.items() if key in names}
+    signatures = dict.fromkeys(map(str, answers), "")
     if runs:
         scores = Evaluator(runs, {"q": {"n": {"d": 1}}}, **rules).evaluate({"q": {"d": 1.0}})
-        found |= {str(score.measure): score.signature for score in scores.scores}
-    return found
+        signatures |= {str(score.measure): score.signature for score in scores.scores}
+    return signatures
 
 
 if __name__ == "__main__":

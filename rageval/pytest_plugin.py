@@ -40,8 +40,8 @@ class GateBlocked(AssertionError):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what pytest.ini or pyproject.toml may settle."""
-    for name, kind, default, said in _INI:
-        parser.addini(name, said, type=kind, default=default)  # type: ignore[arg-type]
+    for name, kind, default, description in _INI:
+        parser.addini(name, description, type=kind, default=default)  # type: ignore[arg-type]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -81,7 +81,7 @@ class Column(NamedTuple):
         if not isinstance(value, Marked):
             return self.written(value)
         letters = f" > {','.join(value.letters)}" if value.letters else ""
-        return f"{self.written(value.value)}{_beside(value, self)}{value.note}{letters}"
+        return f"{self.written(value.value)}{_addition(value, self)}{value.note}{letters}"
 
 
 class Marked(NamedTuple):
@@ -138,11 +138,11 @@ def or_none(value: Any) -> Any:
     return None if isinstance(value, float) and value - value != 0 else value
 
 
-def as_json(found: Any, *, indent: int | None = 2) -> str:
+def as_json(value: Any, *, indent: int | None = 2) -> str:
     """Return JSON that is ASCII and holds no NaN, whoever reads it."""
     import json
 
-    return json.dumps(found, indent=indent, ensure_ascii=True, allow_nan=False)
+    return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
 
 
 # --- printers
@@ -181,7 +181,7 @@ class _Terminal(Printer):
             shown = _shown(table)
         if table.title:
             yield visible(table.title)
-        yield from _drawn(shown, table.labels, width)
+        yield from _draw_table(shown, table.labels, width)
         for note in table.notes:
             yield from self.text(Prose(note))
 
@@ -218,7 +218,9 @@ class _Latex(Printer):
         columns, rows = _for_people(table)
         yield f"\\begin{{tabular}}{{{'l' * table.labels}{'r' * (len(columns) - table.labels)}}}"
         yield "\\toprule"
-        heads = (latex_typeset(each.typeset) if each.typeset else latex_text(each.name) for each in columns)
+        heads = (
+            latex_typeset(column.typeset) if column.typeset else latex_text(column.name) for column in columns
+        )
         yield " & ".join(heads) + r" \\"
         yield "\\midrule"
         for row in rows:
@@ -241,7 +243,7 @@ class _Html(Printer):
     def table(self, table: Table) -> Iterator[str]:
         columns, rows = _for_people(table)
         title = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
-        yield f"<table>{title}" + _html_row("th", (html_text(each.name) for each in columns))
+        yield f"<table>{title}" + _html_row("th", (html_text(column.name) for column in columns))
         yield from (_html_row("td", map(_html_cell, row, columns)) for row in rows)
         yield "</table>"
         for note in table.notes:
@@ -278,8 +280,8 @@ class _JsonLines(Printer):
     """An object a row, whose numbers have every digit."""
 
     def result(self, parts: Any, data: Any, records: Any, record: Any) -> Iterator[str]:
-        found = records() if records else records_of(data())
-        yield from (as_json(each, indent=None) for each in found)
+        rows = records() if records else records_of(data())
+        yield from (as_json(row, indent=None) for row in rows)
 
 
 class _Json(Printer):
@@ -323,17 +325,17 @@ def lines(
 
 def _for_people(table: Table) -> tuple[list[Column], Iterator[list[Any]]]:
     """Return the columns and rows without those that only programs read."""
-    kept = [at for at, column in enumerate(table.columns) if not column.programs]
-    return [table.columns[at] for at in kept], ([row[at] for at in kept] for row in table.rows)
+    kept = [index for index, column in enumerate(table.columns) if not column.programs]
+    return [table.columns[index] for index in kept], ([row[index] for index in kept] for row in table.rows)
 
 
 def _grid(table: Table) -> list[list[str]]:
     """Return a table as text, for reading; the first row is the head."""
     columns, rows = _for_people(table)
-    return [[each.name for each in columns], *(list(map(Column.read, columns, row)) for row in rows)]
+    return [[column.name for column in columns], *(list(map(Column.read, columns, row)) for row in rows)]
 
 
-def _beside(cell: Marked, column: Column) -> str:
+def _addition(cell: Marked, column: Column) -> str:
     """Return the interval, and what is small, each behind a blank."""
     shown = f" {cell.small}" if cell.small else ""
     if cell.interval is None:
@@ -405,20 +407,24 @@ def drawn(table: Table, width: int | None = None, *, together: bool = False) -> 
     What is wider than `width` is cut into several tables, each with the labels. Names are shortened where
     they leave no space for one number next to them; to keep all `together`, for all numbers.
     """
-    return _drawn(_shown(table), table.labels, width, together)
+    return _draw_table(_shown(table), table.labels, width, together)
 
 
-def _drawn(shown: list[list[str]], labels: int, width: int | None, together: bool = False) -> Iterator[str]:
+def _draw_table(
+    shown: list[list[str]], labels: int, width: int | None, together: bool = False
+) -> Iterator[str]:
     if width is None:
         yield from columns(shown, labels, is_ruled=True)
         return
     repeated = labels if together or labels < len(shown[0]) else 1
     _shorten_labels(shown, repeated, width, together)
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for number, kept in enumerate(_fitting(widths, repeated, width)):
+    for number, kept in enumerate(_column_groups(widths, repeated, width)):
         if number:
             yield ""
-        yield from columns([[row[at] for at in kept] for row in shown], min(labels, len(kept)), is_ruled=True)
+        yield from columns(
+            [[row[index] for index in kept] for row in shown], min(labels, len(kept)), is_ruled=True
+        )
 
 
 def columns(
@@ -426,13 +432,13 @@ def columns(
 ) -> Iterator[str]:
     """Yield rows of text in columns; labels (by default all) stand left, and the head may be ruled off."""
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for at, row in enumerate(shown):
+    for index, row in enumerate(shown):
         cells = [
             cell.ljust(width) if labels is None or column < labels else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
-        if at == 0 and is_ruled:
+        if index == 0 and is_ruled:
             yield "  ".join("─" * width for width in widths)
 
 
@@ -440,9 +446,9 @@ def _shorten_labels(shown: list[list[str]], labels: int, width: int, together: b
     """Leave out the middle of names, the longest first, until there is room beside them."""
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     names, numbers = widths[:labels], widths[labels:]
-    beside = sum(numbers) + 2 * (len(numbers) - 1) if together else max(numbers, default=0)
+    numbers_width = sum(numbers) + 2 * (len(numbers) - 1) if together else max(numbers, default=0)
     shortest = _SHORTEST_TOGETHER if together else _SHORTEST
-    while (excess := sum(names) + 2 * labels + beside - width) > 0 and max(names) > shortest:
+    while (excess := sum(names) + 2 * labels + numbers_width - width) > 0 and max(names) > shortest:
         widest = names.index(max(names))
         least = max(names) - 1 if together else 0  # one by one, so that all names give as much
         names[widest] = max(shortest, least, names[widest] - excess)
@@ -457,12 +463,12 @@ def shortened(name: str, room: int) -> str:
     return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
 
 
-def _fitting(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
+def _column_groups(widths: Sequence[int], labels: int, width: int) -> Iterator[list[int]]:
     """Yield the columns of each table: the text, and as many numbers as fit beside it."""
     first = list(range(labels))
     columns = first
     for column in range(labels, len(widths)):
-        if columns != first and sum(widths[at] + 2 for at in [*columns, column]) - 2 > width:
+        if columns != first and sum(widths[index] + 2 for index in [*columns, column]) - 2 > width:
             yield columns
             columns = first
         columns = [*columns, column]
@@ -481,7 +487,7 @@ _MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 def md_text(text: str) -> str:
     """Write text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
     # Names of files and queries come from others, and must not become links or HTML in somebody's README.
-    return re.sub(_MD, lambda found: _MD_ENTITIES.get(found[0], "\\" + found[0]), visible(text))
+    return re.sub(_MD, lambda match: _MD_ENTITIES.get(match[0], "\\" + match[0]), visible(text))
 
 
 def md_code(text: str) -> str:
@@ -530,8 +536,8 @@ def _latex_cell(cell: Any, column: Column) -> str:
     if cell.bold:
         shown = Latex(f"\\textbf{{{shown}}}")
     letters = f"$^{{\\mathrm{{{','.join(cell.letters)}}}}}$" if cell.letters else ""
-    beside = _beside(cell, column).strip()
-    small = f" {{\\footnotesize {latex_typeset(beside).removeprefix('{}')}}}" if beside else ""
+    addition = _addition(cell, column).strip()
+    small = f" {{\\footnotesize {latex_typeset(addition).removeprefix('{}')}}}" if addition else ""
     return f"{shown}{letters}{small}{latex_text(cell.note)}"
 
 
@@ -551,7 +557,7 @@ def latex_table(tabular: Iterable[str], caption: str, label: str, notes: Iterabl
         yield from ("\\begin{table}", "\\centering", f"\\caption{{{latex_typeset(caption)}}}")
         yield f"\\label{{{label}}}"
     yield from tabular
-    yield from (_par(latex_typeset(each)) for each in notes)
+    yield from (_par(latex_typeset(note)) for note in notes)
     if caption:
         yield "\\end{table}"
 
@@ -577,7 +583,9 @@ def latex_typeset(text: str) -> Latex:
     $\alpha$-nDCG of a\_b, 5 \$
     """
     parts = parted_at_formulas(text)
-    return Latex("".join(_formula(part) if at % 2 else latex_text(part) for at, part in enumerate(parts)))
+    return Latex(
+        "".join(_formula(part) if index % 2 else latex_text(part) for index, part in enumerate(parts))
+    )
 
 
 def _formula(part: str) -> str:
@@ -619,7 +627,7 @@ def _html_cell(cell: Any, column: Column) -> str:
         return shown
     shown = f"<b>{shown}</b>" if cell.bold else shown
     letters = f"<sup>{html_text(','.join(cell.letters))}</sup>" if cell.letters else ""
-    return shown + letters + html_text(_beside(cell, column) + cell.note)
+    return shown + letters + html_text(_addition(cell, column) + cell.note)
 
 
 # --- cells that a spreadsheet may open
@@ -743,8 +751,8 @@ class Displayed:
         more = [f"… and {len(rows) - len(shown):,} more"] * (len(rows) > len(shown))
         width = get_terminal_size().columns
         body = drawn(table._replace(rows=shown), width, together=True)
-        beneath = (part for each in self._beneath() for part in _filled(each, width))
-        return "\n".join([*_filled(table.title, width), *body, *more, *beneath])
+        beneath = (part for note in self._beneath() for part in _wrap(note, width))
+        return "\n".join([*_wrap(table.title, width), *body, *more, *beneath])
 
     __repr__ = __str__
 
@@ -781,7 +789,7 @@ class Displayed:
         return frame(self._records())
 
 
-def _filled(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     """Return text in lines of this width; what has no blanks stays in one piece."""
     return wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 

@@ -45,14 +45,14 @@ def compatible(text: str) -> str:
     >>> compatible("ﬁne ²")
     'fine 2'
     """
-    return text if text.isascii() else normalize("NFKC", re.sub(_MARKS, _parted, text))
+    return text if text.isascii() else normalize("NFKC", re.sub(_MARKS, _split_marks, text))
 
 
-def _parted(match: re.Match[str]) -> str:
+def _split_marks(match: re.Match[str]) -> str:
     run = match.group()
     if sum(map(bool, map(combining, run))) <= _MOST_MARKS:
         return run
-    return "\u034f".join(run[at : at + _MOST_MARKS] for at in range(0, len(run), _MOST_MARKS))
+    return "\u034f".join(run[start : start + _MOST_MARKS] for start in range(0, len(run), _MOST_MARKS))
 
 
 def parted_at_formulas(text: str) -> list[str]:
@@ -64,7 +64,7 @@ def parted_at_formulas(text: str) -> list[str]:
     parts = re.split(r"(?<!\\)\$", text)
     if len(parts) % 2 == 0:  # a formula that does not end is none
         parts[-2:] = ["$".join(parts[-2:])]
-    return [part if at % 2 else part.replace(r"\$", "$") for at, part in enumerate(parts)]
+    return [part if index % 2 else part.replace(r"\$", "$") for index, part in enumerate(parts)]
 
 
 def written_out(name: str) -> str:

@@ -26,13 +26,13 @@ from rageval.files.opening import kept, name_of
 from rageval.files.questions import read_groups
 from rageval.files.start import ROWS
 from rageval.files.writing import whole_file
-from rageval.judges.panel import prepared
+from rageval.judges.panel import prepare_settings
 from rageval.logs.tables import only_system
 from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import usual_measure
 from rageval.names import suggestion
 from rageval.pages.page import page
-from rageval.pages.report import Beside, provenance, report_of_scores
+from rageval.pages.report import PageInputs, provenance, report_of_scores
 from rageval.records import Answer, Question, is_frame
 from rageval.scoring.answers import Answers, evaluate_judged, measures_of_answers, read_judgements
 from rageval.scoring.arguments import as_source, in_order
@@ -126,12 +126,12 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
                     " compared by their scores: compare(evaluate_answers(measures, judgements)); tables of"
                     " answers are judged first: compare(judge(rubric, tables, judges, measures).scores)"
                 )
-            _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"], compare)
+            _refuse_unknown_options(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"], compare)
             return comparison.compare_runs(measures, runs, qrels, settings, **options)
-        _refuse(options, fields, compare)
+        _refuse_unknown_options(options, fields, compare)
         if isinstance(measures, str):
             raise UsageError("compare: expected measures, runs and judgements, or several Scores")
-        return comparison.compare(_several(measures), settings)
+        return comparison.compare(_list_scores(measures), settings)
 
 
 def gate(
@@ -208,22 +208,22 @@ def gate(
         floors = chosen["fail_under"].items()
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
-    _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own], gate)
+    _refuse_unknown_options(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own], gate)
     before, judging = "", list[Remark]()
     if judge is not None:
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
-        found = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
-        candidate, measures, questions = found.rows, measures or found.measures, None
-        system, judging = found.systems[0], found.remarks
-        before = found.systems[1] if len(found.systems) > 1 else ""
+        judged_tables = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
+        candidate, measures, questions = judged_tables.rows, measures or judged_tables.measures, None
+        system, judging = judged_tables.systems[0], judged_tables.remarks
+        before = judged_tables.systems[1] if len(judged_tables.systems) > 1 else ""
     if judge is None and qrels is None and _is_table(candidate):
         raise UsageError(
             'gate: the candidate is a table of answers, and no judge is named; give judge="short"'
         )
-    for name, each in {"baseline": None if before else baseline, "anchor": anchor}.items():
-        if is_frame(each):
+    for name, source in {"baseline": None if before else baseline, "anchor": anchor}.items():
+        if is_frame(source):
             raise UsageError(
                 f"gate: {name}= is a DataFrame; expected a file that rageval gate --save-baseline wrote"
                 " (tables of answers as candidate and baseline need judge=)"
@@ -231,7 +231,7 @@ def gate(
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     files = {"qrels": qrels, "answers": answers, "nuggets": nuggets, "questions": questions}
     with in_order(order, files, candidate=candidate, qrels=qrels, measures=measures):
-        subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
+        subject = _gate_subject(candidate, qrels, measures, rules, answers, nuggets, questions)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.with_gold(subject.read_gold(labels, drawn(gold_chosen)))
@@ -271,20 +271,20 @@ def _judged_tables(
     """Judge the candidate, and the baseline if it is a table, too."""
     # A frame has no name of its own. It is read as its file is, where a gap is a blank cell.
     first, *others = (
-        named(csv_of_frame(each, name), name) if is_frame(each) else as_source(each, "answers")
-        for name, each in sides.items()
+        named(csv_of_frame(source, name), name) if is_frame(source) else as_source(source, "answers")
+        for name, source in sides.items()
     )
     if not is_answer_table(first):
         raise UsageError("gate: judge= is for tables of answers, and the candidate is not one; leave it out")
     tables = [first, *filter(is_answer_table, others)]
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
-    known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+    chosen_rubric = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
     material = room.gathered(tables, as_source(questions, "questions"))
-    material = material.leave_out_without_gold(known) if intersection else material
-    settings, remarks = prepared(several, known, material, room.Settings())
-    rows = list(room.judged_by(several, known, material, settings))
+    material = material.leave_out_without_gold(chosen_rubric) if intersection else material
+    settings, remarks = prepare_settings(several, chosen_rubric, material, room.Settings())
+    rows = list(room.judged_by(several, chosen_rubric, material, settings))
     systems = list(map(only_system, tables, material.systems))
-    return _JudgedTables(rows, systems, usual_measure(known.name), [*material.remarks, *remarks])
+    return _JudgedTables(rows, systems, usual_measure(chosen_rubric.name), [*material.remarks, *remarks])
 
 
 def _is_table(given: Any) -> bool:
@@ -295,7 +295,7 @@ def _is_table(given: Any) -> bool:
     return isinstance(given, str | os.PathLike) and os.path.exists(given) and is_answer_table(given)
 
 
-def _gated(
+def _gate_subject(
     candidate: Any,
     qrels: Any,
     measures: Any,
@@ -306,11 +306,11 @@ def _gated(
 ) -> Runs | Answers:
     """Return what is gated: judged answers, or the run of which there are judgements."""
     if qrels is None:
-        known = {"answers": answers, "nuggets": nuggets}
-        table = read_judgements(candidate, **known, questions=questions)
+        records = {"answers": answers, "nuggets": nuggets}
+        table = read_judgements(candidate, **records, questions=questions)
         # What failed is missing, and the verdict then holds at both ends of its bounds.
         how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
-        return Answers(measures_of_answers(measures), table, how, known)
+        return Answers(measures_of_answers(measures), table, how, records)
     if questions is not None:
         raise UsageError("questions= is for judged answers; for a run, the judged queries count")
     evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
@@ -382,24 +382,24 @@ def report(
     >>> rageval.report(scores, tempfile.mkdtemp() + "/report.html").name
     'report.html'
     """
-    _refuse(options, Settings.__dataclass_fields__, report)
+    _refuse_unknown_options(options, Settings.__dataclass_fields__, report)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:
         raise UsageError(
             f"report: a Comparison has its settings already; give {', '.join(options)} to compare instead"
         )
-    if judgements is None and any(each is not None for each in (answers, passages, store)):
+    if judgements is None and any(source is not None for source in (answers, passages, store)):
         raise UsageError("report: answers, passages and store need judgements; give these, too")
     if (runs is None) != (qrels is None) or (runs is not None and judgements is not None):
         raise UsageError("report: expected runs and qrels together, or judgements of answers")
     if texts != "all" and (not isinstance(texts, int) or texts < 0):
         raise UsageError(f"report: texts={texts!r}: expected a whole number from 0, or 'all'")
-    beside = {"questions": questions, "nuggets": nuggets, "passages": passages}
+    page_files = {"questions": questions, "nuggets": nuggets, "passages": passages}
     # What is in memory is read more than once, too.
     files: Any = {
-        name: None if given is None else kept(as_source(given, name)) for name, given in beside.items()
+        name: None if given is None else kept(as_source(given, name)) for name, given in page_files.items()
     }
-    extra = Beside(
+    extra = PageInputs(
         title=title,
         groups=groups or {},
         store=None if store is None else os.fspath(store),
@@ -407,25 +407,25 @@ def report(
         **files,
     )
     with in_order("report(scores, path)", scores=scores, path=path):
-        results = _several(scores)
+        results = _list_scores(scores)
         settings = Settings(**options) if compared is None else compared.settings
-        found = report_of_scores(results, settings, extra, judgements, answers, runs, qrels, compared)
-        found["provenance"] = provenance(["rageval.report(…)"], ())
+        contents = report_of_scores(results, settings, extra, judgements, answers, runs, qrels, compared)
+        contents["provenance"] = provenance(["rageval.report(…)"], ())
         with whole_file(Path(path)) as stream:
-            stream.write(page(found).encode())
+            stream.write(page(contents).encode())
     return Path(path)
 
 
-def _several(scores: Any) -> list[Scores]:
+def _list_scores(scores: Any) -> list[Scores]:
     """Return the scores of all runs in any of the forms that they are handed over in."""
     if isinstance(scores, Scores):
         return [scores]
     if hasattr(scores, "pairs"):  # a comparison
         scores = scores.scores
-    found = list(scores.values() if isinstance(scores, Mapping) else scores)
-    if not all(isinstance(each, Scores) for each in found):
+    results = list(scores.values() if isinstance(scores, Mapping) else scores)
+    if not all(isinstance(item, Scores) for item in results):
         raise UsageError("expected Scores, such as evaluate returns, or several of them")
-    return found
+    return results
 
 
 class Judged(Displayed, list[dict[str, Any]]):
@@ -538,13 +538,13 @@ def judge(
     ('perfect', 1.0)
     """
     # Everything that can be wrong is said before anybody is asked, and paid.
-    _refuse(options, room.Settings.__dataclass_fields__, judge)
+    _refuse_unknown_options(options, room.Settings.__dataclass_fields__, judge)
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     places: dict[str, Any] = {"rubric": rubric, "answers": answers, "judges": judges, "measures": measures}
-    beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
-    with in_order("judge(rubric, answers, judges, measures)", {**beside, "run": run}, **places):
+    inputs = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
+    with in_order("judge(rubric, answers, judges, measures)", {**inputs, "run": run}, **places):
         chosen = measures_of_answers(measures) if measures else ()
-        known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+        chosen_rubric = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
         given = as_source(answers, "answers")
         top: list[tuple[str, str]] = []
         if run is not None:
@@ -553,25 +553,27 @@ def judge(
             )
         material = room.gathered(
             given if isinstance(given, list) else [] if given is None else [given],
-            **{name: as_source(source, name) for name, source in beside.items()},
+            **{name: as_source(source, name) for name, source in inputs.items()},
             candidates=top,
             permutations=permutations,
             balanced=balanced,
             seed=seed,
         )
-        settings, remarks = prepared(several, known, material, room.Settings(**options))
+        settings, remarks = prepare_settings(several, chosen_rubric, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
         warnings.warn(str(remark), stacklevel=2)
-    rows = room.judged_by(several, known, material, settings)
+    rows = room.judged_by(several, chosen_rubric, material, settings)
     return Judged(rows, chosen, material.answers, on_missing)
 
 
-def _refuse(options: Mapping[str, Any], known: Iterable[str], verb: Callable[..., Any]) -> None:
+def _refuse_unknown_options(
+    options: Mapping[str, Any], allowed: Iterable[str], verb: Callable[..., Any]
+) -> None:
     """Refuse options that a verb does not know; also the names of its own parameters may be meant."""
-    unknown = next((name for name in options if name not in known), None)
+    unknown = next((name for name in options if name not in allowed), None)
     if unknown is not None:
         hint = (
-            suggestion(unknown, [*signature(verb).parameters, *known])
-            or f"; expected some of {', '.join(known)}"
+            suggestion(unknown, [*signature(verb).parameters, *allowed])
+            or f"; expected some of {', '.join(allowed)}"
         )
         raise UsageError(f"unknown option {unknown!r}{hint}")

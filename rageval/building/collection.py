@@ -51,7 +51,7 @@ from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model, Usage
 from rageval.judges.budget import Budget, cost, estimate
 from rageval.judges.material import Material, passages_in, tasks
-from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all, vote_of
+from rageval.judges.panel import Settings, ask_all_judges, judged_by, nuggets_by, vote_of
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.measures.scales import SUPPORT
 from rageval.names import near_misses
@@ -86,7 +86,7 @@ def topics_of(
     written: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Topics:
     """Return the text of every setting for every question that has one; join several texts."""
-    found: Topics = {setting: {} for setting in SETTINGS}
+    topics: Topics = {setting: {} for setting in SETTINGS}
     for question in questions:
         query = question.query_id
         texts: dict[str, Sequence[str]] = {
@@ -97,8 +97,8 @@ def topics_of(
         }
         for setting, parts in texts.items():
             if parts:
-                found[setting][query] = " ".join(parts)
-    return found
+                topics[setting][query] = " ".join(parts)
+    return topics
 
 
 def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
@@ -132,12 +132,12 @@ class Index:
         self._places: dict[str, array[int]] = {}
         self._counts: dict[str, array[int]] = {}
         lengths = array("q")
-        for at, (doc, text) in enumerate(documents):
+        for position, (doc, text) in enumerate(documents):
             self.docs.append(doc)
             words = _words_of(text)
             lengths.append(len(words))
             for word, count in Counter(words).items():
-                self._places.setdefault(word, array("q")).append(at)
+                self._places.setdefault(word, array("q")).append(position)
                 self._counts.setdefault(word, array("q")).append(count)
         if len(set(self.docs)) < len(self.docs):
             twice = next(doc for doc, number in Counter(self.docs).items() if number > 1)
@@ -151,17 +151,17 @@ class Index:
         for word, times in sorted(Counter(_words_of(text)).items()):
             if word not in self._places:
                 continue
-            at = np.array(self._places[word], np.int64)
+            positions = np.array(self._places[word], np.int64)
             count = np.array(self._counts[word], np.float64)
-            rarity = math.log1p((len(self.docs) - len(at) + 0.5) / (len(at) + 0.5))
-            scores[at] += times * rarity * count / (count + self._norm[at])
+            rarity = math.log1p((len(self.docs) - len(positions) + 0.5) / (len(positions) + 0.5))
+            scores[positions] += times * rarity * count / (count + self._norm[positions])
         order = np.argsort(-scores, kind="stable")[:depth].tolist()
-        return {self.docs[at]: float(scores[at]) for at in order if scores[at] > 0}
+        return {self.docs[index]: float(scores[index]) for index in order if scores[index] > 0}
 
     def run(self, texts: Mapping[str, str], name: str, depth: int = 100) -> Run:
         """Return what is found for each query."""
-        found = {query: self.search(text, depth) for query, text in texts.items()}
-        return Run.from_dict({query: docs for query, docs in found.items() if docs}, name)
+        rankings = {query: self.search(text, depth) for query, text in texts.items()}
+        return Run.from_dict({query: docs for query, docs in rankings.items() if docs}, name)
 
 
 def _words_of(text: str) -> list[str]:
@@ -221,25 +221,28 @@ def spent(steps: Iterable[Step]) -> str:
     >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
     'it took 12 calls, 1,000,000 tokens in, 1,000 out, 0.15 USD'
     """
-    found = [step.as_record() for step in steps]
-    calls, dollars = sum(step["calls"] for step in found), [step["usd"] for step in found if step["calls"]]
-    tokens = [sum(step["tokens"][way] for step in found) for way in ("input", "output")]
+    records = [step.as_record() for step in steps]
+    calls, dollars = (
+        sum(step["calls"] for step in records),
+        [step["usd"] for step in records if step["calls"]],
+    )
+    tokens = [sum(step["tokens"][way] for step in records) for way in ("input", "output")]
     price = "price unknown" if None in dollars else f"{sum(dollars):,.2f} USD"
     return f"it took {calls:,} calls, {tokens[0]:,} tokens in, {tokens[1]:,} out, {price}"
 
 
-def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
+def step_of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
     """Return the step that made these judgements; a call's cost stands at its first one."""
     step = Step(rubric, [])
     used = [0, 0]
-    for said in judgements:
-        who = str(said.get("judge", "")).rpartition("@")[0] or str(said.get("judge", ""))
+    for judgement in judgements:
+        who = str(judgement.get("judge", "")).rpartition("@")[0] or str(judgement.get("judge", ""))
         if who and who not in step.models:
             step.models.append(who)
-        step.calls += int(said.get("attempts", 0))
-        usage = said.get("usage", {})
+        step.calls += int(judgement.get("attempts", 0))
+        usage = judgement.get("usage", {})
         used = [used[0] + int(usage.get("input", 0)), used[1] + int(usage.get("output", 0))]
-        step.failed += said.get("status", "ok") not in ("ok", "repaired")
+        step.failed += judgement.get("status", "ok") not in ("ok", "repaired")
     step.usage = Usage(*used)
     return step
 
@@ -292,11 +295,11 @@ def changed(path: Path) -> list[str]:
     list
         The names of the files; none if the collection is as it was built.
     """
-    known = _read_manifest(path)
-    places = {name: beside(NamedInFile(name, os.fspath(path))) for name in known.files}
+    manifest = _read_manifest(path)
+    places = {name: beside(NamedInFile(name, os.fspath(path))) for name in manifest.files}
     return [
         name
-        for name, sha256 in known.files.items()
+        for name, sha256 in manifest.files.items()
         if not places[name].is_file() or digest_of(places[name], _PART) != sha256
     ]
 
@@ -313,14 +316,14 @@ _Banks = Mapping[str, Sequence[Nugget]]
 _Pair = tuple[str, str, str]  # query, nugget, document
 
 
-def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
+def texts_of(corpus: Source, docs: Set[str]) -> dict[str, str]:
     """Return the texts of these documents; `InputError` if the corpus lacks one."""
-    texts = {doc: text for doc, text in passages_in(corpus) if doc in wanted}
-    lost = sorted(wanted - set(texts))
+    texts = {doc: text for doc, text in passages_in(corpus) if doc in docs}
+    lost = sorted(docs - set(texts))
     if lost:
         raise InputError(
             at=Place(name_of(corpus)),
-            problem=f"{len(lost):,} of {len(wanted):,} pooled documents were not found, such as"
+            problem=f"{len(lost):,} of {len(docs):,} pooled documents were not found, such as"
             f" {visible(lost[0])!r}",
             expected="the corpus of the runs",
         )
@@ -347,40 +350,44 @@ def support_vote(judges: Sequence[object], vote: str) -> str:
 
 def read_support(source: Source) -> list[dict[str, Any]]:
     """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
-    found = []
-    for line, said in read_records(source, JudgementLine, EXPECTED):
-        grade = said.grade
+    judgements = []
+    for line, judgement in read_records(source, JudgementLine, EXPECTED):
+        grade = judgement.grade
         # People write labels; a model's line has both.
-        if grade is None and said.label is not None:
-            grade = SUPPORT.labels.get(said.label)
-        if said.status in GRADED and grade is None:
+        if grade is None and judgement.label is not None:
+            grade = SUPPORT.labels.get(judgement.label)
+        if judgement.status in GRADED and grade is None:
             labels = ", ".join(SUPPORT.labels)
             raise InputError(
                 at=Place(name_of(source), line),
                 expected=f"a grade, or one of the labels {labels}",
-                found=f"{visible(str(said.label))!r:.80}",
+                found=f"{visible(str(judgement.label))!r:.80}",
             )
-        place = {"query_id": str(said.query_id), "item_id": str(said.item_id), "aspect": str(said.aspect)}
+        place = {
+            "query_id": str(judgement.query_id),
+            "item_id": str(judgement.item_id),
+            "aspect": str(judgement.aspect),
+        }
         for problem in filter(None, map(problem_of_id, place.values())):
             raise problem.located(Place(name_of(source), line))
-        found.append({**place, "grade": grade, "status": said.status})
-    return found
+        judgements.append({**place, "grade": grade, "status": judgement.status})
+    return judgements
 
 
 def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESHOLD) -> Iterator[Qrel]:
     """Yield a judgement of 1 where the grade reaches the threshold, else of 0; none where judging failed."""
-    for said in judgements:
-        if said.get("status", "ok") in GRADED:
-            grade = int(float(said["grade"]) >= threshold)
-            yield Qrel(str(said["query_id"]), str(said["item_id"]), grade, str(said["aspect"]))
+    for judgement in judgements:
+        if judgement.get("status", "ok") in GRADED:
+            grade = int(float(judgement["grade"]) >= threshold)
+            yield Qrel(str(judgement["query_id"]), str(judgement["item_id"]), grade, str(judgement["aspect"]))
 
 
 def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[_Pair]:
     """Return what nobody knows because judging failed."""
     return {
-        (str(said["query_id"]), str(said["aspect"]), str(said["item_id"]))
-        for said in judgements
-        if said.get("status", "ok") not in GRADED
+        (str(judgement["query_id"]), str(judgement["aspect"]), str(judgement["item_id"]))
+        for judgement in judgements
+        if judgement.get("status", "ok") not in GRADED
     }
 
 
@@ -436,16 +443,16 @@ def _fate(
     return Fate(query, UNDECIDED, tuple(open_))
 
 
-def kept(found: Iterable[Fate], rule: str = STRICT) -> list[str]:
+def kept(fates: Iterable[Fate], rule: str = STRICT) -> list[str]:
     """Return the questions that stay by this rule."""
-    return [fate.query_id for fate in found if fate.verdict not in _RULES[rule]]
+    return [fate.query_id for fate in fates if fate.verdict not in _RULES[rule]]
 
 
-def counts(found: Sequence[Fate], rule: str = STRICT) -> dict[str, int]:
+def counts(fates: Sequence[Fate], rule: str = STRICT) -> dict[str, int]:
     """Return how many questions there are, how many fell for which reason, and how many stay."""
-    number = Counter(fate.verdict for fate in found)
+    number = Counter(fate.verdict for fate in fates)
     fell = {reason: number[reason] for reason in _RULES[rule] if number[reason]}
-    return {"questions": len(found), **fell, KEPT: len(kept(found, rule))}
+    return {"questions": len(fates), **fell, KEPT: len(kept(fates, rule))}
 
 
 def report(numbers: Mapping[str, int]) -> Iterator[str]:
@@ -488,11 +495,11 @@ def forecast_lines(
     tokens = ["tokens in"] if texts is not None else []
     head = ["depth", "documents", "a query", "calls", *tokens, *priced]
     rows = []
-    for each in sorted({*DEPTHS, depth}):
-        pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
-        found = size(pool, rubric.file.window)
-        row = [f"{each}{'*' if each == depth else ''}", f"{found.documents:,}"]
-        row += [f"{found.breadth:.1f}", f"{found.calls:,}"]
+    for cutoff in sorted({*DEPTHS, depth}):
+        pool = {query: docs for query, docs in pooled(runs, cutoff).items() if query in questions}
+        pool_size = size(pool, rubric.file.window)
+        row = [f"{cutoff}{'*' if cutoff == depth else ''}", f"{pool_size.documents:,}"]
+        row += [f"{pool_size.breadth:.1f}", f"{pool_size.calls:,}"]
         if texts is not None:
             material = material_of(pool, questions, banks, texts)
             requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
@@ -592,7 +599,7 @@ _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 def _runs_of(plan: Plan, topics: Topics) -> _Runs:
     """Return the runs that are given; else what BM25 finds in the corpus for every setting."""
     if plan.runs:
-        return _given(plan.runs)
+        return _read_runs(plan.runs)
     index = Index(passages_in(plan.corpus))
     return {
         setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
@@ -601,7 +608,7 @@ def _runs_of(plan: Plan, topics: Topics) -> _Runs:
     }
 
 
-def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
+def _read_runs(runs: tuple[tuple[str, str], ...]) -> _Runs:
     """Return the runs in these files, by setting and the name of the file."""
     table: _Runs = {}
     for setting, path in runs:
@@ -614,7 +621,7 @@ def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
     return table
 
 
-def _fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
+def _fuse_settings(plan: Plan, runs: _Runs) -> dict[str, Run]:
     """Return a run a setting, in the order of the settings."""
     return {
         setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
@@ -677,16 +684,16 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
         require_answers(questions.values())
     # One budget for all steps: a limit a step would add up to several times what was allowed.
     budget, built = plan.settings.budget(), Built()
-    banks = _banks(plan, questions, budget, built, say)
+    banks = _get_nuggets(plan, questions, budget, built, say)
     topics = _topics(plan, questions, banks, budget, built, say)
     runs = _runs_of(plan, topics)
-    by_setting = _fusions(plan, runs)
+    by_setting = _fuse_settings(plan, runs)
     names = file_names(by_setting)
     for setting, run in by_setting.items():
         write_lines(plan.steps / "fused" / f"{names[setting]}.trec", run_lines(run))
     pool = pooled(by_setting, plan.depth)
     write_lines(plan.folder / "pool.jsonl", pool_lines(pool))
-    judgements = _judged(plan, questions, banks, pool, budget, built)
+    judgements = _judge_pool(plan, questions, banks, pool, budget, built)
     built.fates = _write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
     text = manifest_text(
         plan.folder,
@@ -700,7 +707,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     return built
 
 
-def _banks(
+def _get_nuggets(
     plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> dict[str, list[Nugget]]:
     """Return the nuggets of every question, read or written."""
@@ -709,13 +716,13 @@ def _banks(
     else:
         # Without an answer a model would make the nuggets up.
         answered = {query: question for query, question in questions.items() if question.gold}
-        nuggets = _written(plan, "nuggetize", answered, budget, built, say)
+        nuggets = _write_texts(plan, "nuggetize", answered, budget, built, say)
     banks = _by_query(nuggets)
     write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
     return banks
 
 
-def _written(
+def _write_texts(
     plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> list[Nugget]:
     """Return the texts that the judge writes for every question."""
@@ -727,19 +734,19 @@ def _written(
 
 def _texts(
     judge: _Judge,
-    rubric: str,
+    rubric_name: str,
     questions: Mapping[str, Question],
     settings: Settings,
     say: _Say,
     budget: Budget | None = None,
 ) -> tuple[list[Nugget], Step]:
     """Let a judge write by a rubric, and say for which questions there is nothing."""
-    found = rubric_named(rubric)
-    texts = nuggets_by(judge, found, Material(questions=questions), settings, budget)
+    rubric = rubric_named(rubric_name)
+    texts = nuggets_by(judge, rubric, Material(questions=questions), settings, budget)
     for query, why in texts.failed.items():
-        say(f"{rubric}: nothing for query {visible(query)}: {why}")
+        say(f"{rubric_name}: nothing for query {visible(query)}: {why}")
     name = judge if isinstance(judge, str) else judge.name
-    return texts.nuggets, Step(found, [name], texts.calls, texts.usage, len(texts.failed))
+    return texts.nuggets, Step(rubric, [name], texts.calls, texts.usage, len(texts.failed))
 
 
 def _topics(
@@ -754,7 +761,7 @@ def _topics(
     written: dict[str, dict[str, list[str]]] = {}
     # Where runs are given, somebody has searched already: variants would be paid for and not used.
     for setting in () if plan.runs else WRITTEN:
-        for text in _written(plan, setting, questions, budget, built, say):
+        for text in _write_texts(plan, setting, questions, budget, built, say):
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
     topics = topics_of(questions.values(), banks, written)
     for setting, texts in topics.items():
@@ -762,7 +769,7 @@ def _topics(
     return topics
 
 
-def _judged(
+def _judge_pool(
     plan: Plan,
     questions: Mapping[str, Question],
     banks: Mapping[str, list[Nugget]],
@@ -785,12 +792,12 @@ def _judged(
     texts = texts_of(plan.corpus, documents_of(asked))
     material = material_of(asked, questions, banks, texts)
     rubric = rubric_named(SUPPORT_RUBRIC)
-    said = said_by_all(judges, rubric, material, plan.settings, budget)
-    built.steps["support"] = of_judgements(rubric, said)
-    write_lines(plan.steps / "support.jsonl", map(judgement_line, said))
+    judgements = ask_all_judges(judges, rubric, material, plan.settings, budget)
+    built.steps["support"] = step_of_judgements(rubric, judgements)
+    write_lines(plan.steps / "support.jsonl", map(judgement_line, judgements))
     # What each judge said is written before the vote, so that it can be looked at.
     how = replace(plan.settings, vote=support_vote(judges, plan.settings.vote))
-    return list(vote_of(said, rubric, how))
+    return list(vote_of(judgements, rubric, how))
 
 
 def _write_collection(
@@ -852,13 +859,13 @@ def forecast(plan: Plan) -> Iterator[str]:
     banks = _banks_in(plan.nuggets)
     topics = topics_of(questions.values(), banks, {})
     runs = _runs_of(plan, topics)
-    every = _fusions(plan, runs)
+    every = _fuse_settings(plan, runs)
     # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
     texts = texts_of(plan.corpus, documents_of(deepest))
     judges = plan.support_judges or tuple(filter(None, [plan.judge]))
     yield from forecast_lines(every, questions, banks, texts, judges, plan.depth)
-    unknown = [setting for setting, found in topics.items() if not found and not plan.runs]
+    unknown = [setting for setting, topic_texts in topics.items() if not topic_texts and not plan.runs]
     if unknown:
         calls = (len(WRITTEN) + (plan.nuggets is None)) * len(questions)
         yield ""
@@ -916,7 +923,7 @@ def write_variants(
 
 def pool_files(words: Iterable[str], depth: int) -> Iterator[str]:
     """Return the lines of the pool of these runs, `[SETTING=]FILE` each."""
-    return pool_lines(pooled(_named(words), depth))
+    return pool_lines(pooled(_runs_by_name(words), depth))
 
 
 def forecast_pool(
@@ -928,7 +935,7 @@ def forecast_pool(
     judges: Sequence[_Judge] = (),
 ) -> Iterator[str]:
     """Yield the pool of these runs at several depths, and what its judging would take, as far as is known."""
-    runs = _named(words)
+    runs = _runs_by_name(words)
     deepest = pooled(runs, max(*DEPTHS, depth))
     # Without --questions nothing but their number is known, which is enough for calls.
     asked = {query: Question(query, "") for query in deepest}
@@ -942,13 +949,13 @@ def judge_support(
     pool: Source, questions: Source, nuggets: Source, corpus: Source, judges: Sequence[_Judge], how: Settings
 ) -> tuple[Iterable[str], int]:
     """Return judgements of which pooled document supports which nugget, a line each, and how many failed."""
-    known = hooks.questions_in(questions, [])
-    found = {query: docs for query, docs in read_pool(pool).items() if query in known}
-    texts = texts_of(corpus, documents_of(found))
-    material = material_of(found, known, _banks_in(nuggets), texts)
+    known_questions = hooks.questions_in(questions, [])
+    asked_pool = {query: docs for query, docs in read_pool(pool).items() if query in known_questions}
+    texts = texts_of(corpus, documents_of(asked_pool))
+    material = material_of(asked_pool, known_questions, _banks_in(nuggets), texts)
     how = replace(how, vote=support_vote(judges, how.vote))
-    said = list(judged_by(judges, rubric_named(SUPPORT_RUBRIC), material, how))
-    return map(judgement_line, said), len(failed_pairs(said))
+    judgements = list(judged_by(judges, rubric_named(SUPPORT_RUBRIC), material, how))
+    return map(judgement_line, judgements), len(failed_pairs(judgements))
 
 
 def filter_questions(
@@ -956,9 +963,9 @@ def filter_questions(
 ) -> Iterator[str]:
     """Write the questions whose nuggets are supported; return lines of how many fell and why."""
     _refuse_inputs(folder, _paths(judgements, questions, nuggets))
-    said = read_support(judgements)
-    known = hooks.questions_in(questions, [])
-    fates = _write_collection(folder, known, _banks_in(nuggets), said, threshold, rule)
+    support = read_support(judgements)
+    known_questions = hooks.questions_in(questions, [])
+    fates = _write_collection(folder, known_questions, _banks_in(nuggets), support, threshold, rule)
     return report(counts(fates, rule))
 
 
@@ -993,10 +1000,10 @@ def _paths(*sources: Source) -> list[str]:
     return [source for source in sources if isinstance(source, str)]
 
 
-def _named(words: Iterable[str]) -> dict[str, Run]:
+def _runs_by_name(words: Iterable[str]) -> dict[str, Run]:
     """Return the runs by their names in a pool: the setting where one is named, else the file."""
     runs: dict[str, Run] = {}
-    for setting, named in _given(tuple(map(setting_of, words))).items():
+    for setting, named in _read_runs(tuple(map(setting_of, words))).items():
         for name, run in named.items():
             called = name if setting == QUESTION else f"{setting}/{name}"
             runs[written_out(called)] = run
@@ -1027,7 +1034,7 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
             problem=f"judged by {len(table.judges.words)} judges ({named})",
             expected="one, or their vote",
         )
-    found, failed = [], 0
+    nugget_qrels, failed = [], 0
     for row, line in table.each():
         if line.status not in GRADED:
             failed += 1
@@ -1044,12 +1051,12 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
                 expected="a grade, a whole number",
                 found=f"{visible(str(line.grade if line.grade is not None else line.label))!r:.80}",
             )
-        found.append(Qrel(str(line.query_id), str(line.item_id), int(line.grade), str(line.aspect)))
-    if not found:
+        nugget_qrels.append(Qrel(str(line.query_id), str(line.item_id), int(line.grade), str(line.aspect)))
+    if not nugget_qrels:
         raise InputError(
             at=Place(visible(table.name)), problem=f"none of its {failed:,} judgements has a grade"
         )
-    qrels = found if form == "nuggets" else _of_documents(found, form, rel)
+    qrels = nugget_qrels if form == "nuggets" else _of_documents(nugget_qrels, form, rel)
     return GradedDocuments(qrels, failed, table.is_adaptive)
 
 

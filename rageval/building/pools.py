@@ -80,9 +80,9 @@ def pooled(runs: Mapping[str, Run], depth: int = DEPTH) -> Pool:
     pool: Pool = {}
     for source, run in runs.items():
         for query, docs in run.ranked():
-            found = pool.setdefault(query, {})
+            query_pool = pool.setdefault(query, {})
             for rank, doc in enumerate(docs[:depth], 1):
-                found.setdefault(doc, {})[source] = rank
+                query_pool.setdefault(doc, {})[source] = rank
     return pool
 
 
@@ -94,14 +94,14 @@ def size(pool: Mapping[str, Iterable[str]], window: int = _WINDOW) -> _Size:
 
 def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
     """Return what each source brings: its documents, those only it has, those no source before it has."""
-    found: dict[str, tuple[int, int, int]] = {}
+    counts: dict[str, tuple[int, int, int]] = {}
     order = list(dict.fromkeys(name for docs in pool.values() for doc in docs.values() for name in doc))
     for sources in (doc for docs in pool.values() for doc in docs.values()):
         first = min(sources, key=order.index)
         for name in sources:
-            all_, alone, new = found.get(name, (0, 0, 0))
-            found[name] = all_ + 1, alone + (len(sources) == 1), new + (name == first)
-    return {name: found[name] for name in order}
+            all_, alone, new = counts.get(name, (0, 0, 0))
+            counts[name] = all_ + 1, alone + (len(sources) == 1), new + (name == first)
+    return {name: counts[name] for name in order}
 
 
 def pool_lines(pool: Pool) -> Iterator[str]:
@@ -172,13 +172,13 @@ class _Holes:
 
 def unjudged(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> Pool:
     """Return what a run has in its top `depth` that is not judged, for the judged queries."""
-    found: Pool = {}
-    known = {query: set(docs) for query, docs in judged.items()}
+    pool: Pool = {}
+    judged_docs = {query: set(docs) for query, docs in judged.items()}
     for query, docs in pooled({run.name: run}, depth).items():
-        new = {doc: sources for doc, sources in docs.items() if doc not in known.get(query, docs)}
+        new = {doc: sources for doc, sources in docs.items() if doc not in judged_docs.get(query, docs)}
         if new:
-            found[query] = new
-    return found
+            pool[query] = new
+    return pool
 
 
 def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> _Holes:
@@ -191,14 +191,14 @@ def holes(run: Run, judged: Mapping[str, Iterable[str]], depth: int) -> _Holes:
 def judged_in(against: Path) -> Mapping[str, set[str]]:
     """Return the judged documents of every query, in judgements or in a pool."""
     if os.path.isdir(against):
-        found = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
-        if not found:
+        paths = [against / name for name in ("qrels.nugget", "pool.jsonl") if os.path.isfile(against / name)]
+        if not paths:
             raise InputError(
                 at=Place(str(against)),
                 problem="no collection",
                 expected="--against QRELS, POOL or a collection",
             )
-        against = found[0]
+        against = paths[0]
     kind = kind_of(against)
     if kind is not None and kind.name == "pool":
         return {query: set(docs) for query, docs in read_pool(against).items()}
@@ -214,14 +214,20 @@ def hole_lines(
     """Yield what a run would leave unjudged at each of the depths, and where most of it is at one."""
     # The run stands before every line, also before the head, so that the tables of several can be told apart.
     name = [run.name] if with_name else []
-    head = [Column(each) for each in (*name, "depth", "unjudged", "of", "share", "queries", "calls")]
+    head = [Column(title) for title in (*name, "depth", "unjudged", "of", "share", "queries", "calls")]
     rows = []
-    for each in depths:
-        found = holes(run, judged, each)
-        calls = size(unjudged(run, judged, each)).calls
-        share = f"{found.share:.1%}".replace("%", " %")
-        counts = f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}"
-        rows.append((*name, str(each), *counts))
+    for cutoff in depths:
+        summary = holes(run, judged, cutoff)
+        calls = size(unjudged(run, judged, cutoff)).calls
+        share = f"{summary.share:.1%}".replace("%", " %")
+        counts = (
+            f"{summary.unjudged:,}",
+            f"{summary.documents:,}",
+            share,
+            f"{summary.queries:,}",
+            f"{calls:,}",
+        )
+        rows.append((*name, str(cutoff), *counts))
     yield from PRINTERS["tsv"].table(Table(head, rows))
     new = sorted(unjudged(run, judged, depth).items(), key=lambda item: (-len(item[1]), item[0]))
     if new:
@@ -316,18 +322,18 @@ def _fused(
 ) -> dict[str, float]:
     """{document: score} of one query, best first."""
     weights = [weigh(ranking, depth, k) for ranking in rankings]
-    shares = {weight.denominator for found in weights for weight in found.values()}
+    shares = {weight.denominator for ranking_weights in weights for weight in ranking_weights.values()}
     common = math.lcm(*shares)  # adding whole numbers is much faster than adding fractions
     total: dict[str, int] = {}
-    for found in weights:
-        for doc, weight in found.items():
+    for ranking_weights in weights:
+        for doc, weight in ranking_weights.items():
             total[doc] = total.get(doc, 0) + weight.numerator * (common // weight.denominator)
     # Floats of the same order as the sums, and equal only where the sums are.
     floats: dict[str, float] = {}
-    above, least = None, math.inf
+    previous, least = None, math.inf
     for doc, value in sorted(total.items(), key=lambda row: -row[1]):
-        if value != above:
-            above, least = value, min(value / common, math.nextafter(least, -math.inf))
+        if value != previous:
+            previous, least = value, min(value / common, math.nextafter(least, -math.inf))
         floats[doc] = least
     return floats
 

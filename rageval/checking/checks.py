@@ -71,19 +71,19 @@ def validation(
 ) -> Validation:
     """Return the findings of `validate` one by one, however many there are."""
     how = reading or PLAIN
-    known = None
+    questions = None
     if isinstance(topics, Mapping):
         given = topics.items()
-        known = {name: Question(name, it) if isinstance(it, str) else it for name, it in given}
+        questions = {name: Question(name, it) if isinstance(it, str) else it for name, it in given}
     elif topics is not None:
         # With their limits, where a file says them.
-        known = topics_in(topics, track)
+        questions = topics_in(topics, track)
     rules = None if track in (OF_RUNS, OF_TABLES) else track_named(track)
     if strict_length and (rules is None or rules.limit is None):
         name = track if rules is None else rules.name
         raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
     if track == OF_TABLES:
-        return validate_tables(source, known)
+        return validate_tables(source, questions)
     kind, wants_json = kind_of(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
     # A table may be a run in wrong columns, of which each line tells.
@@ -94,8 +94,8 @@ def validation(
         other = error("other_kind", 1, kind=kind.description, expected=expected, track=of_track)
         return Validation(iter([other]), Tally("line"))
     if rules is None:
-        return validate_run(source, known, how)
-    return validate_answers(source, rules, known, strict_length)
+        return validate_run(source, questions, how)
+    return validate_answers(source, rules, questions, strict_length)
 
 
 def diagnose(

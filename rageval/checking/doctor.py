@@ -85,7 +85,7 @@ _NAMES = {
     "log": TABLE,
 }
 _OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED, "answer rows": TABLE, "log": TABLE}  # in Parquet
-_KNOWN = (
+_READABLE_KINDS = (
     *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
     *(TABLE, POOL, MANIFEST, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
 )
@@ -94,12 +94,12 @@ _Line = int
 
 
 @dataclass(slots=True)
-class Known:
+class FileContents:
     """What a file holds, each thing with the line where it stands first.
 
     `docs` are the documents of each query of qrels; of a run `rows` are the lines and documents of each query
-    and `ranked` its documents, best first, of which only the findings `beside_qrels` are kept; `nuggets` are
-    pairs of a query and a nugget, with `texts` where these are known.
+    and `ranked` its documents, best first, of which only `qrels_findings` are kept; `nuggets` are pairs of a
+    query and a nugget, with `texts` where these are known.
     """
 
     source: str
@@ -111,13 +111,13 @@ class Known:
     ranked: dict[str, list[bytes]] = field(default_factory=dict)
     nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
-    beside_qrels: list[Finding] = field(default_factory=list)
+    qrels_findings: list[Finding] = field(default_factory=list)
 
     def every_document(self) -> dict[str, _Line]:
         """Return the documents whatever the query, which are many and seldom asked for."""
         # By line, so that the first of a document is found whichever query it was retrieved for.
         rows = [*self.rows, *((docs.values(), docs) for docs in self.docs.values())]
-        lines = sorted(chain.from_iterable(zip(*each, strict=True) for each in rows))
+        lines = sorted(chain.from_iterable(zip(*stretch, strict=True) for stretch in rows))
         documents = dict(self.documents)
         for line, doc in lines:
             documents.setdefault(doc.decode("utf-8", "surrogatepass"), line)
@@ -176,7 +176,7 @@ class DiagnosedRows:
                     rejected = error("rejected_line", stretch.line, reason=stretch.text)
                     self.findings.append(rejected.in_file(self.source))
                 continue
-            ids = [stretch.columns[at] for at in self.kind.ids]
+            ids = [stretch.columns[index] for index in self.kind.ids]
             # One search in all ids together finds nothing, nearly always.
             if any(b" " in b"".join(column) for column in ids):
                 for line, *names in zip(stretch.lines, *ids, strict=True):
@@ -200,55 +200,57 @@ def diagnose(
 
     A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
     """
-    known = []
-    kinds, untold = [], {}
+    contents = []
+    kinds, unrecognized = [], {}
     for path, kind in files:
         try:
             kinds.append((path, kind or _kind_of_file(path, reading)))
         except InputError as error:
-            untold[path] = error
+            unrecognized[path] = error
     # Only then an error: one file that nobody knows shall not hide what is wrong with the others.
     if not kinds:
-        raise InputError.joined(list(untold.values()))
-    for path, refused in untold.items():
-        yield from _refused("unknown_file", path, refused)
+        raise InputError.joined(list(unrecognized.values()))
+    for path, refused in unrecognized.items():
+        yield from _refusal_findings("unknown_file", path, refused)
         if unknown is not None:
             unknown.append(path)
     # Runs last: beside what is known already each can be looked at when it is read, and need not be kept.
     are_runs = [kind in (RUNS, RETRIEVED) for _, kind in kinds]
     ahead = {
-        at: _findings_of(path, kind, cutoffs, reading)
-        for at, (path, kind) in enumerate(kinds)
-        if not are_runs[at]
+        index: _findings_of(path, kind, cutoffs, reading)
+        for index, (path, kind) in enumerate(kinds)
+        if not are_runs[index]
     }
     others = [holds for _, holds in ahead.values() if holds is not None]
-    for at, (path, kind) in enumerate(kinds):
-        findings, holds = ahead[at] if at in ahead else _findings_of(path, kind, cutoffs, reading)
+    for index, (path, kind) in enumerate(kinds):
+        findings, holds = ahead[index] if index in ahead else _findings_of(path, kind, cutoffs, reading)
         yield from findings
-        if holds is not None and are_runs[at]:
+        if holds is not None and are_runs[index]:
             judged = (other for other in others if other.kind == JUDGED)
-            holds.beside_qrels = [found for qrels in judged for found in _run_and_qrels(holds, qrels)]
+            holds.qrels_findings = [finding for qrels in judged for finding in _run_and_qrels(holds, qrels)]
             holds.ranked = {}
             if not any(other.kind == CORPUS for other in others):
                 holds.rows = []
         if holds is not None:
-            known.append(holds)
-    yield from _diagnose_together(known)
+            contents.append(holds)
+    yield from _diagnose_together(contents)
 
 
 def _findings_of(
     path: str, kind: str, cutoffs: Sequence[int], reading: Reading
-) -> tuple[list[Finding], Known | None]:
+) -> tuple[list[Finding], FileContents | None]:
     """Return the findings of a file, and what it holds, unless it is refused."""
     try:
-        findings, holds = _of_file(path, kind, cutoffs, reading)
+        findings, holds = _diagnose_file(path, kind, cutoffs, reading)
     except InputError as error:
-        return list(_refused("refused_file", path, error)), None
+        return list(_refusal_findings("refused_file", path, error)), None
     # Each check walks the file by itself; a person reads it from the top.
     return sorted(findings, key=lambda finding: finding.line), holds
 
 
-def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+def _diagnose_file(
+    path: str, kind: str, cutoffs: Sequence[int], reading: Reading
+) -> tuple[list[Finding], FileContents]:
     if kind == RUNS:
         return diagnose_run(path, cutoffs, reading)
     if kind == JUDGED:
@@ -265,68 +267,68 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
         return diagnose_judgements(path)
     if kind == RANKED:
         return diagnose_questions(path)
-    return _plain(path, kind, reading)
+    return _read_reference(path, kind, reading)
 
 
-def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
+def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], FileContents]:
     """Read what others are compared with: topics, a corpus, a pool or a manifest."""
-    known = Known(name_of(path), kind)
+    contents = FileContents(name_of(path), kind)
     if kind == RETRIEVED:
-        return [], _retrieved(path, reading)
+        return [], _contents_of_run(path, reading)
     if kind == GRADED:
-        return [], _graded(path, reading)
+        return [], _contents_of_qrels(path, reading)
     if kind == SPANS:
-        return _spans(path, known), known
+        return _diagnose_spans(path, contents), contents
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
         documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
-        return [], Known(name_of(path), CORPUS, documents=documents)
+        return [], FileContents(name_of(path), CORPUS, documents=documents)
     if kind == TOPICS:
-        known.queries = {question.query_id: 1 for question in read_questions(path)}
+        contents.queries = {question.query_id: 1 for question in read_questions(path)}
     elif kind == CORPUS:
-        known.documents = {doc: 1 for doc, _ in passages_in(path)}
+        contents.documents = {doc: 1 for doc, _ in passages_in(path)}
     elif kind == CLAIMS:
-        known.queries = {found.query_id: 1 for found in read_claims(path)}
+        contents.queries = {claim.query_id: 1 for claim in read_claims(path)}
     elif kind == POOL:
         pool = read_pool(path)
-        known.queries = dict.fromkeys(pool, 1)
-        known.documents = {doc: 1 for docs in pool.values() for doc in docs}
+        contents.queries = dict.fromkeys(pool, 1)
+        contents.documents = {doc: 1 for docs in pool.values() for doc in docs}
     else:
         names = changed(Path(path))
-        return [error("changed_file", 1, name=name).in_file(path) for name in names], known
-    return [], known
+        return [error("changed_file", 1, name=name).in_file(path) for name in names], contents
+    return [], contents
 
 
-def _spans(path: str, known: Known) -> list[Finding]:
+def _diagnose_spans(path: str, contents: FileContents) -> list[Finding]:
     """Note what spans are of, and return what is odd about them."""
     spans = read_spans(path).spans
-    known.queries = dict.fromkeys((span.query_id for span in spans), 1)
-    known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
+    contents.queries = dict.fromkeys((span.query_id for span in spans), 1)
+    contents.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
     wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
     return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query")))
 
 
-def _retrieved(path: str, reading: Reading) -> Known:
+def _contents_of_run(path: str, reading: Reading) -> FileContents:
     """Return what a run in JSON or Parquet holds."""
 
-    known = Known(path, RUNS)
+    contents = FileContents(path, RUNS)
     for query, docs in documents_of(read_run(path, reading=reading).queries):
-        known.queries[query] = 1
-        known.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
-        known.rows.append(([1] * len(docs), known.ranked[query]))
-    return known
+        contents.queries[query] = 1
+        contents.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
+        contents.rows.append(([1] * len(docs), contents.ranked[query]))
+    return contents
 
 
-def _graded(path: str, reading: Reading) -> Known:
+def _contents_of_qrels(path: str, reading: Reading) -> FileContents:
     """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
-    known = Known(path, JUDGED)
+    contents = FileContents(path, JUDGED)
     for row in read_qrels(path, reading=reading):
-        known.queries.setdefault(row.query_id, 1)
-        known.nuggets.setdefault((row.query_id, row.iteration), 1)
-        known.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
-    return known
+        contents.queries.setdefault(row.query_id, 1)
+        contents.nuggets.setdefault((row.query_id, row.iteration), 1)
+        contents.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
+    return contents
 
 
-def _refused(code: str, path: str, refused: InputError) -> Iterator[Finding]:
+def _refusal_findings(code: str, path: str, refused: InputError) -> Iterator[Finding]:
     """Yield what a reader says of a file that it cannot read, as findings."""
     for line, reason in refusals(refused, path):
         yield error(code, 1 if line is None else line, reason=reason).in_file(path)
@@ -339,15 +341,15 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     names = _OF_COLUMNS if is_columnar(file) else _NAMES
     is_graded = kind is not None and kind.rows is not None and kind.holds != OF_RUNS
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
-    if name is None or name not in _KNOWN:
+    if name is None or name not in _READABLE_KINDS:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.description}"
-        way = f"to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
+        hint = f"to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
             at=Place(path, 1),
             problem=holds,
             expected="a run, qrels, spans, nuggets, answers, judgements, claims, topics (--topics FILE),"
             " chunks or a corpus (--corpus FILE)",
-            remedy=way,
+            remedy=hint,
         )
     return name
 
@@ -358,40 +360,40 @@ _BANKS = ("nuggets", "judgements", "assignments")
 _ASKED = (RUNS, JUDGED, SPANS, ANSWERS, JUDGEMENTS, ASSIGNMENTS, NUGGETS, RANKED, POOL)
 
 
-def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
+def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
     """Yield the findings of all files beside one another."""
-    of: dict[str, list[Known]] = {}
-    for one in known:
-        of.setdefault(one.kind, []).append(one)
-    for topics in of.get("topics", ()):
-        for one in known:
-            if one.kind in _ASKED:
-                yield from _queries_not_in(topics, one)
-    for corpus in of.get("corpus", ()):
-        for one in known:
-            if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
+    by_kind: dict[str, list[FileContents]] = {}
+    for file in files:
+        by_kind.setdefault(file.kind, []).append(file)
+    for topics in by_kind.get("topics", ()):
+        for file in files:
+            if file.kind in _ASKED:
+                yield from _queries_not_in(topics, file)
+    for corpus in by_kind.get("corpus", ()):
+        for file in files:
+            if file is not corpus and file.kind != "topics" and (documents := file.every_document()):
                 lost = {doc: line for doc, line in documents.items() if doc not in corpus.documents}
                 yield from once(
                     "documents_not_in_file",
                     _level_of_lost(lost, documents),
-                    one.source,
+                    file.source,
                     lost,
                     ("document",),
                     total=len(documents),
                     other=corpus.source,
                     hint=near_misses(lost, corpus.documents) if lost else "",
                 )
-    for run in of.get("run", ()):
-        yield from run.beside_qrels
-    for nuggets in of.get("nuggets", ()):
-        for qrels in of.get("qrels", ()):
+    for run in by_kind.get("run", ()):
+        yield from run.qrels_findings
+    for nuggets in by_kind.get("nuggets", ()):
+        for qrels in by_kind.get("qrels", ()):
             yield from _nuggets_and_qrels(nuggets, qrels)
     for kind in _BANKS:
-        for one, other in combinations(of.get(kind, ()), 2):
-            yield from different_banks(one, other)
+        for file, other in combinations(by_kind.get(kind, ()), 2):
+            yield from different_banks(file, other)
 
 
-def _queries_not_in(other: Known, one: Known) -> Iterator[Finding]:
+def _queries_not_in(other: FileContents, one: FileContents) -> Iterator[Finding]:
     """Yield the queries of one file that another one, which should know them, does not have."""
     lost = {query: line for query, line in one.queries.items() if query not in other.queries}
     yield from once(
@@ -413,7 +415,7 @@ def _level_of_lost(lost: Mapping[str, _Line], ids: Mapping[str, _Line]) -> str:
     return ERROR if len(lost) == len(ids) else WARNING
 
 
-def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
+def _run_and_qrels(run: FileContents, qrels: FileContents) -> Iterator[Finding]:
     yield from _queries_not_in(qrels, run)
     # Said already; everything further would repeat it.
     if not run.queries.keys() & qrels.queries.keys():
@@ -424,8 +426,11 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
     # Where no document is judged, what their ids differ by is all that there is to say.
     if ranked and all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
         ours, theirs = (
-            {query: [doc.decode("utf-8", "surrogatepass") for doc in of[query]] for query in ranked}
-            for of in (ranked, qrels.docs)
+            {
+                query: [doc.decode("utf-8", "surrogatepass") for doc in docs_of_queries[query]]
+                for query in ranked
+            }
+            for docs_of_queries in (ranked, qrels.docs)
         )
         retrieved = sum(map(len, ranked.values()))
         yield error(
@@ -443,7 +448,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         yield from once("unjudged_documents_in_top", WARNING, run.source, holes, share=share, depth=_TOP)
 
 
-def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
+def _nuggets_and_qrels(nuggets: FileContents, qrels: FileContents) -> Iterator[Finding]:
     """Nuggets that only one of the two knows."""
     lost = {(name, query): line for (query, name), line in qrels.nuggets.items()
             if (query, name) not in nuggets.nuggets}  # fmt: skip
@@ -469,30 +474,30 @@ class _RankedQuery:
     last: Last = None
     conflict: int | None = None
     _together: tuple[Lines, Sequence[bytes]] | None = None  # lines and documents, mostly as they stand
-    _known: dict[bytes, int] = field(default_factory=dict)  # or the line of each document
+    _first_lines: dict[bytes, int] = field(default_factory=dict)  # or the line of each document
 
     @property
     def rows(self) -> tuple[Lines, Sequence[bytes]]:
         """The lines, and the document in each."""
-        return self._together or (list(self._known.values()), list(self._known))
+        return self._together or (list(self._first_lines.values()), list(self._first_lines))
 
     def add(
         self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
     ) -> list[tuple[bytes, int]]:
         """Take rows that stand together; return the documents that are there again, and where."""
-        again: list[tuple[bytes, int]] = []
+        repeats: list[tuple[bytes, int]] = []
         if not self.scores and len(set(docs)) == len(docs):
             self._together = lines, docs
         else:
             if self._together is not None:
-                self._known.update(zip(*reversed(self._together), strict=True))
+                self._first_lines.update(zip(*reversed(self._together), strict=True))
                 self._together = None
-            (lines, docs, ranks, scores), again = once_each(self._known, lines, docs, ranks, scores)
+            (lines, docs, ranks, scores), repeats = once_each(self._first_lines, lines, docs, ranks, scores)
         self.scores.extend(scores)
         if docs:
             conflict, self.last = contradiction(self.last, lines, ranks, scores)
             self.conflict = self.conflict or conflict
-        return again
+        return repeats
 
     @property
     def first(self) -> int:
@@ -513,13 +518,15 @@ class _RankedQuery:
             rows = sorted(zip(scores, docs, strict=True), reverse=True)
             scores, docs = [score for score, _ in rows], [doc for _, doc in rows]
         ties = list(compress(count(1), map(eq, scores, scores[1:])))
-        for begin in (at - 1 for at in ties if at < 2 or scores[at - 2] != scores[at - 1]):
-            end = next((at for at in range(begin, len(scores)) if scores[at] != scores[begin]), len(scores))
+        for begin in (index - 1 for index in ties if index < 2 or scores[index - 2] != scores[index - 1]):
+            end = next(
+                (index for index in range(begin, len(scores)) if scores[index] != scores[begin]), len(scores)
+            )
             docs[begin:end] = sorted(docs[begin:end], reverse=True)
         return _Ranking(docs, ties)
 
 
-def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], FileContents]:
     """Return the findings of a run, and what it holds."""
     rows = DiagnosedRows(path, RUN, reading)
     queries: dict[str, _RankedQuery] = {}
@@ -558,11 +565,11 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         query, of_query = next(iter(queries.items()))
         shallow = warning("shallow_run", of_query.first, depth=deepest, query=query, cutoff=beyond[0])
         findings.append(shallow.in_file(name))
-    known = Known(name, "run")
-    known.queries = {query: of_query.first for query, of_query in queries.items()}
-    known.rows = [of_query.rows for of_query in queries.values()]
-    known.ranked = {query: docs for query, (docs, _) in ranked.items()}
-    return findings, known
+    contents = FileContents(name, "run")
+    contents.queries = {query: of_query.first for query, of_query in queries.items()}
+    contents.rows = [of_query.rows for of_query in queries.values()]
+    contents.ranked = {query: docs for query, (docs, _) in ranked.items()}
+    return findings, contents
 
 
 def _ties(
@@ -588,11 +595,11 @@ def _ties(
     yield from once("tied_queries", WARNING, name, tied)
 
 
-def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
+def diagnose_answers(path: str) -> tuple[list[Finding], FileContents]:
     """Yield the findings of a file of answers, and note what it holds: `documents` are cited or were seen."""
-    known = Known(path, "answers")
+    contents = FileContents(path, "answers")
     first: dict[tuple[str, str, str], int] = {}
-    again: dict[str, int] = {}
+    answered_twice: dict[str, int] = {}
     nowhere: dict[tuple[int, str], int] = {}
     empty: dict[str, int] = {}
     failed: dict[str, int] = {}
@@ -600,10 +607,10 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
     citing, parts, line = 0, 0, 1
     for line, answer in read_forms(path, answer_forms(), "answers"):
         query = answer.query_id
-        known.queries.setdefault(query, line)
+        contents.queries.setdefault(query, line)
         # Repeats are numbered, and are no second answers.
         if first.setdefault((answer.run_id, query, answer.repeat), line) != line:
-            again.setdefault(query, line)
+            answered_twice.setdefault(query, line)
         if answer.error:
             failed.setdefault(query, line)
         elif not answer.text.strip():
@@ -616,63 +623,63 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
             if None in sentence.citations:
                 nowhere.setdefault((number, query), line)
         for doc in (*answer.references, *(doc for s in answer.sentences for doc in s.citations if doc)):
-            known.documents.setdefault(doc, line)
+            contents.documents.setdefault(doc, line)
     findings = [
-        *once("second_answers", ERROR, path, again),
+        *once("second_answers", ERROR, path, answered_twice),
         *once("lost_citations", WARNING, path, nowhere, ("sentence", "query")),
         *once("empty_answers", WARNING, path, empty),
         *once("failed_answers", WARNING, path, failed),
         *once("repeated_references", WARNING, path, repeated),
     ]
-    if known.documents and parts > 1 and not citing:  # one part is a format without citations
+    if contents.documents and parts > 1 and not citing:  # one part is a format without citations
         findings.append(warning("no_citations", line).in_file(path))
-    return findings, known
+    return findings, contents
 
 
-def diagnose_table(path: str) -> tuple[list[Finding], Known]:
+def diagnose_table(path: str) -> tuple[list[Finding], FileContents]:
     """Yield the findings of a table of answers, or of a log, which is read as one."""
     log, _ = read_table(path)
-    known = Known(path, "answers", queries={answer.query_id: 1 for answer in log.answers})
+    contents = FileContents(path, "answers", queries={answer.query_id: 1 for answer in log.answers})
     asked = {question.query_id: question for question in log.questions}
-    bare = {query: 1 for query in known.queries if query not in asked or not asked[query].gold}
+    bare = {query: 1 for query in contents.queries if query not in asked or not asked[query].gold}
     failed = {answer.query_id: 1 for answer in log.answers if answer.error}
-    empty = {each.query_id: 1 for each in log.answers if not each.error and not each.text.strip()}
-    again = {answer.query_id: 1 for answer in log.answers if answer.repeat not in ("", "1")}
+    empty = {answer.query_id: 1 for answer in log.answers if not answer.error and not answer.text.strip()}
+    asked_twice = {answer.query_id: 1 for answer in log.answers if answer.repeat not in ("", "1")}
     findings = [
         *once("questions_without_gold_in_table", WARNING, path, bare),
         *once("empty_answers", WARNING, path, empty),
         *once("failed_answers", WARNING, path, failed),
-        *once("repeated_questions", WARNING, path, again),
+        *once("repeated_questions", WARNING, path, asked_twice),
     ]
-    return findings, known
+    return findings, contents
 
 
-def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
+def diagnose_questions(path: str) -> tuple[list[Finding], FileContents]:
     """Return what DRAGUN refuses in the questions that a run asks, and what they are about."""
-    known = Known(path, "questions")
+    contents = FileContents(path, "questions")
     track = track_named("dragun25-questions")
     for number, line in numbered_lines(path):
         row = row_of(line, track) if line.strip() else None
         if isinstance(row, dict):
-            known.queries.setdefault(str(row["topic_id"]), number)
+            contents.queries.setdefault(str(row["topic_id"]), number)
     findings = [finding.in_file(path) for finding in validate_answers(path, track, None)]
-    return [finding for finding in findings if finding.level == ERROR], known
+    return [finding for finding in findings if finding.level == ERROR], contents
 
 
 _OF_NUGGETS = ("nugget-assignment", "lexical")
 _JudgedLines = list[tuple[int, JudgementLine]]
 
 
-def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
+def diagnose_judgements(path: str) -> tuple[list[Finding], FileContents]:
     """Return the findings of judgements, and what they hold."""
     lines: _JudgedLines = list(_lines(path))
-    known = Known(path, "judgements")
+    contents = FileContents(path, "judgements")
     first: dict[tuple[Any, ...], int] = {}
     twice: dict[tuple[str, str], int] = {}
     for line, judgement in lines:
-        known.queries.setdefault(str(judgement.query_id), line)
+        contents.queries.setdefault(str(judgement.query_id), line)
         if _is_of_nuggets(judgement):
-            known.nuggets.setdefault((str(judgement.query_id), str(judgement.aspect)), line)
+            contents.nuggets.setdefault((str(judgement.query_id), str(judgement.aspect)), line)
         answer = (judgement.query_id, judgement.run_id, judgement.repeat, judgement.item_id)
         key = (*answer, judgement.judge, judgement.aspect)
         if first.setdefault(key, line) != line:
@@ -690,7 +697,7 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
         *_unrated(path, lines),
         *_fewer_answers(path, lines),
     ]
-    return findings, known
+    return findings, contents
 
 
 def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
@@ -728,7 +735,7 @@ def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
     try:
         table.add_file(path)
     except InputError as refused:
-        yield from _refused("refused_file", path, refused)
+        yield from _refusal_findings("refused_file", path, refused)
         return
     try:
         table.finish()
@@ -746,7 +753,7 @@ def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
                     errors.append(refused)
                     break
     for problem in errors:
-        yield from _refused("refused_file", path, problem)
+        yield from _refusal_findings("refused_file", path, problem)
 
 
 def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
@@ -781,7 +788,7 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         # The first version is the one that the others are further to.
         others = list(lines_of.items())[1:]
         yield from once("additional_versions", WARNING, path, others, ("version",), rubric=name)
-        rubrics = [rubric_named(known) for known in rubric_names()]
+        rubrics = [rubric_named(rubric_name) for rubric_name in rubric_names()]
         ours = {rubric.digest for rubric in rubrics if rubric.judged_as == name}
         # Only of rubrics that are installed here can be said that it is another version.
         if ours and not ours & set(lines_of):
@@ -799,9 +806,9 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         lines_of.setdefault(str(judgement.run_id), line)
     if not judges:
         return
-    first, by = next(iter(judges.items()))
+    first, first_judges = next(iter(judges.items()))
     # As sets: several judges of each answer are fine as long as every system had the same ones.
-    places = {run: lines_of[run] for run, names in judges.items() if names != by}
+    places = {run: lines_of[run] for run, names in judges.items() if names != first_judges}
     yield from once("systems_of_other_judges", WARNING, path, places, ("run",), first=first)
 
 
@@ -823,25 +830,29 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         if any(bank != next(iter(of_run.values())) for bank in of_run.values())
     }
     yield from once("different_banks", WARNING, path, different)
-    everything = {query for found in answered.values() for query in found}
+    everything = {query for lines_of_queries in answered.values() for query in lines_of_queries}
     # Two systems that each lack another query have the same number and are both short of the whole.
-    fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
+    fewer = {
+        run: min(lines_of_queries.values())
+        for run, lines_of_queries in answered.items()
+        if len(lines_of_queries) < len(everything)
+    }
     yield from once("fewer_queries_of_run", WARNING, path, fewer, ("run",))
 
 
 _Listed = Iterable[tuple[int, Sequence[Nugget]]]
 
 
-def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
+def diagnose_nuggets(path: str) -> tuple[list[Finding], FileContents]:
     """Return the findings of a file of nuggets, and what it holds."""
     banks = list(numbered_banks(path))
     lines = [(line, bank.nuggets) for line, bank in banks]
-    known = Known(path, "nuggets")
+    contents = FileContents(path, "nuggets")
     for line, nuggets in lines:
         for nugget in nuggets:
-            known.queries.setdefault(nugget.query_id, line)
-            known.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
-            known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
+            contents.queries.setdefault(nugget.query_id, line)
+            contents.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
+            contents.texts[nugget.query_id, nugget.nugget_id] = nugget.text
     findings = [*_of_lists(path, banks), *_of_importance(path, lines)]
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
     remark = nuggets_without_reference(nugget for _, nuggets in lines for nugget in nuggets)
@@ -855,7 +866,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
         if nugget.aggregator not in SCORED
     }
     findings += once("unknown_aggregators", ERROR, path, unscored, ("nugget", "query"))
-    return findings, known
+    return findings, contents
 
 
 def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
@@ -903,18 +914,18 @@ def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     yield from once("queries_without_vital", WARNING, path, without)
 
 
-def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
+def diagnose_assignments(path: str) -> tuple[list[Finding], FileContents]:
     """Return the findings of AutoNuggetizer's assignments, and what they hold."""
-    known = Known(path, "assignments")
+    contents = FileContents(path, "assignments")
     banks: dict[str, tuple[str, frozenset[str]]] = {}
     different: dict[tuple[str, str, str], int] = {}
     failed: dict[str, int] = {}
     rated, unrated = False, dict[tuple[str, str], int]()
     for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT):
         query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
-        known.queries.setdefault(query, line)
+        contents.queries.setdefault(query, line)
         for text in texts:
-            known.nuggets.setdefault((query, text), line)
+            contents.nuggets.setdefault((query, text), line)
         # Nuggets are held against those of the first answer to the query, as texts: their order may differ.
         run, first = banks.setdefault(query, (str(answer.run_id), texts))
         if first != texts:
@@ -930,16 +941,16 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
         *once("failed_assignments", WARNING, path, failed),
         *once("nuggets_without_importance", WARNING, path, unrated if rated else {}, ("nugget", "query")),
     ]
-    return findings, known
+    return findings, contents
 
 
-def different_banks(one: Known, other: Known) -> Iterator[Finding]:
+def different_banks(one: FileContents, other: FileContents) -> Iterator[Finding]:
     """Two files that have other nuggets for the same query."""
     texts: list[dict[str, set[Any]]] = []
-    for known in (one, other):
+    for contents in (one, other):
         of_query: dict[str, set[Any]] = {}
-        for (query, nugget), _ in known.nuggets.items():
-            of_query.setdefault(query, set()).add(known.texts.get((query, nugget), nugget))
+        for (query, nugget), _ in contents.nuggets.items():
+            of_query.setdefault(query, set()).add(contents.texts.get((query, nugget), nugget))
         texts.append(of_query)
     places = {
         query: other.queries[query]
@@ -973,28 +984,28 @@ class _JudgedQueries:
     """What is remembered of judgements whose rows pass."""
 
     def __init__(self, source: str) -> None:
-        self.known = Known(source, "qrels")
+        self.contents = FileContents(source, "qrels")
         self.nuggets: dict[tuple[str, str], _NuggetRows] = {}
-        self.again: dict[tuple[str, str, str], int] = {}
+        self.repeated: dict[tuple[str, str, str], int] = {}
         self.conflicts: list[Finding] = []
         self.negative: dict[bytes, int] = {}
 
     def add(self, key: tuple[str, str], lines: Lines, docs: Sequence[bytes], grades: Sequence[int]) -> None:
         """Take rows of one nugget that stand together."""
-        found = self.nuggets.setdefault(key, _NuggetRows())
-        found.rows.append((lines, docs))
+        nugget_rows = self.nuggets.setdefault(key, _NuggetRows())
+        nugget_rows.rows.append((lines, docs))
         fresh = dict(zip(docs, grades, strict=True))
-        if len(fresh) < len(docs) or not found.grades.keys().isdisjoint(fresh):
-            self._add_some(key, found, zip(lines, docs, grades, strict=True))
+        if len(fresh) < len(docs) or not nugget_rows.grades.keys().isdisjoint(fresh):
+            self._add_some(key, nugget_rows, zip(lines, docs, grades, strict=True))
         else:
-            found.grades.update(fresh)
+            nugget_rows.grades.update(fresh)
             if min(grades) < 0:
                 rows = zip(lines, docs, grades, strict=True)
                 self.negative |= {doc: line for line, doc, grade in rows if grade < 0}
-        known = self.known
-        known.queries.setdefault(key[0], lines[0])
-        known.nuggets.setdefault(key, lines[0])
-        of_query = known.docs.setdefault(key[0], {})
+        contents = self.contents
+        contents.queries.setdefault(key[0], lines[0])
+        contents.nuggets.setdefault(key, lines[0])
+        of_query = contents.docs.setdefault(key[0], {})
         for doc, line in zip(docs, lines, strict=True):
             if doc not in of_query:
                 of_query[doc] = line
@@ -1010,7 +1021,7 @@ class _JudgedQueries:
                 if grade < 0:
                     self.negative[doc] = line
             elif first == grade:
-                self.again.setdefault((*key, doc.decode()), line)
+                self.repeated.setdefault((*key, doc.decode()), line)
             else:
                 query, name = key
                 conflict = error(
@@ -1023,44 +1034,48 @@ class _JudgedQueries:
                     first_grade=first,
                     first_line=before,
                 )
-                self.conflicts.append(conflict.in_file(self.known.source))
+                self.conflicts.append(conflict.in_file(self.contents.source))
 
 
-def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
+def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], FileContents]:
     """Return the findings of judgements of documents, and what they hold."""
     rows = DiagnosedRows(path, QRELS, reading)
     qrels = _JudgedQueries(rows.source)
     for lines, (queries, nuggets, docs, grades) in rows:
         for (query, nugget), part in together(list(zip(queries, nuggets, strict=True))):
             qrels.add((query.decode(), nugget.decode()), lines[part], docs[part], grades[part])
-    known = qrels.known
+    contents = qrels.contents
     plain: list[Finding] = []
-    has_one = bool(known.queries) and len(known.nuggets) <= len(known.queries)
-    is_meant = {nugget for _, nugget in known.nuggets} in _PLAIN and not known.source.endswith(".nugget")
+    has_one = bool(contents.queries) and len(contents.nuggets) <= len(contents.queries)
+    is_meant = {nugget for _, nugget in contents.nuggets} in _PLAIN and not contents.source.endswith(
+        ".nugget"
+    )
     if has_one and not is_meant:
         plain.append(
-            warning("one_nugget_everywhere", next(iter(known.queries.values()))).in_file(known.source)
+            warning("one_nugget_everywhere", next(iter(contents.queries.values()))).in_file(contents.source)
         )
     negative = {doc.decode(): line for doc, line in qrels.negative.items()}
     findings = [
         *rows.findings,
         *qrels.conflicts[:_SHOWN],
-        *once("repeated_rows", WARNING, rows.source, qrels.again, ("query", "nugget", "document")),
+        *once("repeated_rows", WARNING, rows.source, qrels.repeated, ("query", "nugget", "document")),
         *plain,
-        *_without_support(known, qrels.nuggets),
+        *_without_support(contents, qrels.nuggets),
         *once("negative_grades", WARNING, rows.source, negative, ("document",)),
     ]
-    return findings, known
+    return findings, contents
 
 
-def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
+def _without_support(
+    contents: FileContents, nuggets: dict[tuple[str, str], _NuggetRows]
+) -> Iterator[Finding]:
     supported = {key for key, rows in nuggets.items() if max(rows.grades.values()) > 0}
     answered = {query for query, _ in supported}
-    nowhere = {query: line for query, line in known.queries.items() if query not in answered}
-    yield from once("queries_without_relevant_document", WARNING, known.source, nowhere)
+    nowhere = {query: line for query, line in contents.queries.items() if query not in answered}
+    yield from once("queries_without_relevant_document", WARNING, contents.source, nowhere)
     idle = {
         (nugget, query): line
-        for (query, nugget), line in known.nuggets.items()
+        for (query, nugget), line in contents.nuggets.items()
         if query in answered and (query, nugget) not in supported
     }
-    yield from once("unsupported_nuggets", WARNING, known.source, idle, ("nugget", "query"))
+    yield from once("unsupported_nuggets", WARNING, contents.source, idle, ("nugget", "query"))

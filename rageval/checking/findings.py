@@ -208,9 +208,7 @@ class Findings(Displayed, Sequence[Finding]):
         """Return a figure of matplotlib's: the lines of each file with findings."""
         return hooks.figure_of_findings(self)
 
-    def _records(self) -> list[dict[str, Any]]:
-        return [{name: getattr(finding, name) for name in _FIELDS} for finding in self]
-
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with a row a finding: line, level, message, effect, source, code."""
-        return frame(self._records(), _FIELDS)
+        records = [{name: getattr(finding, name) for name in _FIELDS} for finding in self]
+        return frame(records, _FIELDS)

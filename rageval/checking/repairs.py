@@ -47,30 +47,30 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[Finding]]:
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         references = msgspec.json.decode(record["references"], type=list[str])
-        known = known_documents(references)
+        documents = known_documents(references)
         parts = []
         for fields in msgspec.json.decode(record["answer"], type=list[_Fields]):
             text = msgspec.json.decode(fields["text"], type=str)
             citations = msgspec.json.decode(fields["citations"], type=list[Any])
-            cited = [(found, document_cited(found, references, known)) for found in citations]
+            cited = [(citation, document_cited(citation, references, documents)) for citation in citations]
             parts.append(_Sentence(fields, text, cited))
     except (ValueError, KeyError, RecursionError):
         return line, []
     draft = _Draft(references, parts, bounds)
     # In this order: a sentence that goes takes its citations along, and then references are idle that were
     # not.
-    for step in (_drop_citations, _trim, _drop_references, _point):
+    for step in (_drop_citations, _trim, _drop_references, _update_positions):
         step(draft)
-    changed = _changed(record, draft)
+    changed = _changed_fields(record, draft)
     return (msgspec.json.encode(record | changed) if changed else line), draft.done
 
 
 def _drop_citations(draft: _Draft) -> None:
     """Citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
     most = draft.bounds.citations
-    for at, part in enumerate(draft.parts):
+    for index, part in enumerate(draft.parts):
         kept: dict[str, Any] = {}
-        place = f"answer[{at}]"
+        place = f"answer[{index}]"
         for written, doc in part.cited:
             # One that leads nowhere cannot be turned, as nobody knows what was meant.
             value = value_facts(written)
@@ -112,26 +112,26 @@ def _drop_references(draft: _Draft) -> None:
         idle = [doc for doc in kept if doc not in cited][-surplus:]
         if idle:
             draft.done.append(fixed("dropped_uncited_references", number=len(idle), limit=limit))
-        gone = set(idle)
-        kept = [doc for doc in kept if doc not in gone]
+        dropped = set(idle)
+        kept = [doc for doc in kept if doc not in dropped]
     draft.references = kept
 
 
-def _point(draft: _Draft) -> None:
+def _update_positions(draft: _Draft) -> None:
     """Every citation points to where its document stands now, by id only where the track takes ids."""
-    place = {doc: at for at, doc in enumerate(draft.references)}
+    place = {doc: index for index, doc in enumerate(draft.references)}
     turned = 0
     for part in draft.parts:
-        for at, (written, doc) in enumerate(part.cited):
+        for index, (written, doc) in enumerate(part.cited):
             if doc is not None and not (isinstance(written, str) and draft.bounds.ids):
                 # An id that becomes a position is turned, too; a position that stays is not.
                 turned += written != place[doc]
-                part.cited[at] = (place[doc], doc)
+                part.cited[index] = (place[doc], doc)
     if turned:
         draft.done.append(fixed("turned_citations", number=turned))
 
 
-def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
+def _changed_fields(record: _Fields, draft: _Draft) -> dict[str, Any]:
     """Return the fields that are not what they were."""
     changed: dict[str, Any] = {}
     # Only then: what was not repaired stays byte for byte.
@@ -178,7 +178,7 @@ class _ReportDraft:
 
     def cite(self, most: int | None) -> None:
         """Make positions ids; let go what leads nowhere, stands twice, or is weaker than the most allowed."""
-        for at, part in enumerate(self.parts):
+        for index, part in enumerate(self.parts):
             cited = part["citations"]
             kept: dict[str, float] | list[str]
             if isinstance(cited, dict):
@@ -200,7 +200,7 @@ class _ReportDraft:
             self.done.append(
                 fixed(
                     "kept_citations",
-                    field=f"{self.key}[{at}]",
+                    field=f"{self.key}[{index}]",
                     number=len(kept),
                     total=len(cited),
                     positions=turned,

@@ -93,14 +93,14 @@ def fields(*expected: Field) -> Rule:
     return rule
 
 
-def no_other_fields(path: str, known: str) -> Rule:
+def no_other_fields(path: str, fields: str) -> Rule:
     """Warn of a field that the track does not know: perhaps a misspelt one."""
-    names = tuple(known.split())
+    names = tuple(fields.split())
     parent = tuple(path.split(".")) if path else ()
 
     def rule(record: Record) -> Iterator[Finding]:
-        found = value_at(record, parent)
-        for key in found if isinstance(found, dict) else ():
+        value = value_at(record, parent)
+        for key in value if isinstance(value, dict) else ():
             if key not in names:
                 yield warning("unknown_field", field=excerpt(key), parent=path, fields=names)
 
@@ -127,9 +127,9 @@ def references_of(record: Record) -> list[Any]:
 
 def references_are_texts(record: Record) -> Iterator[Finding]:
     """Require that every reference is an id in a text."""
-    for at, reference in enumerate(references_of(record)):
+    for index, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
-            place = f"references[{at}]"
+            place = f"references[{index}]"
             yield error("unexpected_value", field=place, expected="document", **value_facts(reference))
 
 
@@ -149,10 +149,14 @@ def references_match(pattern: str, expected: str, level: str = ERROR) -> Rule:
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Finding]:
-        odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
-        if odd:
+        foreign = [
+            reference
+            for reference in references_of(record)
+            if isinstance(reference, str) and not fits(reference)
+        ]
+        if foreign:
             yield error(
-                "foreign_references", number=len(odd), example=excerpt(odd[0]), expected=expected
+                "foreign_references", number=len(foreign), example=excerpt(foreign[0]), expected=expected
             ).of_level(level)
 
     return rule
@@ -161,10 +165,10 @@ def references_match(pattern: str, expected: str, level: str = ERROR) -> Rule:
 def no_reference_twice(record: Record) -> Iterator[Finding]:
     """Require that no document stands in the list twice."""
     first: dict[str, int] = {}
-    for at, reference in enumerate(references_of(record)):
-        if isinstance(reference, str) and first.setdefault(reference, at) != at:
+    for index, reference in enumerate(references_of(record)):
+        if isinstance(reference, str) and first.setdefault(reference, index) != index:
             yield error(
-                "repeated_reference", position=at, first=first[reference], document=excerpt(reference)
+                "repeated_reference", position=index, first=first[reference], document=excerpt(reference)
             )
 
 
@@ -181,35 +185,35 @@ def parts_of(record: Record) -> tuple[str, Any]:
 def sentences_of(record: Record) -> Iterator[tuple[str, Record]]:
     """Yield (place, sentence) of every sentence that is one."""
     key, sentences = parts_of(record)
-    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
+    for index, sentence in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(sentence, dict):
-            yield f"{key}[{at}]", sentence
+            yield f"{key}[{index}]", sentence
 
 
 def texts_of(record: Record) -> Iterator[tuple[str, str]]:
     """Yield (place, text) of every sentence that has a text."""
-    for at, sentence in sentences_of(record):
+    for place, sentence in sentences_of(record):
         if isinstance(sentence.get("text"), str):
-            yield at, sentence["text"]
+            yield place, sentence["text"]
 
 
 def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
     """Yield (place, citations) of every sentence that has a list of them, or a dictionary with numbers."""
-    for at, sentence in sentences_of(record):
+    for place, sentence in sentences_of(record):
         if isinstance(sentence.get("citations"), list | dict):
-            yield at, list(sentence["citations"])
+            yield place, list(sentence["citations"])
 
 
 def are_sentences(record: Record) -> Iterator[Finding]:
     """Require that the answer is a list of objects with a text and a list of citations."""
     sentences = record.get("answer")
-    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
+    for index, sentence in enumerate(sentences if isinstance(sentences, list) else []):
         if not isinstance(sentence, dict):
-            place = f"answer[{at}]"
+            place = f"answer[{index}]"
             yield error("unexpected_value", field=place, expected="sentence", **value_facts(sentence))
             continue
         for key, kind, name in (("text", str, "text"), ("citations", list, "list")):
-            place = f"answer[{at}].{key}"
+            place = f"answer[{index}].{key}"
             if key not in sentence:
                 yield error("missing_field", field=place, expected=name)
             elif not isinstance(sentence[key], kind):
@@ -224,9 +228,9 @@ def says_something(record: Record) -> Iterator[Finding]:
     if not any(text.strip() for _, text in texts):
         yield error("empty_answer")
         return
-    for at, text in texts:
+    for place, text in texts:
         if not text.strip():
-            yield warning("empty_field", field=f"{at}.text")
+            yield warning("empty_field", field=f"{place}.text")
 
 
 def _length_of(record: Record, counting: str) -> int:
@@ -249,28 +253,28 @@ def response_length_agrees(counting: str) -> Rule:
     """Warn where the record says another length than is counted; the track corrects it."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        said, words = record.get("response_length"), _length_of(record, counting)
-        if is_number(said) and said != words:
-            yield warning("wrong_length", number=words, stated=said, unit=counting)
+        stated, words = record.get("response_length"), _length_of(record, counting)
+        if is_number(stated) and stated != words:
+            yield warning("wrong_length", number=words, stated=stated, unit=counting)
 
     return rule
 
 
 def no_control_characters(record: Record) -> Iterator[Finding]:
     """Warn of characters that only a terminal obeys: they do not belong in an answer."""
-    for at, text in texts_of(record):
-        found = _CONTROL.search(text)
-        if found:
-            character = f"U+{ord(found.group()):04X}"
-            yield warning("control_character", field=f"{at}.text", character=character)
+    for place, text in texts_of(record):
+        match = _CONTROL.search(text)
+        if match:
+            character = f"U+{ord(match.group()):04X}"
+            yield warning("control_character", field=f"{place}.text", character=character)
 
 
-def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
+def document_cited(citation: Any, references: list[Any], documents: frozenset[str]) -> str | None:
     """Return the document that a citation, a position or an id, leads to; None if it leads nowhere."""
     if is_number(citation):
         doc = references[citation] if 0 <= citation < len(references) else None
         return doc if isinstance(doc, str) else None
-    return citation if isinstance(citation, str) and citation in known else None
+    return citation if isinstance(citation, str) and citation in documents else None
 
 
 def known_documents(references: list[Any]) -> frozenset[str]:
@@ -283,17 +287,17 @@ def citations_lead_somewhere(ids: bool) -> Rule:
 
     def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
-        known, count = known_documents(references), len(references)
-        for at, cited in citations_of(record):
+        documents, count = known_documents(references), len(references)
+        for place, cited in citations_of(record):
             for citation in cited:
                 value = value_facts(citation)
                 if is_number(citation):
                     if not 0 <= citation < count:
-                        yield error("citation_of_no_position", field=at, references=count, **value)
+                        yield error("citation_of_no_position", field=place, references=count, **value)
                 elif not ids or not isinstance(citation, str):
-                    yield error("citation_of_wrong_type", field=at, takes_ids=ids, **value)
-                elif citation not in known:
-                    yield error("citation_of_no_reference", field=at, document=excerpt(citation))
+                    yield error("citation_of_wrong_type", field=place, takes_ids=ids, **value)
+                elif citation not in documents:
+                    yield error("citation_of_no_reference", field=place, document=excerpt(citation))
 
     return rule
 
@@ -303,13 +307,13 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
 
     def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
-        known = known_documents(references)
-        for at, cited in citations_of(record):
+        documents = known_documents(references)
+        for place, cited in citations_of(record):
             seen: set[str] = set()
             for citation in cited:
-                doc = document_cited(citation, references, known)
+                doc = document_cited(citation, references, documents)
                 if doc is not None and doc in seen:
-                    yield error("repeated_citation", field=at, document=excerpt(doc)).of_level(level)
+                    yield error("repeated_citation", field=place, document=excerpt(doc)).of_level(level)
                     break
                 seen |= {doc} if doc is not None else set()
 
@@ -320,9 +324,9 @@ def at_most_citations(limit: int) -> Rule:
     """Require that no sentence cites more documents than the track takes."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        for at, cited in citations_of(record):
+        for place, cited in citations_of(record):
             if len(cited) > limit:
-                yield error("too_many_citations", field=at, number=len(cited), limit=limit)
+                yield error("too_many_citations", field=place, number=len(cited), limit=limit)
 
     return rule
 
@@ -330,13 +334,15 @@ def at_most_citations(limit: int) -> Rule:
 def use_all_references(record: Record) -> Iterator[Finding]:
     """Warn of references that no sentence cites."""
     references = references_of(record)
-    known = known_documents(references)
+    documents = known_documents(references)
     cited = {
-        document_cited(citation, references, known) for _, cited in citations_of(record) for citation in cited
+        document_cited(citation, references, documents)
+        for _, cited in citations_of(record)
+        for citation in cited
     }
-    idle = len(known - cited)
+    idle = len(documents - cited)
     if idle:
-        yield warning("uncited_references", number=idle, total=len(known))
+        yield warning("uncited_references", number=idle, total=len(documents))
 
 
 Topics = Mapping[str, Question]
@@ -359,7 +365,7 @@ class Watch:
 class OneAnswerATopic(Watch):
     """Every topic is a known one and is answered once; `text` is where records repeat the topic's text.
 
-    `level` is that of another text than the topic's, `again` that of a second answer.
+    `level` is that of another text than the topic's, `repeat_level` that of a second answer.
     """
 
     topic: Path
@@ -367,7 +373,7 @@ class OneAnswerATopic(Watch):
     topics: Topics | None
     expected: int | None
     level: str = WARNING
-    again: str = ERROR
+    repeat_level: str = ERROR
     first: dict[str, int] = of_its_own(default_factory=dict)
 
     def see(self, line: int, record: Record) -> Iterator[Finding]:
@@ -381,7 +387,7 @@ class OneAnswerATopic(Watch):
         elif self.first.setdefault(topic, line) != line:
             yield error(
                 "second_answer_to_topic", topic=excerpt(topic), first_line=self.first[topic]
-            ).of_level(self.again)
+            ).of_level(self.repeat_level)
         elif self.topics is not None:
             text, expected = value_at(record, self.text), self.topics[topic].text
             if isinstance(text, str) and text.strip() and text.strip() != expected.strip():
@@ -438,7 +444,7 @@ class OneWayToCite(Watch):
 
     ids: bool | None = None
     line: int = 0
-    said: bool = False
+    is_reported: bool = False
 
     def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare each citation with the first one."""
@@ -450,8 +456,8 @@ class OneWayToCite(Watch):
                 if self.ids is None:
                     self.ids, self.line = is_id, line
                 # Said once: a file that mixes them does so in most of its lines.
-                elif is_id != self.ids and not self.said:
-                    self.said = True
+                elif is_id != self.ids and not self.is_reported:
+                    self.is_reported = True
                     yield warning("ids_and_positions", is_by_id=is_id, first_line=self.line)
 
 
@@ -488,12 +494,12 @@ def are_responses(record: Record) -> Iterator[Finding]:
         yield error("unexpected_value", field=key, expected="list", **value_facts(sentences))
     elif key == "answer":
         yield warning("sentences_in_answer")
-    for at, part in enumerate(sentences if isinstance(sentences, list) else []):
+    for index, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
-            yield from _text(f"{key}[{at}]", part)
-            yield from _citations(f"{key}[{at}]", part)
+            yield from _text(f"{key}[{index}]", part)
+            yield from _citations(f"{key}[{index}]", part)
         else:
-            place = f"{key}[{at}]"
+            place = f"{key}[{index}]"
             yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
 
 
@@ -533,19 +539,24 @@ def confidences_within(low: float, high: float) -> Rule:
     """Warn of confidences outside the track's range, all together."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        parts = ((at, part.get("citations")) for at, part in sentences_of(record))
-        every = ((at, *pair) for at, found in parts if isinstance(found, dict) for pair in found.items())
-        odd = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
-        if odd:
-            at, doc, value = odd[0]
+        parts = ((place, part.get("citations")) for place, part in sentences_of(record))
+        every = (
+            (place, *pair)
+            for place, citations in parts
+            if isinstance(citations, dict)
+            for pair in citations.items()
+        )
+        outside = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
+        if outside:
+            place, doc, value = outside[0]
             yield warning(
                 "confidence_outside_range",
-                field=at,
+                field=place,
                 document=excerpt(doc),
                 **value_facts(value),
                 low=low,
                 high=high,
-                number=len(odd),
+                number=len(outside),
             )
 
     return rule
@@ -556,11 +567,13 @@ def cites_listed(record: Record) -> Iterator[Finding]:
     if not isinstance(record.get("references"), list):
         return
     listed = set(filter(_is_text, references_of(record)))
-    cited = ((at, doc) for at, found in citations_of(record) for doc in found if isinstance(doc, str))
-    lost = [(at, doc) for at, doc in cited if doc not in listed]
+    cited = (
+        (place, doc) for place, citations in citations_of(record) for doc in citations if isinstance(doc, str)
+    )
+    lost = [(place, doc) for place, doc in cited if doc not in listed]
     if lost:
-        at, doc = lost[0]
-        yield warning("unlisted_citations", field=at, document=excerpt(doc), number=len(lost))
+        place, doc = lost[0]
+        yield warning("unlisted_citations", field=place, document=excerpt(doc), number=len(lost))
 
 
 def references_are_cited(record: Record) -> Iterator[Finding]:
@@ -568,7 +581,9 @@ def references_are_cited(record: Record) -> Iterator[Finding]:
     if not isinstance(record.get("references"), list):
         return
     listed = dict.fromkeys(filter(_is_text, references_of(record)))
-    cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found if isinstance(doc, str))
+    cited = dict.fromkeys(
+        doc for _, citations in citations_of(record) for doc in citations if isinstance(doc, str)
+    )
     idle = [doc for doc in listed if doc not in cited]
     if idle:
         yield error("references_not_cited", number=len(idle), example=excerpt(idle[0]))
@@ -589,10 +604,12 @@ def citations_match(pattern: str, expected: str) -> Rule:
     fits = re.compile(pattern).fullmatch
 
     def rule(record: Record) -> Iterator[Finding]:
-        cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found)
-        odd = [doc for doc in cited if isinstance(doc, str) and not fits(doc)]
-        if odd:
-            yield warning("foreign_citations", number=len(odd), example=excerpt(odd[0]), expected=expected)
+        cited = dict.fromkeys(doc for _, citations in citations_of(record) for doc in citations)
+        foreign = [doc for doc in cited if isinstance(doc, str) and not fits(doc)]
+        if foreign:
+            yield warning(
+                "foreign_citations", number=len(foreign), example=excerpt(foreign[0]), expected=expected
+            )
 
     return rule
 
@@ -602,9 +619,9 @@ def topic_matches(path: str, pattern: str, expected: str) -> Rule:
     fits, keys = re.compile(pattern).fullmatch, tuple(path.split("."))
 
     def rule(record: Record) -> Iterator[Finding]:
-        found = value_at(record, keys)
-        if isinstance(found, str) and not fits(found):
-            yield error("unexpected_value", field=path, expected=expected, **value_facts(found))
+        topic = value_at(record, keys)
+        if isinstance(topic, str) and not fits(topic):
+            yield error("unexpected_value", field=path, expected=expected, **value_facts(topic))
 
     return rule
 
@@ -616,21 +633,23 @@ def kinds_of_citations(limit: int) -> Rule:
     """Require what BioGen's task A asks of a sentence: few new citations of two kinds, none that it had."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        for at, part in sentences_of(record):
-            yield from _text(at, part)
+        for sentence_place, part in sentences_of(record):
+            yield from _text(sentence_place, part)
             for key, is_new in _KINDS.items():
-                found, place = part.get(key, MISSING), f"{at}.{key}"
-                if found is MISSING:
+                ids, place = part.get(key, MISSING), f"{sentence_place}.{key}"
+                if ids is MISSING:
                     if is_new:
                         yield error("missing_field", field=place, expected="ids")
-                elif not isinstance(found, list) or not all(isinstance(d, str) and d.strip() for d in found):
-                    yield error("unexpected_value", field=place, expected="ids", **value_facts(found))
-                elif is_new and len(found) > limit:
-                    yield error("too_many_ids", field=place, number=len(found), limit=limit)
+                elif not isinstance(ids, list) or not all(isinstance(d, str) and d.strip() for d in ids):
+                    yield error("unexpected_value", field=place, expected="ids", **value_facts(ids))
+                elif is_new and len(ids) > limit:
+                    yield error("too_many_ids", field=place, number=len(ids), limit=limit)
             had, new = part.get("existing_supported_citations"), part.get("supported_citations")
             for doc in new if isinstance(new, list) else ():
                 if isinstance(had, list) and doc in had:
-                    yield error("repeated_id", field=f"{at}.supported_citations", **value_facts(doc))
+                    yield error(
+                        "repeated_id", field=f"{sentence_place}.supported_citations", **value_facts(doc)
+                    )
 
     return rule
 
@@ -644,17 +663,17 @@ class SameWayToCite(Watch):
 
     def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare each sentence with the first one that cites."""
-        for at, part in sentences_of(record):
-            found = part.get("citations")
-            is_list = isinstance(found, list) and all(map(_is_text, found))
+        for place, part in sentences_of(record):
+            citations = part.get("citations")
+            is_list = isinstance(citations, list) and all(map(_is_text, citations))
             # What is neither is a fault of its own, which another rule has told.
-            is_dict = isinstance(found, dict) and all(map(is_confidence, found.values()))
-            if not found or not (is_list or is_dict):
+            is_dict = isinstance(citations, dict) and all(map(is_confidence, citations.values()))
+            if not citations or not (is_list or is_dict):
                 continue
             if self.has_confidences is None:
                 self.has_confidences, self.line = is_dict, line
             elif is_dict != self.has_confidences:
-                yield error("mixed_confidences", field=at, has_confidences=is_dict, first_line=self.line)
+                yield error("mixed_confidences", field=place, has_confidences=is_dict, first_line=self.line)
                 return
 
 

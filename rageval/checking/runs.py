@@ -127,7 +127,7 @@ Ranked = tuple[Lines, Sequence[bytes], Sequence[bytes], Sequence[float]]  # line
 
 
 def once_each(
-    known: dict[bytes, int],
+    first_lines: dict[bytes, int],
     lines: Lines,
     docs: Sequence[bytes],
     ranks: Sequence[bytes],
@@ -135,24 +135,24 @@ def once_each(
 ) -> tuple[Ranked, list[tuple[bytes, int]]]:
     """Return the rows of a query without documents that were there before, and these with their lines.
 
-    `known` is the line of each document, and learns those of the new ones. What is ranked twice counts
+    `first_lines` is the line of each document, and learns those of the new ones. What is ranked twice counts
     where it stands first, as with --dedup first: its second score makes no tie and contradicts no rank.
     """
     # The usual case: rows of a query that has none yet, and no document twice.
-    if not known:
-        known.update(zip(docs, lines, strict=True))
-        if len(known) == len(docs):
+    if not first_lines:
+        first_lines.update(zip(docs, lines, strict=True))
+        if len(first_lines) == len(docs):
             return (lines, docs, ranks, scores), []
-        known.clear()
-    again = []
+        first_lines.clear()
+    repeats = []
     new = []
     for row in zip(lines, docs, ranks, scores, strict=True):
-        if known.setdefault(row[1], row[0]) == row[0]:
+        if first_lines.setdefault(row[1], row[0]) == row[0]:
             new.append(row)
         else:
-            again.append((row[1], row[0]))
+            repeats.append((row[1], row[0]))
     kept: Any = tuple(map(list, zip(*new, strict=True))) if new else ([], [], [], [])
-    return kept, again
+    return kept, repeats
 
 
 def falls(scores: Sequence[float]) -> bool:
@@ -179,16 +179,16 @@ def contradiction(
     # Likewise: ranks that rise while scores fall are seen without a loop of Python's.
     if numbers and follows and all(map(le, numbers, numbers[1:])) and falls(scores):
         return None, (numbers[-1], scores[-1])
-    found = None
+    conflict = None
     for line, text, score in zip(lines, ranks, scores, strict=True):
         if text.isdigit() and len(text) <= _LONGEST_RANK:
             rank = int(text)
             # The first row is compared with itself, and contradicts nothing.
             before, least = last or (rank, score)
-            if found is None and ((rank > before and score > least) or (rank < before and score < least)):
-                found = line
+            if conflict is None and ((rank > before and score > least) or (rank < before and score < least)):
+                conflict = line
             last = rank, score
-    return found, last
+    return conflict, last
 
 
 _EXPECTED = f"lines of 6 columns ({' '.join(RUN.columns)})"
@@ -215,7 +215,7 @@ class _PassingTopic:
         self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
     ) -> list[Finding]:
         """Take rows that stand together; documents ranked twice are findings."""
-        (lines, docs, ranks, scores), again = once_each(self.docs, lines, docs, ranks, scores)
+        (lines, docs, ranks, scores), repeats = once_each(self.docs, lines, docs, ranks, scores)
         if docs:
             conflict, self.last = contradiction(self.last, lines, ranks, scores)
             self.is_contradicted |= conflict is not None
@@ -228,7 +228,7 @@ class _PassingTopic:
                 topic=excerpt(self.name),
                 first_line=self.docs[doc],
             )
-            for doc, line in again
+            for doc, line in repeats
         ]
 
     def end(self) -> Iterator[Finding]:
@@ -260,18 +260,18 @@ class _Book:
             if self.now is None or self.now.name != name:
                 yield from self.close()
                 yield from self._open(lines[part.start], name)
-            found = []
+            findings = []
             # The first tag that is not that of the rows before is a finding.
             for line, tag in () if one_tag else zip(lines[part], tags[part], strict=True):
                 self.tag = tag if self.tag is None else self.tag
                 if tag != self.tag and self.other_tag is None:
                     self.other_tag = tag
                     expected = excerpt(self.tag)
-                    found.append(warning("other_run_tag", line, tag=excerpt(tag), expected=expected))
+                    findings.append(warning("other_run_tag", line, tag=excerpt(tag), expected=expected))
             if self.now is not None:
-                found += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
+                findings += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
             # Tags and documents are looked at one after the other, but told in the order of lines.
-            yield from sorted(found, key=lambda finding: finding.line)
+            yield from sorted(findings, key=lambda finding: finding.line)
 
     def _open(self, line: int, name: bytes) -> Iterator[Finding]:
         self.now = _PassingTopic(name, line)

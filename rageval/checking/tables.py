@@ -23,7 +23,7 @@ _LISTED = 5  # questions in a finding
 def topics_in(source: Source, track: str | Track) -> dict[str, Question]:
     """Read what was asked, by id; of tables of answers it may be a table, too, with the right ones."""
     if track != OF_TABLES:
-        return {each.query_id: each for each in read_questions(source)}
+        return {question.query_id: question for question in read_questions(source)}
     return dict(gathered([], source, every_question=False).questions)
 
 
@@ -44,26 +44,30 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
     # Of a table whose columns are called otherwise its reader says what they may be called.
     if is_answer_table(source) or (kind is not None and kind.name == "table"):
         log, _ = read_table(source)
-        answers, asked = log.answers, {each.query_id: each.text for each in log.questions}
+        answers, asked = log.answers, {question.query_id: question.text for question in log.questions}
     else:
         if kind is not None and kind.holds != ANSWERS:
             raise wrong_kind(source, kind, "answers, or a table of them")
         answers = list(read_answers(source))
-        asked = {each.query_id: each.question for each in answers}
+        asked = {answer.query_id: answer.question for answer in answers}
     if topics is None:
         return AnswersRead(answers, [], len(answers))
     by_text = {_key(topic.text): name for name, topic in topics.items() if topic.text}
-    meant, strange = {}, []
+    topic_of_query, unmatched = {}, []
     for query, text in asked.items():
         topic = topics.get(query)
         if topic is not None and (not text or not topic.text or _key(text) == _key(topic.text)):
-            meant[query] = query
+            topic_of_query[query] = query
         elif text and _key(text) in by_text:
-            meant[query] = by_text[_key(text)]
+            topic_of_query[query] = by_text[_key(text)]
         else:
-            strange.append(Question(query, text))
-    known = [each._replace(query_id=meant[each.query_id]) for each in answers if each.query_id in meant]
-    return AnswersRead(known, strange, len(answers))
+            unmatched.append(Question(query, text))
+    matched = [
+        answer._replace(query_id=topic_of_query[answer.query_id])
+        for answer in answers
+        if answer.query_id in topic_of_query
+    ]
+    return AnswersRead(matched, unmatched, len(answers))
 
 
 def _key(question: str) -> str:
@@ -84,18 +88,18 @@ def _findings(source: Source, topics: Mapping[str, Question] | None, tally: Tall
     if len(systems) > 1:
         yield error("several_systems", 1, number=len(systems), examples=_examples(systems))
     if read.strange:
-        strange = [question.text or question.query_id for question in read.strange]
-        yield error("answers_to_unknown_questions", 1, number=len(strange), examples=_examples(strange))
+        unknown = [question.text or question.query_id for question in read.strange]
+        yield error("answers_to_unknown_questions", 1, number=len(unknown), examples=_examples(unknown))
     elif not read.answers:
         yield error("no_answers", 1)
     first: set[tuple[str, str]] = set()
-    again: dict[str, None] = {}
+    repeated: dict[str, None] = {}
     for answer in read.answers:
         if (answer.run_id, answer.query_id) in first:
-            again[answer.query_id] = None
+            repeated[answer.query_id] = None
         first.add((answer.run_id, answer.query_id))
-    if again:
-        yield error("repeated_answers", 1, number=len(again), examples=_examples(list(again)))
+    if repeated:
+        yield error("repeated_answers", 1, number=len(repeated), examples=_examples(list(repeated)))
     answered = {query for _, query in first}
     lacking = [query for query in topics or () if query not in answered]
     if lacking and read.answers:

@@ -275,11 +275,11 @@ _URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
 
 def _passages_are_whole(record: Record) -> Iterator[Finding]:
     """Require that every passage has its text and the documents it is from."""
-    found = record.get("passages")
-    if isinstance(found, list) and not found:
+    passages = record.get("passages")
+    if isinstance(passages, list) and not passages:
         yield warning("empty_passages")
-    for at, passage in enumerate(found if isinstance(found, list) else []):
-        place = f"passages[{at}]"
+    for index, passage in enumerate(passages if isinstance(passages, list) else []):
+        place = f"passages[{index}]"
         if not isinstance(passage, dict):
             yield error("unexpected_value", field=place, expected="passage", **value_facts(passage))
             continue
@@ -328,7 +328,7 @@ _OF_REPORTS = (
     field("metadata.run_id", TEXT),
     field("metadata.topic_id", TEXT),
 )
-_SAID_OF_REPORTS = (
+_REPORT_RULES = (
     no_other_fields("", "metadata responses answer references documents"),
     no_blanks("metadata.run_id"),
     one_topic,
@@ -338,10 +338,10 @@ _SAID_OF_REPORTS = (
 )
 
 
-def _watches_of_reports(expected: int | None, again: str = ERROR) -> Watches:
+def _watches_of_reports(expected: int | None, repeat_level: str = ERROR) -> Watches:
     def watches(topics: Topics | None) -> tuple[Watch, ...]:
         return (
-            OneAnswerATopic(_TOPIC, (), topics, expected, again=again),
+            OneAnswerATopic(_TOPIC, (), topics, expected, repeat_level=repeat_level),
             SameEverywhere(("metadata", "run_id"), WARNING),
             SameEverywhere(("metadata", "team_id"), WARNING),
             SameWayToCite(),
@@ -357,11 +357,11 @@ _REPORT = Track(
     (
         fields(*_OF_REPORTS, field("references", LIST)),
         references_are_texts,
-        *_SAID_OF_REPORTS,
+        *_REPORT_RULES,
         report_says_something,
         cites_listed,
     ),
-    _watches_of_reports(None, again=WARNING),
+    _watches_of_reports(None, repeat_level=WARNING),
     AllowedInReports(references="there"),
     _TOPIC,
     lambda topic: None,
@@ -388,7 +388,7 @@ _RAGTIME25 = Track(
     (
         fields(*_OF_REPORTS, field("metadata.task", TEXT), field("references", LIST)),
         references_are_texts,
-        *_SAID_OF_REPORTS,
+        *_REPORT_RULES,
         says_something,
         confidences_within(0, 100),
         references_are_cited,
@@ -419,7 +419,7 @@ _DRAGUN25 = Track(
             field("metadata.use_starter_kit", NUMBER, required=False),
         ),
         topic_matches("metadata.topic_id", _DOCUMENT, "msmarco_document"),
-        *_SAID_OF_REPORTS,
+        *_REPORT_RULES,
         says_something,
         within_length(_WORDS, "split"),
         at_most_citations(_CITED),
@@ -438,8 +438,8 @@ _COLUMNS = ("topic_id", "team_id", "run_id", "rank", "question")
 
 def _question_is_short(record: Record) -> Iterator[Finding]:
     """Require that a question is no longer than the track takes."""
-    if (found := len(record["question"])) > _LONGEST_QUESTION:
-        yield error("long_question", number=found, limit=_LONGEST_QUESTION)
+    if (length := len(record["question"])) > _LONGEST_QUESTION:
+        yield error("long_question", number=length, limit=_LONGEST_QUESTION)
 
 
 _DRAGUN25_QUESTIONS = Track(
@@ -471,7 +471,7 @@ _BIOGEN25_B = Track(
     "report",
     (
         fields(*_OF_REPORTS),
-        *_SAID_OF_REPORTS,
+        *_REPORT_RULES,
         says_something,
         within_length(_WORDS, "split"),
         at_most_citations(_CITED),
@@ -601,7 +601,7 @@ def _record(line: bytes, track: Track) -> Record | Finding:
                 "answers_of_another_form",
                 track=track.title,
                 form=fitting[other].name,
-                has_track=any(each.form == other for each in _TRACKS.values()),
+                has_track=any(track_form.form == other for track_form in _TRACKS.values()),
             )
     return record
 

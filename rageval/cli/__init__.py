@@ -101,9 +101,11 @@ class _Commands(Group):
             return
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([row for each in commands.items() for row in self._with_parts(ctx, *each)])
+                formatter.write_dl(
+                    [row for item in commands.items() for row in self._rows_of_command(ctx, *item)]
+                )
 
-    def _with_parts(self, ctx: click.Context, name: str, summary: str) -> Iterator[tuple[str, str]]:
+    def _rows_of_command(self, ctx: click.Context, name: str, summary: str) -> Iterator[tuple[str, str]]:
         yield name, summary
         command = self.get_command(ctx, name)
         if isinstance(command, Group):
@@ -121,7 +123,7 @@ class _Commands(Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before words that begin with none."""
         if args and args[0] not in COMMANDS and args[0] not in _OPTIONS:
-            hint = "" if ctx.resilient_parsing else _meant(args[0])
+            hint = "" if ctx.resilient_parsing else _suggest_command(args[0])
             if hint:
                 raise UsageError(f"{args[0]}: not a command, file or measure{hint}")
             args = [_DEFAULT_COMMAND, *args]
@@ -132,14 +134,14 @@ class _Commands(Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Return the commands that begin so, and what the default command takes."""
-        found = super().shell_complete(ctx, incomplete)
-        return found if incomplete.startswith("-") else [*found, *hooks.complete_word("scored", incomplete)]
+        items = super().shell_complete(ctx, incomplete)
+        return items if incomplete.startswith("-") else [*items, *hooks.complete_word("scored", incomplete)]
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and leave with the documented exit code: no traceback for anything a user can cause."""
         kwargs["standalone_mode"] = False
         try:
-            with _ending_in_good_order(), _saying_warnings():
+            with _interrupt_on_signals(), _print_warnings():
                 code = super().main(*args, **kwargs)
         except RagevalError as error:
             _say(str(error))
@@ -153,7 +155,7 @@ class _Commands(Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _meant(word: str) -> str:
+def _suggest_command(word: str) -> str:
     """Return a hint at the command that the first word was meant as; measures and files are none."""
     if os.path.exists(word):
         return ""
@@ -176,7 +178,7 @@ def _say(message: str) -> None:
 
 
 @contextmanager
-def _saying_warnings() -> Iterator[None]:
+def _print_warnings() -> Iterator[None]:
     """Within, let what would be a warning in Python be a line like any other that is said."""
     with warnings.catch_warnings():
         shown = warnings.showwarning
@@ -191,8 +193,8 @@ def _saying_warnings() -> Iterator[None]:
         yield
 
 
-def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _print_version(ctx: click.Context, param: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
         from rageval.kernel import in_use
 
         click.echo(f"rageval {__version__} ({in_use})")
@@ -212,7 +214,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_say_version,
+    callback=_print_version,
     help="Show the version, and whether the compiled part is used.",
 )
 def main() -> None:
@@ -229,7 +231,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not all systems have a
 
 
 @contextmanager
-def _ending_in_good_order() -> Iterator[None]:
+def _interrupt_on_signals() -> Iterator[None]:
     """Within, let the first signal be a `KeyboardInterrupt` and the second end the process.
 
     SIGTERM and SIGHUP mean what Ctrl-C means: what is half written is taken away, calls under way may land,
@@ -242,21 +244,21 @@ def _ending_in_good_order() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    owner, was_told = os.getpid(), False
+    owner, was_interrupted = os.getpid(), False
 
-    def told(number: int, frame: FrameType | None) -> None:
-        nonlocal was_told
-        if was_told or os.getpid() != owner:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal was_interrupted
+        if was_interrupted or os.getpid() != owner:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        was_told = True
+        was_interrupted = True
         raise KeyboardInterrupt
 
     before = {}
     for name in _SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
-            before[number] = signal.signal(number, told)
+            before[number] = signal.signal(number, interrupt)
     try:
         yield
     finally:

@@ -59,28 +59,24 @@ _NEEDS: Mapping[str, _Clauses] = {
 
 def refuse_idle(ctx: click.Context) -> None:
     """Refuse what was typed and needs another option that is not there."""
-    for param in _typed(ctx):
+    for param in _typed_params(ctx):
         name = param.name or ""
         for any_of, why in _NEEDS.get(f"{ctx.info_name} {name}") or _NEEDS.get(name, ()):
-            if not any(_holds(each, ctx.params) for each in any_of):
-                raise UsageError(f"{_called(param)} {why}")
+            if not any(_holds(clause, ctx.params) for clause in any_of):
+                raise UsageError(f"{max(param.opts, key=len)} {why}")
 
 
 def is_typed(name: str) -> bool:
     """Tell whether a parameter of the command was typed."""
     ctx = click.get_current_context(silent=True)
-    return ctx is not None and any(param.name == name for param in _typed(ctx))
+    return ctx is not None and any(param.name == name for param in _typed_params(ctx))
 
 
-def _typed(ctx: click.Context) -> Iterable[click.Parameter]:
+def _typed_params(ctx: click.Context) -> Iterable[click.Parameter]:
     for param in ctx.command.params:
         source = ctx.get_parameter_source(param.name or "")
         if isinstance(param, click.Option) and source is not None and source.name == "COMMANDLINE":
             yield param
-
-
-def _called(param: click.Parameter) -> str:
-    return max(param.opts, key=len)
 
 
 def _holds(clause: str, given: Mapping[str, Any]) -> bool:
@@ -93,8 +89,8 @@ def _holds(clause: str, given: Mapping[str, Any]) -> bool:
     if clause.startswith("!"):
         return not given.get(clause[1:])
     for sign in (">", "="):
-        name, found, value = clause.partition(sign)
-        if found:
-            said = given.get(name)
-            return len(said or ()) > int(value) if sign == ">" else str(said) == value
+        name, sign_found, value = clause.partition(sign)
+        if sign_found:
+            typed = given.get(name)
+            return len(typed or ()) > int(value) if sign == ">" else str(typed) == value
     return bool(given.get(clause))

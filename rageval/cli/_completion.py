@@ -16,8 +16,8 @@ _FILE = "file"
 
 def complete(what: str, incomplete: str) -> Iterator[CompletionItem]:
     """Yield what a word of this sort may become; `what` is the name of a function below."""
-    found: Iterator[CompletionItem] = globals()[what](incomplete)
-    return found
+    items: Iterator[CompletionItem] = globals()[what](incomplete)
+    return items
 
 
 def measures(incomplete: str) -> Iterator[CompletionItem]:
@@ -25,7 +25,7 @@ def measures(incomplete: str) -> Iterator[CompletionItem]:
     typed = re.split(r"[,\s]", incomplete)[-1]
     before = incomplete.removesuffix(typed)
     summaries = {name: measure.summary for name, measure in builtin().items()}
-    named = {f"official:{name}": " ".join(found) for name, found in OFFICIAL.items()}
+    named = {f"official:{name}": " ".join(members) for name, members in OFFICIAL.items()}
     for name, summary in {**summaries, **named}.items():
         if name.startswith(typed.lower()):
             yield CompletionItem(before + name, help=summary)
@@ -35,7 +35,7 @@ def rubrics(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the rubrics, and files."""
     from rageval.judges.rubric import rubric_names
 
-    yield from _beginning(incomplete, [*rubric_names(), *plugin_names("rubrics")])
+    yield from _matching(incomplete, [*rubric_names(), *plugin_names("rubrics")])
     yield from files(incomplete)
 
 
@@ -44,14 +44,14 @@ def judges(incomplete: str) -> Iterator[CompletionItem]:
     from rageval.judges.offline import NAMES
 
     with_more = ("openai:", "anthropic:", "ollama:", "vllm:", "frozen:")  # a model, or a file, follows
-    yield from _beginning(incomplete, [*NAMES, *with_more, *plugin_names("models")])
+    yield from _matching(incomplete, [*NAMES, *with_more, *plugin_names("models")])
 
 
 def ids(incomplete: str) -> Iterator[CompletionItem]:
     """Yield the ids of datasets."""
-    from rageval.datasets.catalogue import known
+    from rageval.datasets.catalogue import all_datasets
 
-    yield from _beginning(incomplete, [spec.id for _, spec in known()])
+    yield from _matching(incomplete, [spec.id for _, spec in all_datasets()])
 
 
 def files(incomplete: str) -> Iterator[CompletionItem]:
@@ -74,5 +74,5 @@ def scored(incomplete: str) -> Iterator[CompletionItem]:
     yield from files(incomplete)
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> Iterator[CompletionItem]:
+def _matching(incomplete: str, names: Iterable[str]) -> Iterator[CompletionItem]:
     yield from (CompletionItem(name) for name in names if name.startswith(incomplete))

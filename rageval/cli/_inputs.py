@@ -58,19 +58,21 @@ class Inputs:
     @property
     def question_sources(self) -> list[Any]:
         """What may have the fields of questions, where no file of questions is given."""
-        datasets = [getattr(each, "dataset", None) for files in self.files.values() for each in files]
-        return [*self.files["judgements"], *(each for each in datasets if each is not None)]
+        datasets = [getattr(file, "dataset", None) for files in self.files.values() for file in files]
+        return [*self.files["judgements"], *(dataset for dataset in datasets if dataset is not None)]
 
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     """Return the ids of all datasets that were named, as judgements or for an option."""
     named = [
-        each for value in vars(options).values() for each in (value if isinstance(value, tuple) else [value])
+        source
+        for value in vars(options).values()
+        for source in (value if isinstance(value, tuple) else [value])
     ]
-    return [each.id for each in [*inputs.question_sources, *named] if hasattr(each, "holds")]
+    return [source.id for source in [*inputs.question_sources, *named] if hasattr(source, "holds")]
 
 
-def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
+def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
     """Put every word in its place; a stream that cannot be looked into is what is still missing.
 
     Where a command judges `tables` of answers, they have a place, too.
@@ -80,12 +82,12 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
     for word in words:
         source = source_named(word)
         if source is None:
-            _place_name(word, inputs)
+            _add_measure_or_dataset(word, inputs)
             continue
         if tables and is_answer_table(source, reading, _PLACES):
             inputs.unjudged.append(source)
             continue
-        roles = _placed(source, reading)
+        roles = _roles_of(source, reading)
         if len(roles) > 1:
             unknown.append(source)
         else:
@@ -125,9 +127,9 @@ def _refuse_two_kinds(inputs: Inputs) -> NoReturn:
         if kind_of(source, inputs.reading) is None and start_of_file(source, inputs.reading).piece:
             next(read_records(source, dict[str, Any], "one JSON object a line"), None)
     present = {role for role, files in inputs.files.items() if files}
-    found = ", and ".join(kind.gives for kind in KINDS if present & {*kind.roles})
+    nouns = ", and ".join(kind.gives for kind in KINDS if present & {*kind.roles})
     raise InputError(
-        problem=f"found both {found}",
+        problem=f"found both {nouns}",
         remedy="score them in two commands (to pass answers with judged answers, use --answers FILE)",
     )
 
@@ -147,7 +149,7 @@ def source_named(word: str) -> Any:
     return File(word, limits_of(word))
 
 
-def _place_name(word: str, inputs: Inputs) -> None:
+def _add_measure_or_dataset(word: str, inputs: Inputs) -> None:
     """Take a word that is no file for a measure, or for the id of a data set."""
     try:
         # Parsed without importing ir_measures: a mistyped name of a file should be told at once.
@@ -157,16 +159,16 @@ def _place_name(word: str, inputs: Inputs) -> None:
             raise InputError(
                 f"no such file or measure ({error})", at=Place(word), expected="a file, a measure or an id"
             ) from None
-        found = hooks.labels_of_dataset(word)
-        if hasattr(found, "qrels"):
-            inputs.files["qrels"].append(QrelsOfDataset(found))
+        labels = hooks.labels_of_dataset(word)
+        if hasattr(labels, "qrels"):
+            inputs.files["qrels"].append(QrelsOfDataset(labels))
         else:
-            inputs.files["judgements"].append(found)
+            inputs.files["judgements"].append(labels)
     else:
         inputs.measures.append(word)
 
 
-def _placed(source: Any, reading: Reading) -> list[str]:
+def _roles_of(source: Any, reading: Reading) -> list[str]:
     """Return the lists of inputs in which a file may stand; `InputError` if it holds something else."""
     kind = kind_of(source, reading, _PLACES)
     if kind is not None and kind.holds in _PLACES:
@@ -190,7 +192,7 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     if len(start.line) > limits.line and not start.text.lstrip().startswith(b"{"):
         raise long_line(limits).located(Place(start.name, 1))
     if not start.text.lstrip().startswith(b"{"):
-        raise _odd(start.line, start.name, start.text)
+        raise _unknown_format(start.line, start.name, start.text)
     if kind is not None and kind.name == "rows":
         raise InputError(
             at=Place(start.name, 1),
@@ -209,7 +211,7 @@ _RUNS_OR_QRELS = "a run (qid Q0 docid rank score tag) or judgements (qid nugget 
 _PLACES = {holds: [role] for kind in KINDS for holds, role in kind.takes.items()} | {EITHER: ["run", "qrels"]}
 
 
-def _odd(line: bytes, name: str, start: bytes) -> InputError:
+def _unknown_format(line: bytes, name: str, start: bytes) -> InputError:
     # What PowerShell's > writes.
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return InputError(
@@ -238,14 +240,14 @@ def _odd(line: bytes, name: str, start: bytes) -> InputError:
         f"found {len(line.split())} {noun}: {quoted(line)}",
         at=Place(name, 1),
         expected=_RUNS_OR_QRELS,
-        remedy=_way_out(line, name),
+        remedy=_conversion_hint(line, name),
     )
 
 
 _OF_RUNS = re.compile("q(uery)?_?id|q0|doc(_?id|no)", re.IGNORECASE)  # as columns of runs and judgements
 
 
-def _way_out(line: bytes, name: str) -> str:
+def _conversion_hint(line: bytes, name: str) -> str:
     """Return how a table becomes a file that is read, by its first line; nothing of anything else."""
     columns = hooks.table_columns(line)
     if columns and not any(map(_OF_RUNS.fullmatch, columns)):

@@ -77,15 +77,18 @@ def takes_options(function: Callable[..., Any]) -> Callable[..., Any]:
     holders = {
         name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, opt.Options)
     }
-    held = {name: [*fields_of_class(holder)] for name, holder in holders.items()}
+    fields_of_holders = {name: [*fields_of_class(holder)] for name, holder in holders.items()}
 
     @wraps(function)
     def called(*arguments: Any, **given: Any) -> Any:
         for name, holder in holders.items():
-            given[name] = holder(**{field.name: given.pop(field.name) for field in held[name]})
+            given[name] = holder(**{field.name: given.pop(field.name) for field in fields_of_holders[name]})
         return function(*arguments, **given)
 
-    fields = [*(field for each in held.values() for field in each), *fields_of(hints, defaults)]
+    fields = [
+        *(field for holder_fields in fields_of_holders.values() for field in holder_fields),
+        *fields_of(hints, defaults),
+    ]
     # click reads them last first, as decorators are applied.
     called.__dict__["__click_params__"] = [_click_option(field) for field in reversed(fields)]
     return called
@@ -115,9 +118,9 @@ def _click_option(field: OptionField) -> click.Option:
     if option.reads and option.metavar is None:
         settings["metavar"] = METAVAR
     kind = {"limit": LimitOption, "output": OutputOption}.get(option.kind, click.Option)
-    made = kind([*names, field.name], type=_click_type(field), **settings)
-    made.section = option.section  # type: ignore[attr-defined]  # for the help of `Command`
-    return made
+    click_option = kind([*names, field.name], type=_click_type(field), **settings)
+    click_option.section = option.section  # type: ignore[attr-defined]  # for the help of `Command`
+    return click_option
 
 
 def _click_type(field: OptionField) -> Any:
@@ -220,7 +223,7 @@ class Command(click.Command):
         """
         parser = super().make_parser(ctx)
         getattr(parser, "_long_opt", {}).update(getattr(parser, "_short_opt", {}))
-        for option in {id(each): each for each in getattr(parser, "_long_opt", {}).values()}.values():
+        for option in {id(option): option for option in getattr(parser, "_long_opt", {}).values()}.values():
             if option.action in ("store", "store_const") and not ctx.resilient_parsing:
                 option.process = partial(_process_once, option, option.process)
         return parser
@@ -279,8 +282,8 @@ class Group(click.Group):
 
     def summaries(self) -> list[tuple[str, str]]:
         """Return the commands, and what each does."""
-        here = ((name, command.get_short_help_str(_WIDE)) for name, command in self.commands.items())
-        return [*here, *self.in_files.items()]
+        own_commands = ((name, command.get_short_help_str(_WIDE)) for name, command in self.commands.items())
+        return [*own_commands, *self.in_files.items()]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the commands, none of which needs to be imported for it."""
@@ -297,8 +300,8 @@ class Group(click.Group):
             and self.get_command(ctx, args[0]) is None
             and not args[0].startswith("-")
         ):
-            known = self.list_commands(ctx)
-            hint = nearest_command(args[0], known) or f"; expected one of {', '.join(known)}"
+            names = self.list_commands(ctx)
+            hint = nearest_command(args[0], names) or f"; expected one of {', '.join(names)}"
             raise UsageError(f"{visible(args[0])}: no such command{hint}")
         return super().resolve_command(ctx, args)
 
@@ -315,7 +318,7 @@ def nearest_command(word: str, commands: Iterable[str]) -> str:
 
 _Words = dict[str, list[str]]  # what was typed, or is so when nothing is, by parameter
 _TEXTS = {"title"}  # what is no name of a file, whatever it says
-_BESIDE_STORE = ("", "-wal", "-shm", "-journal")
+_STORE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 class _PathType(click.Path):
@@ -335,7 +338,7 @@ class OutputOption(click.Option):
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         """Take the value, once it is known to be none of the other words of the command line."""
-        found = super().handle_parse_result(ctx, opts, args)
+        result = super().handle_parse_result(ctx, opts, args)
         path = ctx.params.get(self.name or "")
         if isinstance(path, os.PathLike) and not ctx.resilient_parsing:
             from rageval.files.writing import refuse_place, require_folder
@@ -349,19 +352,19 @@ class OutputOption(click.Option):
             stores: list[str] = []
             if "store" in others:
                 store = others["store"][0] if others["store"] else hooks.default_store()
-                stores = [f"{store}{end}" for end in _BESIDE_STORE]
-            refuse_place(cast("Path", path), *_named(others), *stores)
+                stores = [f"{store}{end}" for end in _STORE_SUFFIXES]
+            refuse_place(cast("Path", path), *_possible_files(others), *stores)
             require_folder(cast("Path", path))  # before anything is judged and paid
-        return found
+        return result
 
 
 def _words(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
-    said = opts.get(param.name or "") or param.get_default(ctx)
-    every = said if isinstance(said, list | tuple) else [said]
+    value = opts.get(param.name or "") or param.get_default(ctx)
+    every = value if isinstance(value, list | tuple) else [value]
     return [str(word) for word in every if isinstance(word, str | os.PathLike)]
 
 
-def _named(words: _Words) -> Iterator[str]:
+def _possible_files(words: _Words) -> Iterator[str]:
     """Every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
     for name in words.keys() - _TEXTS:
         for word in words[name]:
@@ -497,15 +500,15 @@ def _put_limits(ctx: click.Context) -> None:
         name = param.name or ""
         is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
         if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
-            ctx.params[name] = _limited(ctx.params[name], limits)
+            ctx.params[name] = _apply_limits(ctx.params[name], limits)
 
 
-def _limited(value: Any, limits: Limits) -> Any:
+def _apply_limits(value: Any, limits: Limits) -> Any:
     """Return the value with limits in what names a source, be it by one of several words."""
     from rageval.files.opening import STDIN, is_remote, with_limits
 
     if isinstance(value, tuple):
-        return tuple(_limited(each, limits) for each in value)
+        return tuple(_apply_limits(item, limits) for item in value)
     if not isinstance(value, str):
         return value
     is_named = value == STDIN or is_remote(value) or any(map(os.path.exists, [value, *value.split(",")]))

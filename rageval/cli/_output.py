@@ -57,9 +57,9 @@ FindingFormat: TypeAlias = Annotated[
 def finding_lines(results: Iterable[Finding | str], style: str) -> Iterator[str]:
     """Yield the lines of findings, and of what is said of them as a whole, which JSON leaves out."""
     if style == "text":
-        yield from (visible(each if isinstance(each, str) else each.text) for each in results)
+        yield from (visible(result if isinstance(result, str) else result.text) for result in results)
         return
-    findings = (each for each in results if not isinstance(each, str))
+    findings = (result for result in results if not isinstance(result, str))
     yield from lines(style, list, records=lambda: (finding.as_record() for finding in findings))
 
 

@@ -31,39 +31,39 @@ _Subject = TypeVar("_Subject", bound="Subject")
 _BY_NAME = "run"  # of --sort
 
 
-def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, again: bool = True) -> Subject:
+def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, keep_streams: bool = True) -> Subject:
     """Return what is scored, with human labels (--gold) if given; options of other kinds are refused.
 
-    Where it is looked at `again`, as whatever compares does, streams are kept.
+    Where files are read twice, as whatever compares does, streams are kept.
     """
     kind = inputs.kind
     refuse_other_options(kind, options.changed())
-    subject: Subject = kind.subject(inputs, measures, options, again)
+    subject: Subject = kind.subject(inputs, measures, options, keep_streams)
     return subject
 
 
 def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Scored:
     """Score systems of which so many are needed; refuse if they, or the baseline, have nothing judged."""
-    found = subject.score()
-    results, systems = found.results, {scores.run for scores in found.results}
+    outcome = subject.score()
+    results, systems = outcome.results, {scores.run for scores in outcome.results}
     # Without its baseline a comparison would silently be one with another run.
     is_lost = baseline in set(subject.systems) - systems
     # Said with the reasons for the runs that are left out, not as a lack of runs.
     if is_lost or len(results) < least:
-        refuse(found.refused)
-    return found
+        refuse(outcome.refused)
+    return outcome
 
 
-def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
+def best_first(results: list[Scores], sort: str | None) -> list[Scores]:
     """Return the runs in the order that --sort asks for: the best by a measure first, or by their names."""
-    if wanted is None or not results:
+    if sort is None or not results:
         return results
-    if wanted == _BY_NAME:
+    if sort == _BY_NAME:
         return sorted(results, key=lambda scores: scores.run)
-    measure = parse_measure(wanted)
+    measure = parse_measure(sort)
     if measure not in [score.measure for score in results[0].scores]:
-        known = ", ".join(str(score.measure) for score in results[0].scores)
-        raise UsageError(f"--sort {visible(wanted)}: is not measured; use {_BY_NAME} or one of {known}")
+        names = ", ".join(str(score.measure) for score in results[0].scores)
+        raise UsageError(f"--sort {visible(sort)}: is not measured; use {_BY_NAME} or one of {names}")
     sign = 1 if measure.better == LOWER else -1
 
     def place(scores: Scores) -> tuple[bool, float]:

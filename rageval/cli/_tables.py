@@ -17,7 +17,7 @@ from rageval.files.opening import File, limits_of, name_of
 from rageval.files.questions import write_questions
 from rageval.files.synonyms import SYNONYMS
 from rageval.judges.material import gathered
-from rageval.judges.panel import Settings, prepared, said_by_all
+from rageval.judges.panel import Settings, ask_all_judges, prepare_settings
 from rageval.judges.rubric import rubric_named
 from rageval.logs.tables import only_system
 from rageval.text import visible
@@ -44,10 +44,10 @@ def judged(
     """
     if not inputs.unjudged:
         return options
-    found = rubric_named(rubric or _RUBRIC)
+    chosen_rubric = rubric_named(rubric or _RUBRIC)
     material = gathered(inputs.unjudged, options.questions)
     if options.intersection:
-        material = material.leave_out_without_gold(found)
+        material = material.leave_out_without_gold(chosen_rubric)
     inputs.systems = list(material.systems)
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
@@ -57,13 +57,13 @@ def judged(
             remedy=f"add a column ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your"
             f" columns: rageval import {visible(name_of(inputs.unjudged[0]))} -o DIR",
         )
-    settings, remarks = prepared(judges, found, material, settings or Settings())
+    settings, remarks = prepare_settings(judges, chosen_rubric, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
-    by = Remark("judged_by", facts={"judges": list(judges), "rubric": found.name})
-    inputs.remarks = [*material.remarks, by, *remarks]
-    rows = said_by_all(judges, found, material, settings)
-    inputs.files["judgements"] = [_kept("judgements", inputs.unjudged, map(judgement_line, rows))]
-    questions = _kept("questions", inputs.unjudged, write_questions(material.questions.values()))
+    judged_by = Remark("judged_by", facts={"judges": list(judges), "rubric": chosen_rubric.name})
+    inputs.remarks = [*material.remarks, judged_by, *remarks]
+    rows = ask_all_judges(judges, chosen_rubric, material, settings)
+    inputs.files["judgements"] = [_temporary_file("judgements", inputs.unjudged, map(judgement_line, rows))]
+    questions = _temporary_file("questions", inputs.unjudged, write_questions(material.questions.values()))
     # What a file of questions says is in ours, with what the tables say.
     answers = answers_of(material, inputs.unjudged)
     return options.replaced(answers=(*options.answers, answers), questions=questions)
@@ -71,7 +71,7 @@ def judged(
 
 def answers_of(material: Material, tables: Sequence[Any]) -> File:
     """Return the answers of all that is judged as a file, as others read no tables."""
-    return _kept("answers", tables, write_answers(material.answers, "plain"))
+    return _temporary_file("answers", tables, write_answers(material.answers, "plain"))
 
 
 def system_of(table: Any, inputs: Inputs) -> str:
@@ -85,7 +85,7 @@ def system_named(name: str, inputs: Inputs) -> str:
     return name if table is None else system_of(table, inputs)
 
 
-def _kept(what: str, tables: Sequence[Any], lines: Iterable[str]) -> File:
+def _temporary_file(what: str, tables: Sequence[Any], lines: Iterable[str]) -> File:
     """Return lines as a file that is removed when the command ends."""
     folder = TemporaryDirectory(prefix="rageval-")
     click.get_current_context().call_on_close(folder.cleanup)

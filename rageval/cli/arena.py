@@ -24,7 +24,7 @@ from rageval.comparison.arena import (
     positions_of,
     strengths,
     strengths_by_people,
-    too_much,
+    why_biased,
 )
 from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
@@ -83,13 +83,13 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     """
     grades = read_judgements(list(judged), nuggets=options.nuggets)
     say(*grades.remarks)
-    _say_what_failed(grades, options.invalid)
+    _report_failures(grades, options.invalid)
     positions = positions_of(grades)
     basis = Basis.of(grades.judges.words)
     if options.gold:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        table, labelers, draw = _by_people(grades, options)
+        table, labelers, draw = _corrected_strengths(grades, options)
         basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
         table = _matrix(grades, options.invalid)
@@ -97,67 +97,71 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
         table = _table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
-        table = _standing(grades, positions, options.invalid)
+        table = _standings_table(grades, positions, options.invalid)
     table = _with_basis(table, basis)
     deliver(lines(options.style, lambda: [table], lambda: table), options.output)
-    for each in positions:
-        say(*position_remarks(each.as_dict(), each.judge))
+    for position in positions:
+        say(*position_remarks(position.as_dict(), position.judge))
     if options.max_bias is not None:
         # Where nothing says an order there may be no judge of whom anything is known.
         of_judge: dict[str, dict[str, Any] | None]
-        of_judge = {each.judge or "the judge": each.as_dict() for each in positions} or {"the judge": None}
+        of_judge = {position.judge or "the judge": position.as_dict() for position in positions} or {
+            "the judge": None
+        }
         limit = options.max_bias
-        end_if_biased({judge: too_much(shown, limit) for judge, shown in of_judge.items()}, limit)
+        end_if_biased({judge: why_biased(shown, limit) for judge, shown in of_judge.items()}, limit)
 
 
-def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
+def _report_failures(grades: JudgementTable, invalid: str) -> None:
     if not has_rankings(grades):
-        for one, other, number, of in lacking(games(grades))[:_PAIRS]:
-            met = f"{visible(one)} and {visible(other)} met in {number:,} of {of:,} queries"
+        for one, other, number, total in lacking(games(grades))[:_PAIRS]:
+            met = f"{visible(one)} and {visible(other)} met in {number:,} of {total:,} queries"
             say(f"{met}; the others are left out")
         if number := failed_sides(grades):
             say(f"{number:,} judgements failed; their comparisons are left out")
         return
-    wrong, of, queries = invalid_rankings(grades)
+    wrong, total, queries = invalid_rankings(grades)
     if not wrong:
         return
-    found = f"{wrong:,} of {of:,} rankings (of {queries:,} queries) failed or have places that are not 1 to N"
+    problem = (
+        f"{wrong:,} of {total:,} rankings (of {queries:,} queries) failed or have places that are not 1 to N"
+    )
     if invalid == "refuse":
         raise InputError(
-            problem=found, remedy="judge them again, or leave them out: --invalid permutation or query"
+            problem=problem, remedy="judge them again, or leave them out: --invalid permutation or query"
         )
     out = "they are" if invalid == "permutation" else "these queries are"
-    say(f"{found}; {out} left out")
+    say(f"{problem}; {out} left out")
 
 
-def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
+def _standings_table(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
     if has_rankings(grades):
-        scores, few = _points(grades, invalid), incomplete(grades)
+        scores, few = _rank_points(grades, invalid), incomplete(grades)
         points = {run: (score.value, score.queries) for run, score in scores.items()}
-        for name, (times, of) in few.items():
+        for name, (times, total) in few.items():
             click.echo(
-                f"rageval: {visible(name)} is in {times:,} of {of:,} lists; its points are from these lists"
-                " only and cannot be compared with the others",
+                f"rageval: {visible(name)} is in {times:,} of {total:,} lists; its points are from these"
+                " lists only and cannot be compared with the others",
                 err=True,
             )
         # Those that are not in every list last, and after them those without points.
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
         standing = [[name, value, queries] for name, (value, queries) in rows]
         of_judges: dict[str, list[float]] = {}
-        for each in positions:
-            for system, corrected in each.corrected.items():
+        for position in positions:
+            for system, corrected in position.corrected.items():
                 of_judges.setdefault(system, []).append(corrected)
         # The mean of what the judges' points come to without the place shown.
         means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
         return _with_corrected(_table(["rank_score"], ["queries"], standing), means)
-    found = strengths(games(grades))
+    ratings = strengths(games(grades))
     if grades.is_adaptive:  # no interval holds
-        found = [replace(each, low=math.nan, high=math.nan) for each in found]
-    elif any(math.isnan(each.low) for each in found):
+        ratings = [replace(strength, low=math.nan, high=math.nan) for strength in ratings]
+    elif any(math.isnan(strength.low) for strength in ratings):
         say("no interval: all samples of the queries give the same strengths, or some give infinite ones")
-    standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found]
+    standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in ratings]
     table = _table(["strength", "low", "high", "win_rate"], ["games"], standing)
-    return _with_corrected(table, {s.system: s.corrected for s in found if s.corrected is not None})
+    return _with_corrected(table, {s.system: s.corrected for s in ratings if s.corrected is not None})
 
 
 def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]]) -> Table:
@@ -166,7 +170,7 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
     return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
 
 
-def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
+def _corrected_strengths(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     if has_rankings(grades):
         raise UsageError(
@@ -174,10 +178,10 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[s
         )
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
-    found, remarks = strengths_by_people(grades, gold, population=options.population)
+    ratings, remarks = strengths_by_people(grades, gold, population=options.population)
     say(*label_remarks(gold), *remarks)
-    rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
-    drawn_how = gold.draw.kind(sum(s.games - s.labels for s in found))
+    rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in ratings]
+    drawn_how = gold.draw.kind(sum(s.games - s.labels for s in ratings))
     return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how
 
 
@@ -202,17 +206,17 @@ def _with_basis(table: Table, basis: Basis) -> Table:
     return table._replace(columns=columns, rows=rows, notes=notes)
 
 
-def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
+def _rank_points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
     """Each system's points for its places."""
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
-    found = scored(measure, grades, on_missing="skip")
-    return {run: next(iter(scores.values())) for run, scores in found.items()}
+    scores_of_runs = scored(measure, grades, on_missing="skip")
+    return {run: next(iter(scores.values())) for run, scores in scores_of_runs.items()}
 
 
 def _matrix(grades: JudgementTable, invalid: str) -> Table:
     names = grades.runs.words
     if has_rankings(grades):
-        outcomes = outcome_matrix([score.values for score in _points(grades, invalid).values()])
+        outcomes = outcome_matrix([score.values for score in _rank_points(grades, invalid).values()])
     else:
         outcomes = games(grades).outcomes()
     rows = [

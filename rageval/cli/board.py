@@ -10,7 +10,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import sorted_out
+from rageval.cli._inputs import sort_words
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import TableFormat, print_lines, say
 from rageval.errors import UsageError
@@ -83,21 +83,23 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
     rageval board bundle judged.jsonl --answers answers.jsonl -m crag_score -o board.tar.gz --bundle full
     """
-    found = sorted_out(files, PLAIN)
-    if found.unjudged:
-        raise UsageError(f"{visible(name_of(found.unjudged[0]))}: is not judged yet; expected judged answers")
-    runs, qrels = found.files["run"], found.files["qrels"]
-    if found.kind is RUNS and not (runs and len(qrels) == 1):
+    sources = sort_words(files, PLAIN)
+    if sources.unjudged:
+        raise UsageError(
+            f"{visible(name_of(sources.unjudged[0]))}: is not judged yet; expected judged answers"
+        )
+    runs, qrels = sources.files["run"], sources.files["qrels"]
+    if sources.kind is RUNS and not (runs and len(qrels) == 1):
         raise UsageError("expected runs and one file of qrels, or judged answers")
     named = zip(run_sources(runs, PLAIN, None), runs, strict=True)
     topics = None
     if options.topics is not None:
         topics = list(hooks.questions_in(options.topics, []))
     inputs = ScoringInputs(
-        ",".join(options.measures or found.measures),
-        found.kind is RUNS,
+        ",".join(options.measures or sources.measures),
+        sources.kind is RUNS,
         [System(run.name, Path(_file(file)).name, _file(file)) for run, file in named],
-        judged=list(map(_file, found.files["judgements"])),
+        judged=list(map(_file, sources.files["judgements"])),
         qrels=qrels[0] if qrels else None,
         nuggets=options.nuggets,
         topics=topics,
@@ -156,18 +158,18 @@ def _verify(
     rageval board verify board.tar.gz
     rageval board verify board.tar.gz --inputs withheld --sha256 3fa9…
     """
-    found = verify(bundle, inputs, sha256)
+    verification = verify(bundle, inputs, sha256)
     print_lines(
         lines(
             style,
-            lambda: [found.table(), *map(visible, found.sentences())],
-            found.table,
-            lambda: found.as_dict()["steps"],
-            found.as_dict,
+            lambda: [verification.table(), *map(visible, verification.sentences())],
+            verification.table,
+            lambda: verification.as_dict()["steps"],
+            verification.as_dict,
         )
     )
-    if found.exit_code:
-        raise click.exceptions.Exit(found.exit_code)
+    if verification.exit_code:
+        raise click.exceptions.Exit(verification.exit_code)
 
 
 @board.command("publish")
@@ -185,10 +187,10 @@ def _publish(
     \b
     rageval board publish board.tar.gz -o site
     """
-    found, written = publish(bundle, Path(output))
+    verification, written = publish(bundle, Path(output))
     if not written:
-        for line in found.sentences():
+        for line in verification.sentences():
             say(visible(line))
         say("nothing was published")
-        raise click.exceptions.Exit(found.exit_code)
+        raise click.exceptions.Exit(verification.exit_code)
     say(f"wrote {len(written):,} files to {visible(str(output))}")

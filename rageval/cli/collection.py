@@ -121,7 +121,7 @@ def _build(questions: str, options: Options) -> None:
     if options.dry_run:
         print_lines(forecast(plan))
         return
-    built = built_from(plan, _say)
+    built = built_from(plan, say)
     print_lines(built.lines(plan))
     end_if_failed(built.failed)
 
@@ -131,7 +131,7 @@ def _build(questions: str, options: Options) -> None:
 @takes_options
 def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
     """Write the nuggets of every question, from its accepted answer."""
-    lines, failed = nuggetize(questions, judge, settings_from(Settings, asking), _say)
+    lines, failed = nuggetize(questions, judge, settings_from(Settings, asking), say)
     deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
 
@@ -147,7 +147,7 @@ def _variants(
     asking: Asking,
 ) -> None:
     """Write the texts to search with, one file for each setting, for any retriever to read."""
-    lost = write_variants(questions, nuggets, judge, output, settings_from(Settings, asking), _say)
+    lost = write_variants(questions, nuggets, judge, output, settings_from(Settings, asking), say)
     end_if_failed(lost, "query variants")
 
 
@@ -233,17 +233,17 @@ def _qrels(
     output: opt.Output | None = None,
 ) -> None:
     """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
-    found = graded(judgements, form, rel)
-    if found.failed:
-        say(f"{found.failed:,} judgements failed and are in no qrels")
-    if found.is_adaptive and output is None:
+    converted = graded(judgements, form, rel)
+    if converted.failed:
+        say(f"{converted.failed:,} judgements failed and are in no qrels")
+    if converted.is_adaptive and output is None:
         raise UsageError(
             f"{judgements}: earlier judgements chose what was judged, which needs a note beside the qrels;"
             " add -o FILE"
         )
-    deliver(qrel_lines(found.qrels), output)
-    if found.is_adaptive and output is not None:
-        note_asked(output, dict.fromkeys((row.query_id, row.doc_id) for row in found.qrels))
+    deliver(qrel_lines(converted.qrels), output)
+    if converted.is_adaptive and output is not None:
+        note_asked(output, dict.fromkeys((row.query_id, row.doc_id) for row in converted.qrels))
 
 
 @collection.command("audit")
@@ -292,7 +292,3 @@ def _check(
     With -o, write the unjudged documents as a pool for `rageval collection support`.
     """
     print_lines(check_runs(runs, against, depth, output))
-
-
-def _say(message: str) -> None:
-    say(message)

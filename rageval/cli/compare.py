@@ -11,7 +11,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
+from rageval.cli._inputs import ids_of_datasets, named_measures, sort_words
 from rageval.cli._options import (
     Command,
     Comparing,
@@ -110,14 +110,14 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
 
-    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
+    inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
     options = hooks.judge_tables(inputs, options)
     options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     style = options.style
     if options.by_query and style in ("latex", "cite"):
-        others = ", ".join(each for each in FORMATS if each != "latex")
+        others = ", ".join(name for name in FORMATS if name != "latex")
         raise UsageError(f"--by-query is not available with --format {style}; use one of {others}")
     refuse_single_values_of_labels(options.by_query, options.gold)
     plot = checked_plot(options.plot, options.size)
@@ -125,60 +125,62 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     subject.require_comparable()
     settings = settings_of_claims(options, list(subject.queries), inputs.question_sources)
     results, remarks, refused = systems = scored(subject, options.baseline, least=2)
-    found = comparisons.compared(subject, systems, settings)
+    comparison = comparisons.compare_subject(subject, systems, settings)
     if options.sensitivity:
         remarks = [*remarks, *comparisons.sensitivity(subject, results)]
     if options.sort:
         results = best_first(results, options.sort)
-        found = _in_order(found, [scores.run for scores in results], options.sort)
+        comparison = _sort_comparison(comparison, [scores.run for scores in results], options.sort)
     typed = set_remarks([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
-    say(*unique([*typed, *remarks, *found.remarks]))
+    say(*unique([*typed, *remarks, *comparison.remarks]))
     # What Python shows beneath a comparison stands in JSON, too.
-    found = replace(found, remarks=unique([*found.remarks, *remarks]))
+    comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if plot is not None:
-        save(figure_of_comparison(found, results, options.size), plot)
+        save(figure_of_comparison(comparison, results, options.size), plot)
     if style == "cite":
-        deliver([str(cite(found, ids_of_datasets(inputs, options)))], options.output)
+        deliver([str(cite(comparison, ids_of_datasets(inputs, options)))], options.output)
     else:
-        deliver(_shown(found, results, style, options), options.output)
+        deliver(_comparison_lines(comparison, results, style, options), options.output)
     refuse(refused)
 
 
-def _shown(found: Comparison, results: list[Scores], style: str, options: Options) -> Iterable[str]:
+def _comparison_lines(
+    comparison: Comparison, results: list[Scores], style: str, options: Options
+) -> Iterable[str]:
     """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
     places = places_of(options.places)
     if style == "latex":
-        return latex_of(found, options.caption, options.label, options.show or "", places)
+        return latex_of(comparison, options.caption, options.label, options.show or "", places)
     if not options.by_query:
-        return lines_of(found, style, places)
-    values = ByQuery(found, results)
+        return lines_of(comparison, style, places)
+    values = ByQuery(comparison, results)
     return lines(
         style,
-        lambda: [*parts_of(found, places), *values.parts(places)],
+        lambda: [*parts_of(comparison, places), *values.parts(places)],
         # In rows the values of each query stand alone, as their columns are others.
         lambda: values.data(places),
-        record=lambda: found.as_dict() | {"by_query": list(records_of(values.data()))},
+        record=lambda: comparison.as_dict() | {"by_query": list(records_of(values.data()))},
     )
 
 
-def _in_order(found: Comparison, runs: list[str], wanted: str) -> Comparison:
+def _sort_comparison(comparison: Comparison, runs: list[str], sort: str) -> Comparison:
     """Return the comparison with its runs, and the pairs by each measure, in this order.
 
     Where people's labels correct a measure, the order of the judge's means is not that of the table: the best
     by their labels stand first.
     """
-    if found.gold and wanted != "run":
-        measure = str(parse_measure(wanted))
-        sign = 1 if found.lower_is_better(measure) else -1
-        values = {run: found.cell(run, measure).value for run in runs}
+    if comparison.gold and sort != "run":
+        measure = str(parse_measure(sort))
+        sign = 1 if comparison.lower_is_better(measure) else -1
+        values = {run: comparison.cell(run, measure).value for run in runs}
         # NaN has no place in an order; what is not known stands at the end.
-        known = [run for run in runs if not math.isnan(values[run])]
-        unknown = [run for run in runs if math.isnan(values[run])]
-        runs = [*sorted(known, key=lambda run: sign * values[run]), *unknown]
-    measures = list(found.measures)
+        defined = [run for run in runs if not math.isnan(values[run])]
+        undefined = [run for run in runs if math.isnan(values[run])]
+        runs = [*sorted(defined, key=lambda run: sign * values[run]), *undefined]
+    measures = list(comparison.measures)
 
     def place(pair: Pair) -> tuple[int, int, int]:
         return measures.index(pair.measure), runs.index(pair.run), runs.index(pair.other)
 
-    return replace(found, runs=runs, pairs=sorted(found.pairs, key=place))
+    return replace(comparison, runs=runs, pairs=sorted(comparison.pairs, key=place))

@@ -14,7 +14,7 @@ from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.datasets import catalogue, home
-from rageval.datasets.dataset import import_files, known_there, load
+from rageval.datasets.dataset import ids_at_ir_datasets, import_files, load
 from rageval.datasets.exports import checked, compared, exported
 from rageval.datasets.home import amount, is_accepted, is_on_disk, place_of, size_on_disk
 from rageval.errors import FAULTS, InputError, Place, UsageError
@@ -59,12 +59,12 @@ def _show(dataset: str) -> None:
 
     pair = catalogue.find(dataset)
     if pair is None:
-        found = load(dataset)
-        ours = [spec.id for _, spec in catalogue.known() if dataset in spec.also]
+        loaded = load(dataset)
+        ours = [spec.id for _, spec in catalogue.all_datasets() if dataset in spec.also]
         print_lines(
             [
-                found.id,
-                f"holds      {', '.join(found.holds)}",
+                loaded.id,
+                f"holds      {', '.join(loaded.holds)}",
                 *(f"also       {name}, of rageval" for name in ours),
             ]
         )
@@ -89,7 +89,7 @@ def _fetch(
 
     accept = accept_license or _accepted_here(dataset)
     home.fetch(dataset, only or None, accept_license=accept, again=again, allow_http=allow_http)
-    print_lines([f"{dataset}: {home.place_of(catalogue.found(dataset)[1])}"])
+    print_lines([f"{dataset}: {home.place_of(catalogue.find_listed(dataset)[1])}"])
 
 
 @datasets.command("import")
@@ -107,7 +107,7 @@ def _import(
 ) -> None:
     """Import files you have: official ones, Hugging Face parquet, JSON lines."""
     taken = import_files(dataset, paths, role=role, limits=limits)
-    print_lines(f"{dataset}: {name}: {path}" for name, found in taken.items() for path in found)
+    print_lines(f"{dataset}: {name}: {path}" for name, files in taken.items() for path in files)
 
 
 @datasets.command("export")
@@ -149,9 +149,9 @@ def _check(
     rows = [["count", "expected", "found", ""]]
     for count in counts:
         expected = "" if count.expected is None else f"{count.expected:,.10g}"
-        found = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
+        actual = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
         differs = "" if count.agrees else "differs"
-        rows.append([visible(count.what.replace("_", " ")), expected, found, differs])
+        rows.append([visible(count.what.replace("_", " ")), expected, actual, differs])
     print_lines(columns(rows))
     print_lines(map(str, remarks))
     ctx.exit(0 if all(count.agrees for count in counts) else FAULTS)
@@ -165,13 +165,13 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
         for entry in _entries(file, names):
-            known = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
+            merged = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
             for topic, values in entry["datasets"].items():
-                if topic in known["datasets"]:
+                if topic in merged["datasets"]:
                     raise InputError(
                         at=Place(file), problem=f"a second entry of {entry['info']['name']!r} for {topic}"
                     )
-                known["datasets"][topic] = values
+                merged["datasets"][topic] = values
     for entry in entries.values():
         of_topics = entry["datasets"]
         of_topics.pop("average", None)
@@ -232,7 +232,7 @@ _LONGEST = 24  # of a licence in the list
 def _listing() -> Iterator[str]:
 
     rows = [("id", "size", "licence", "holds", "on disk")]
-    for benchmark, spec in catalogue.known():
+    for benchmark, spec in catalogue.all_datasets():
         on_disk = "yes" if is_on_disk(spec.id) else "no"
         licence = benchmark.licence
         if len(licence) > _LONGEST:
@@ -256,7 +256,7 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"license    {benchmark.licence}"
     yield f"size       {_size(spec)}"
     yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
-    for name in known_there(spec):
+    for name in ids_at_ir_datasets(spec):
         try:
             import ir_datasets
         except ImportError:

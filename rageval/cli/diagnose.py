@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from rageval import options as opt
-from rageval.cli._inputs import sorted_out
+from rageval.cli._inputs import sort_words
 from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
 from rageval.cli._output import TableFormat, deliver, say
 from rageval.comparison import diagnose as diagnosed
@@ -85,7 +85,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     run, gold = _read(options, reading)
     table = read_judgements(list(judged))
     queries = list(map(str, table.queries.words))
-    found = diagnosed(
+    diagnosis = diagnosed(
         table,
         run,
         gold,
@@ -101,10 +101,11 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
         resamples=options.resamples,
         seed=options.seed,
     )
-    say(*found.remarks)
+    say(*diagnosis.remarks)
     style = options.style
     deliver(
-        lines(style, lambda: _parts(found, style), lambda: _data(found), record=found.as_dict), options.output
+        lines(style, lambda: _parts(diagnosis, style), lambda: _data(diagnosis), record=diagnosis.as_dict),
+        options.output,
     )
 
 
@@ -119,35 +120,35 @@ def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
             other = "without" if qrels is not None else "with"
             raise UsageError(f"--{name} applies only {other} --qrels")
     if qrels is None:
-        inputs = sorted_out((run,), reading)
+        inputs = sort_words((run,), reading)
         if not inputs.files["run"]:
             raise UsageError(f"--run {visible(run)}: expected a run")
         return run_sources(inputs.files["run"], reading, None)[0], None
-    inputs = sorted_out((run, qrels), reading)
+    inputs = sort_words((run, qrels), reading)
     gold = judgements_of(inputs, EVERYTHING, options)
     (source,) = run_sources(inputs.files["run"], reading, None)
     return source, gold
 
 
-def _data(found: Diagnosis) -> Table:
+def _data(diagnosis: Diagnosis) -> Table:
     """Return the shares, or with --by those of every slice."""
-    shares, *_ = found.tables()
-    if not found.by:
+    shares, *_ = diagnosis.tables()
+    if not diagnosis.by:
         return shares
-    kinds = list(found.shares)
+    kinds = list(diagnosis.shares)
     columns = [Column("field"), Column("slice"), Column("questions", NUMBER, 0)]
     rows = [
-        [field, name, of["questions"], *map(of.__getitem__, kinds)]
-        for field, slices in found.by.items()
-        for name, of in slices.items()
+        [field, name, slice_shares["questions"], *map(slice_shares.__getitem__, kinds)]
+        for field, slices in diagnosis.by.items()
+        for name, slice_shares in slices.items()
     ]
     return Table([*columns, *(Column(kind, NUMBER) for kind in kinds)], rows, 2)
 
 
-def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:
+def _parts(diagnosis: Diagnosis, style: str) -> Iterator[Table | str]:
     """Yield the shares, what could be gained, slices, refusals and the worst questions."""
-    yield f"{found.run}: recall {found.recall:.4f}, {found.in_passages:.4f} in the passages"
-    *tables, worst = found.tables()
+    yield f"{diagnosis.run}: recall {diagnosis.recall:.4f}, {diagnosis.in_passages:.4f} in the passages"
+    *tables, worst = diagnosis.tables()
     for table in tables:
         yield from ("", table)
     yield ""
@@ -158,4 +159,4 @@ def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:
     yield "the questions with the largest losses:"
     for query, recall, lost in worst.rows:
         yield Prose(f"{query} (recall {recall:.4f}): {lost}")
-    yield from ("", Code(found.signature))
+    yield from ("", Code(diagnosis.signature))

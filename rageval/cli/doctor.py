@@ -34,7 +34,7 @@ def doctor(
     files: tuple[str, ...],
     corpus: Annotated[tuple[Any, ...], opt.read("The documents of the collection.", reads="documents")] = (),
     topics: opt.AllTopics = (),
-    at: Annotated[str, opt.Option("Cut-offs to check for ties.", metavar="K,K")] = "10,20,50",
+    cutoffs: Annotated[str, opt.Option("Cut-offs to check for ties.", ("--at",), metavar="K,K")] = "10,20,50",
     comments: opt.Comments = "error",
     style: FindingFormat = "text",
     limits: Annotated[opt.Limits, "Raise a safety limit."] = (),
@@ -51,21 +51,21 @@ def doctor(
     """
 
     named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
-    every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
+    every: list[tuple[Any, str | None]] = [*((path, None) for path in _expand_collections(files)), *named]
     if not every:
         raise UsageError("no file given; expected runs, qrels, nuggets, answers or judgements")
     for path, _ in every:
         if isinstance(path, str) and not os.path.isfile(path):
             raise _no_file(path)
-    words = [word.strip() for word in at.split(",")]
+    words = [word.strip() for word in cutoffs.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise UsageError(f"--at {at!r}: expected whole numbers from 1, such as 10,20")
+        raise UsageError(f"--at {cutoffs!r}: expected whole numbers from 1, such as 10,20")
     counts = Counter[str]()
     unknown: list[str] = []
-    found = diagnose(every, sorted(set(map(int, words))), reading_of(comments), unknown)
+    findings = diagnose(every, sorted(set(map(int, words))), reading_of(comments), unknown)
 
     def results() -> Iterator[Finding | str]:
-        for finding in found:
+        for finding in findings:
             counts[finding.level] += 1
             yield finding
         numbers = " and ".join(count_noun(counts[level], level) for level in ("error", "warning"))
@@ -91,7 +91,7 @@ def _no_file(path: str) -> InputError:
     return InputError(problem, at=Place(path), expected="a file")
 
 
-def _expanded(files: Iterable[str]) -> Iterator[str]:
+def _expand_collections(files: Iterable[str]) -> Iterator[str]:
     """Yield the files; in place of the folder of a collection, what it consists of."""
     for path in files:
         if os.path.isfile(Path(path) / "manifest.json"):

@@ -19,7 +19,7 @@ from rageval import options as opt
 from rageval import verbs
 from rageval.cli import _tables
 from rageval.cli._acting import is_typed
-from rageval.cli._inputs import named_measures, sorted_out
+from rageval.cli._inputs import named_measures, sort_words
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
 from rageval.cli._scoring import scored, subject_of
@@ -63,7 +63,7 @@ class _GateCommand(Command):
             return super().make_context(info_name, args, parent, **extra)
         typed = _typed_policy(args)
         policy = find_policy() if typed is None else policy_in(typed)
-        settled = self._settled(policy, info_name or "")
+        settled = self._policy_values(policy, info_name or "")
         words = _words_before_equals(args)  # before click takes them out of the list
         try:
             context = super().make_context(info_name, args, parent, default_map=settled, **extra)
@@ -77,7 +77,7 @@ class _GateCommand(Command):
         context.meta["policy"] = policy
         return context
 
-    def _settled(self, policy: Policy, name: str) -> dict[str, Any]:
+    def _policy_values(self, policy: Policy, name: str) -> dict[str, Any]:
         """Return the values of parameters, by their names."""
         options: dict[str, click.Option] = {}
         for param in self.params:
@@ -92,13 +92,13 @@ class _GateCommand(Command):
             if str(param.name) in values:
                 raise InputError(at=place, problem="set twice, under two names", remedy="keep one")
             several = value if isinstance(value, list) and param.multiple else [value]
-            for each in several:
-                if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
+            for item in several:
+                if not isinstance(item, str | int | float | bool) or isinstance(item, bool) != param.is_flag:
                     what = "true or false" if param.is_flag else "text or a number"
                     raise InputError(
                         at=place,
                         expected=f"{what}{' (or a list)' * param.multiple}",
-                        found=f"{each!r:.80}",
+                        found=f"{item!r:.80}",
                     )
             values[str(param.name)] = several if param.multiple else several[0]
         return values
@@ -245,7 +245,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     rageval gate run.trec qrels -m nDCG@10 --baseline gold/last.jsonl --anchor gold/v1.jsonl --margin 0.03
     """
     if options.show_policy:
-        print_lines(_said_of_policy(ctx))
+        print_lines(_policy_lines(ctx))
         return
     try:
         code = _gated(words, options)
@@ -255,7 +255,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     ctx.exit(code)
 
 
-def _said_of_policy(ctx: click.Context) -> Iterator[str]:
+def _policy_lines(ctx: click.Context) -> Iterator[str]:
     """Yield what counts, and from where."""
     policy: Policy = ctx.meta["policy"]
     yield f"policy: {visible(policy.path) or 'none found'}"
@@ -285,26 +285,28 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "the largest loss you accept")
-    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
+    inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     if options.aa:
         _refuse_unasked(options, inputs)
     candidate = _candidate(inputs, options)
     if options.save_baseline:
         say(*candidate.remarks)
-        _save(candidate.side, options.save_baseline)
+        new_baseline = saved(candidate.side, today())
+        deliver(baseline_lines(new_baseline), options.save_baseline)
+        say(f"{visible(str(options.save_baseline))}: {len(new_baseline.lines):,} questions saved")
         return 0
     report = _report(candidate, options)
     remarks = [*candidate.remarks, *report.remarks]
     if options.aa:
-        remarks += _judged_again(candidate.side, report, options)
-    return _told(replace(report, remarks=remarks), options)
+        remarks += _judge_again(candidate.side, report, options)
+    return _write_outcome(replace(report, remarks=remarks), options)
 
 
-def _required(value: _Value | None, name: str, way: str) -> _Value:
+def _required(value: _Value | None, name: str, spelling: str) -> _Value:
     """Return the value; refuse a command that neither the command line nor the policy tells it."""
     if value is None:
-        raise UsageError(f"--{name} ({way}) is required; pass it, or set it in rageval.toml")
+        raise UsageError(f"--{name} ({spelling}) is required; pass it, or set it in rageval.toml")
     return value
 
 
@@ -387,7 +389,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     clusters = None
     if options.cluster:
         clusters = groups_of(options.cluster, queries, options.questions, inputs.question_sources)
-    facts = {query: {name: of[query] for name, of in slices.items()} for query in queries if slices}
+    facts = {query: {name: values[query] for name, values in slices.items()} for query in queries if slices}
     side = side_of(subject, scores, facts, _digest(options.questions))
     other = None
     if options.baseline_run:
@@ -403,32 +405,26 @@ def _digest(source: Any) -> str:
     return digest_of(source, "questions")
 
 
-def _save(side: GateSide, path: Path) -> None:
-    baseline = saved(side, today())
-    deliver(baseline_lines(baseline), path)
-    say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
-
-
 def _report(candidate: _Gated, options: Options) -> GateReport:
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
-    floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
-    by = Path(options.cluster or "").name
+    floors = {str(gate.measure): gate.limit for gate in map(_gate_at_least, options.fail_under)}
+    clustered_by = Path(options.cluster or "").name
     settings = settings_from(
-        GateSettings, options, clusters=candidate.clusters, clustered_by=by, fail_under=floors
+        GateSettings, options, clusters=candidate.clusters, clustered_by=clustered_by, fail_under=floors
     )
     return decided(candidate.side, side, settings, candidate.slices, anchor)
 
 
-def _told(report: GateReport, options: Options) -> int:
+def _write_outcome(report: GateReport, options: Options) -> int:
     """Print the table, write the files, and return the exit code."""
     say(*report.sentences())
     if options.md:
-        _put(options.md, markdown(report))
+        _write_text(options.md, markdown(report))
     if options.junit:
-        _put(options.junit, junit(report))
+        _write_text(options.junit, junit(report))
     if options.json:
-        _put(options.json, as_json(report.as_dict()) + "\n")
+        _write_text(options.json, as_json(report.as_dict()) + "\n")
     # The remarks stand on standard error already.
     print_lines([str(replace(report, remarks=())), visible(report.signature)])
     if report.verdict == "inconclusive" and options.inconclusive == "pass":
@@ -443,15 +439,15 @@ def _write_error(
     """Write what kept the gate from gating, where a summary or a report was asked for."""
     message = str(error)
     if md:
-        _put(md, markdown_of_error(message))
+        _write_text(md, markdown_of_error(message))
     if junit:
-        _put(junit, junit_of_error(message))
+        _write_text(junit, junit_of_error(message))
     if json:
         problems = {"problems": error.as_records()} if isinstance(error, InputError) else {}
-        _put(json, as_json({"verdict": None, "error": message} | problems) + "\n")
+        _write_text(json, as_json({"verdict": None, "error": message} | problems) + "\n")
 
 
-def _put(path: Path, content: str) -> None:
+def _write_text(path: Path, content: str) -> None:
     with whole_file(path) as stream:
         stream.write(content.encode("utf-8", "surrogateescape"))
 
@@ -479,14 +475,14 @@ def _refuse_other_judge(judges: Set[str], rubrics: Set[str], options: Options) -
     """Refuse judgements by anybody else than the judges that are named; --aa needs one that is."""
     every = ", ".join(sorted(map(visible, judges))) or "no named judge"
     if options.aa and not options.judge:
-        words = [f"--judge {quote(visible(_without_version(each)))}" for each in sorted(judges)]
-        words += [f"--rubric {quote(visible(_without_version(each)))}" for each in sorted(rubrics)]
+        words = [f"--judge {quote(visible(_without_version(judge)))}" for judge in sorted(judges)]
+        words += [f"--rubric {quote(visible(_without_version(rubric)))}" for rubric in sorted(rubrics)]
         raise UsageError(
             f"--aa asks the judge again; add --judge. The answers were judged by {every}: use"
             f" {' '.join(words)}, with the address for your own server"
         )
     named = set(map(_named, options.judge))
-    others = {each for each in judges if not {each, _without_version(each)} & named}
+    others = {judge for judge in judges if not {judge, _without_version(judge)} & named}
     # A file of judgements speaks for whoever judged it.
     if options.judge and others and _FROZEN not in named:
         raise UsageError(
@@ -513,7 +509,7 @@ def _without_version(name: str) -> str:
     return name.rpartition("@")[0] or name
 
 
-def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[Remark]:
+def _judge_again(side: GateSide, report: GateReport, options: Options) -> list[Remark]:
     """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
     run, names = side.scores.run, [str(name) for name in side.scores]
     queries = sorted(side.same)
@@ -553,7 +549,7 @@ def _repeat_remark(
     before = score.by_query
     # NaN is unequal to itself: what has no value at one of the times says nothing.
     both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
-    decision = next(each for each in report.overall if each.measure == name)
+    decision = next(row for row in report.overall if row.measure == name)
     flips = sum(abs(one - other) > 1e-12 for one, other in both)
     noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both)) if both else 0.0
     of_judge = of_answers = lost = None

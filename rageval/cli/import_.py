@@ -107,7 +107,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
     if len(names) != len(logs):  # one name, or none, for all of them
         names = (names or [""]) * len(logs)
-    found = [
+    read_logs = [
         read(
             path,
             settings["map"],
@@ -119,7 +119,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         )
         for path, name in zip(logs, names, strict=True)
     ]
-    log = found[0] if len(found) == 1 else together([*zip(logs, found, strict=True)])
+    log = read_logs[0] if len(read_logs) == 1 else together([*zip(logs, read_logs, strict=True)])
     if options.dry_run:
         print_lines(_summary(log, counts_of(log)))
     elif options.only:
@@ -147,7 +147,7 @@ def _settings(options: Options) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for word in options.maps:
         if "=" not in word:
-            named |= _of_policy(word)
+            named |= _policy_mapping(word)
     mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
     mapping |= {name: path.text for name, path in mapping_of(words).items()}
     # The policy first: what is typed counts more.
@@ -165,7 +165,7 @@ def _settings(options: Options) -> dict[str, Any]:
     return settings | {"split": split, "map": mapping}
 
 
-def _of_policy(name: str) -> dict[str, Any]:
+def _policy_mapping(name: str) -> dict[str, Any]:
     policy = find_policy()
     if name not in policy.section("logs"):
         where = (
@@ -174,23 +174,23 @@ def _of_policy(name: str) -> dict[str, Any]:
             else "there is no policy"
         )
         raise UsageError(f"--map {visible(name)}: {where}; expected FIELD=PATH, or the name of a [logs.NAME]")
-    found = policy.section("logs", name)
-    known = {*FIELDS, *_SETTINGS, *(key for key in found if key.startswith(("fact:", "grade:")))}
-    found = policy.section("logs", name, known=known)
-    for key, value in found.items():
+    settings = policy.section("logs", name)
+    keys = {*FIELDS, *_SETTINGS, *(key for key in settings if key.startswith(("fact:", "grade:")))}
+    settings = policy.section("logs", name, allowed=keys)
+    for key, value in settings.items():
         if not isinstance(value, str):
             raise InputError(
                 at=policy.place("logs", name), expected=f"a text for {key}", found=f"{value!r:.80}"
             )
-    return found
+    return settings
 
 
 def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
     version = f" {visible(log.version)}" if log.version else ""
-    said = ", ".join(
+    counted = ", ".join(
         f"{number:,} {what.removesuffix('s') if number == 1 else what}" for what, number in counts.items()
     )
-    yield f"{log.tool}{version}: {said}"
+    yield f"{log.tool}{version}: {counted}"
     for why, number in log.left_out.items():
         yield f"left out: {number:,} {why}"
 
@@ -234,9 +234,9 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
 
 def _own_files(folder: Path) -> list[str]:
     """Return the files that an earlier import wrote and nobody changed, and its manifest."""
-    found = None
+    manifest = None
     with suppress(InputError, ValueError, RecursionError):
-        found = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
-    if not isinstance(found, dict) or "imported_by" not in found:
+        manifest = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
+    if not isinstance(manifest, dict) or "imported_by" not in manifest:
         return []
-    return [*unchanged(folder, found.get("files")), _MANIFEST]
+    return [*unchanged(folder, manifest.get("files")), _MANIFEST]

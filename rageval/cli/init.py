@@ -79,19 +79,19 @@ def init(options: Options) -> None:
         raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
         raise UsageError("pyproject.toml: has [tool.rageval], which is the policy here; change it there")
-    found = _files()
-    settings = _Settings(found)
+    files = _files()
+    settings = _Settings(files)
     write_lines(Path(_POLICY), settings.lines())
     print_lines([f"wrote {_POLICY}", *settings.next_lines()])
 
 
 def _files() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
-    found = _FilesHere({}, {}, {}, {}, {}, {}, {})
+    files = _FilesHere({}, {}, {}, {}, {}, {}, {})
     places = {
-        **{RUNS: found.runs, EITHER: found.runs, JUDGED_DOCUMENTS: found.qrels},
-        **{JUDGED_ANSWERS: found.judged, ANSWERS: found.answers, ROWS: found.tables},
-        QUESTIONS: found.questions,
+        **{RUNS: files.runs, EITHER: files.runs, JUDGED_DOCUMENTS: files.qrels},
+        **{JUDGED_ANSWERS: files.judged, ANSWERS: files.answers, ROWS: files.tables},
+        QUESTIONS: files.questions,
     }
     for name in sorted(os.listdir(), key=lambda name: (not _BEFORE.search(name), name)):
         if name.startswith(".") or visible(name) != name or not os.path.isfile(name):
@@ -101,20 +101,20 @@ def _files() -> _FilesHere:
             kind = kind_of(source)
             if kind is None:
                 continue
-            place = found.baselines if kind.name == "baseline" else places.get(kind.holds)
+            place = files.baselines if kind.name == "baseline" else places.get(kind.holds)
             if place is not None:
                 place[name] = start_of_file(source)
-    return found
+    return files
 
 
 class _Settings:
     """What the policy says of the files, line by line."""
 
-    def __init__(self, found: _FilesHere) -> None:
-        self.found = found
-        self.baseline, self.measures = self._known_baseline()
+    def __init__(self, files: _FilesHere) -> None:
+        self.files = files
+        self.baseline, self.measures = self._existing_baseline()
         self.is_saved = bool(self.baseline)
-        self.rubric, self.judge = self._judged_by()
+        self.rubric, self.judge = self._rubric_and_judge()
         self.before, self.candidate = self._candidates()
         if not self.measures:
             self.measures = self._usual_measures()
@@ -127,11 +127,11 @@ class _Settings:
     @property
     def tables(self) -> list[str]:
         """The tables of answers that count: where answers stand in files of ours, these do."""
-        return [] if self.found.judged or self.found.answers else list(self.found.tables)
+        return [] if self.files.judged or self.files.answers else list(self.files.tables)
 
-    def _known_baseline(self) -> tuple[str, list[str]]:
+    def _existing_baseline(self) -> tuple[str, list[str]]:
         """Return the baseline that is there, and what it was measured by."""
-        for name in self.found.baselines:
+        for name in self.files.baselines:
             with suppress(RagevalError):
                 # One that a policy may not name would be refused by every gate.
                 beside(NamedInFile(name, os.path.abspath(_POLICY)))
@@ -139,40 +139,40 @@ class _Settings:
                 return name, [measure for measure in measures if visible(measure) == measure]
         return "", []
 
-    def _judged_by(self) -> tuple[str, str]:
+    def _rubric_and_judge(self) -> tuple[str, str]:
         """Return the rubric and the judge of judged answers; what suits those that nobody judged yet."""
-        for start in self.found.judged.values():
+        for start in self.files.judged.values():
             rubric, judge = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
             return rubric.partition("@")[0], judge.partition("@")[0]
-        return (_OF_ANSWERS, _JUDGE) if self.found.answers or self.tables else ("", "")
+        return (_OF_ANSWERS, _JUDGE) if self.files.answers or self.tables else ("", "")
 
     def _candidates(self) -> tuple[str, str]:
         """Return what is saved as the baseline, and what is held against it, as they are typed.
 
         Of several files, or systems in one file, the first is what there was before, and the last is new.
         """
-        if self.found.judged:
-            files = [*map(_typed, self.found.judged)]
-            systems = _systems(next(iter(self.found.judged))) if len(files) == 1 else []
+        if self.files.judged:
+            files = [*map(_typed, self.files.judged)]
+            systems = _systems(next(iter(self.files.judged))) if len(files) == 1 else []
             if len(systems) > 1:
                 files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
-        elif self.found.answers:
+        elif self.files.answers:
             files = [_JUDGED]
         elif self.tables:
             files = [*map(_typed, self.tables)]
-        elif self.found.runs and self.found.qrels:
-            qrels = _typed(next(iter(self.found.qrels)))
-            files = [f"{_typed(run)} {qrels}" for run in self.found.runs]
+        elif self.files.runs and self.files.qrels:
+            qrels = _typed(next(iter(self.files.qrels)))
+            files = [f"{_typed(run)} {qrels}" for run in self.files.runs]
         else:
             files = ["CANDIDATE"]
         return files[0], files[-1]
 
     def _usual_measures(self) -> list[str]:
         """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
-        if self.found.judged or self.found.answers or self.tables:
+        if self.files.judged or self.files.answers or self.tables:
             usual = usual_measure(self.rubric)
             return [usual] if usual else []
-        return [OF_RUNS[any(map(_has_nuggets, self.found.qrels.values()))]] if self.found.qrels else []
+        return [OF_RUNS[any(map(_has_nuggets, self.files.qrels.values()))]] if self.files.qrels else []
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the policy."""
@@ -195,11 +195,11 @@ class _Settings:
             yield f"#   {self._saving()}"
         yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
         yield from self._lines_of_judge()
-        if self.found.questions:
+        if self.files.questions:
             yield from (
                 "",
                 "# The questions. With this file, a question without a judged answer counts as missing.",
-                _setting("questions", next(iter(self.found.questions)), is_set=False),
+                _setting("questions", next(iter(self.files.questions)), is_set=False),
             )
 
     def _lines_of_judge(self) -> Iterator[str]:
@@ -229,9 +229,9 @@ class _Settings:
 
     def next_lines(self) -> Iterator[str]:
         """Yield what to type next."""
-        if self.found.answers and not self.found.judged:
-            answers = _typed(next(iter(self.found.answers)))
-            questions = _typed(next(iter(self.found.questions), "FILE"))
+        if self.files.answers and not self.files.judged:
+            answers = _typed(next(iter(self.files.answers)))
+            questions = _typed(next(iter(self.files.questions), "FILE"))
             yield (
                 f"next: rageval judge {_OF_ANSWERS} {answers} --questions {questions} --judge {_JUDGE}"
                 f" -o {_JUDGED}"

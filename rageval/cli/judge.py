@@ -31,22 +31,30 @@ from rageval.files.nuggets import write_nuggets
 from rageval.judges import votes
 from rageval.judges.material import SPLITS, UNITS, gathered
 from rageval.judges.offline import knows
-from rageval.judges.panel import Settings, claims_by, forecast, nuggets_by, prepared, said_by_all, vote_of
+from rageval.judges.panel import (
+    Settings,
+    ask_all_judges,
+    claims_by,
+    forecast,
+    nuggets_by,
+    prepare_settings,
+    vote_of,
+)
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measures
 from rageval.options import settings_from
 from rageval.scoring.answers import measures_of_answers
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.text import visible
-from rageval.views.judgements import handed_on_text
+from rageval.views.judgements import cascade_text
 
 if TYPE_CHECKING:
     from rageval.judges.budget import Budget
     from rageval.judges.material import Material
     from rageval.judges.rubric import Rubric
 
-_MOST_APART = 20  # things on which two rubrics differ that are listed
-_WAYS_ON = (
+_MOST_DIFFERENCES = 20  # things on which two rubrics differ that are listed
+_JUDGE_CHOICES = (
     "no judge named; use a model (--judge openai:MODEL, anthropic:MODEL, ollama:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements (--judge"
     " frozen:judged.jsonl), or a judge without a model (--judge short, for short answers with gold ones;"
@@ -187,24 +195,25 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     """
     if options.rubric is None and not words:
         raise UsageError("no rubric named; use one that `rageval rubrics` lists, or a file")
-    rubric, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
-    found = rubric_named(rubric)
-    answers = _answers(words)
+    rubric_name, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
+    rubric = rubric_named(rubric_name)
+    # Files, or data sets by their ids, whose right answers are those of a run.
+    answers = tuple(source_named(word) or FileOrId("answers").convert(word, None, None) for word in words)
     tables = list(filter(is_answer_table, answers))
     if not options.judges:
         # Right answers are there, and `short` costs nothing.
-        if not (knows(found) and (options.questions is not None or tables)):
-            raise UsageError(_WAYS_ON)
+        if not (knows(rubric) and (options.questions is not None or tables)):
+            raise UsageError(_JUDGE_CHOICES)
         options = options.replaced(judges=("short",))
         say("no judge named; using `short`, which needs no model")
     if options.examples is not None:
-        found = found.with_examples(options.examples)
+        rubric = rubric.with_examples(options.examples)
     if options.compat is not None:
-        found = found.counting(options.compat)
+        rubric = rubric.counting(options.compat)
     if options.abstentions is not None:
-        found = found.abstaining_by(options.abstentions)
-    _check_measures(found, options)
-    other = None if options.against is None else _other_rubric(options.against, found, options)
+        rubric = rubric.abstaining_by(options.abstentions)
+    _check_measures(rubric, options)
+    other = None if options.against is None else _other_rubric(options.against, rubric, options)
     material = gathered(
         answers,
         options.questions,
@@ -216,17 +225,19 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         balanced=options.balanced,
         seed=options.seed,
     )
-    settings, remarks = prepared(options.judges, found, material, settings_from(Settings, options))
+    settings, remarks = prepare_settings(options.judges, rubric, material, settings_from(Settings, options))
     say(*material.remarks, *remarks)
     if options.dry_run:
-        for each in filter(None, (found, other)):
-            print_lines(forecast(each, material, options.judges, options.price, options.then, options.ask))
+        for forecast_rubric in filter(None, (rubric, other)):
+            print_lines(
+                forecast(forecast_rubric, material, options.judges, options.price, options.then, options.ask)
+            )
         return
     failed = Counter[str]()
     if other is not None:
-        _side_by_side((found, other), material, options, settings, failed)
+        _side_by_side((rubric, other), material, options, settings, failed)
     else:
-        deliver(_lines(found, material, options, settings, failed), options.output)
+        deliver(_lines(rubric, material, options, settings, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
@@ -239,9 +250,11 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
     """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
     other = rubric_named(name)
-    for each in (rubric, other):
-        if each.file.unit in (*UNITS, SPLITS, "bank"):
-            raise UsageError(f"--against: {each.name} writes a list, not verdicts, so it cannot be compared")
+    for compared in (rubric, other):
+        if compared.file.unit in (*UNITS, SPLITS, "bank"):
+            raise UsageError(
+                f"--against: {compared.name} writes a list, not verdicts, so it cannot be compared"
+            )
     if rubric.file.unit != other.file.unit:
         raise UsageError(
             f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit}; both"
@@ -269,15 +282,15 @@ def _side_by_side(
 
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
-    said = []
+    rows_by_place = []
     for rubric in rubrics:
         rows = _judgements(rubric, material, options.judges, settings, None, budget)
-        said.append({votes.place(row): row for row in rows})
+        rows_by_place.append({votes.place(row): row for row in rows})
         failed.update(row["status"] for row in rows if row["status"] not in votes.GRADED)
         if options.output is not None and rubric is rubrics[0]:
             deliver(map(judgement_line, rows), options.output)
-    one, other = said
-    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, "table"))
+    one, other = rows_by_place
+    print_lines(passport_lines(passport(one, other), (one, other), _MOST_DIFFERENCES, "table"))
 
 
 def _check_measures(rubric: Rubric, options: Options) -> None:
@@ -295,18 +308,13 @@ def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None
     """Score what was written as `rageval FILE -m MEASURES` does."""
     given = {"measures": options.measures, "nuggets": options.nuggets, "on_missing": options.on_missing}
     # Standard input is used up by now.
-    again = tuple(source for source in answers if not hasattr(source, "read"))
+    files = tuple(source for source in answers if not hasattr(source, "read"))
     try:
-        ctx.invoke(score, words=(str(options.output),), answers=again, **given)
+        ctx.invoke(score, words=(str(options.output),), answers=files, **given)
     except click.exceptions.Exit as done:
         # `score` ends with an exit even when all is well.
         if done.exit_code:
             raise
-
-
-def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return files of answers, or data sets by their ids, whose right answers are those of a run."""
-    return tuple(source_named(word) or FileOrId("answers").convert(word, None, None) for word in words)
 
 
 def _candidates(options: Options) -> Iterator[tuple[str, str]]:
@@ -354,7 +362,7 @@ def _lines(
         yield from write_claims(claims)
         return
     judgements = _judgements(rubric, material, options.judges, settings, options.disagreements)
-    failed.update(said["status"] for said in judgements if said["status"] not in votes.GRADED)
+    failed.update(row["status"] for row in judgements if row["status"] not in votes.GRADED)
     if rubric.file.unit == "bank":
         yield from write_nuggets(material.rated(judgements), texts)
     else:
@@ -377,12 +385,12 @@ def _judgements(
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
 
-    said = said_by_all(judges, rubric, material, settings, budget)
-    if said and "handed_on" in said[0]:
-        say(handed_on_text(said[0]["handed_on"], settings.then))
+    rows = ask_all_judges(judges, rubric, material, settings, budget)
+    if rows and "handed_on" in rows[0]:
+        say(cascade_text(rows[0]["handed_on"], settings.then))
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
-        rates = [rate for row in said for rate in row.get("canaries", {}).values()]
+        rates = [rate for row in rows for rate in row.get("canaries", {}).values()]
         best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
         tried = (
             f"{best:,} of {shown:,} verdicts on attacks were the best possible"
@@ -394,9 +402,9 @@ def _judgements(
             f"{visible(rubric.name)} does not fence answers, like its source;"
             f" of attacks on it, {tried}{departs}"
         )
-    groups = votes.disagreements(said)
+    groups = votes.disagreements(rows)
     if groups:
         say(f"the judges differ on {len(groups):,} judgements")
     if listed is not None:
         deliver((judgement_line(one) for group in groups for one in group), listed)
-    return list(vote_of(said, rubric, settings))
+    return list(vote_of(rows, rubric, settings))

@@ -13,8 +13,8 @@ from rageval import options as opt
 from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased
 from rageval.comparison import passport as passports
-from rageval.comparison.arena import too_much
-from rageval.comparison.leaderboards import CUTOFFS, JudgesBeside, compare_judges, compare_leaderboards
+from rageval.comparison.arena import why_biased
+from rageval.comparison.leaderboards import CUTOFFS, JudgesComparison, compare_judges, compare_leaderboards
 from rageval.comparison.passport import agreement_of_several, between, passport, read, read_people, together
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
@@ -124,7 +124,7 @@ def label_agree(
             )
         truth, judge = leaderboards[0]
         boards = _boards([truth, judge, *map(str, labels)], forms)
-        deliver(_alike(boards, cutoffs, measures, style), output)
+        deliver(_ranking_lines(boards, cutoffs, measures, style), output)
         return
     _refuse_others(
         ctx,
@@ -137,35 +137,40 @@ def label_agree(
     lengths: dict[tuple[str, str], float] | None = None
     if answers:
         given = [answer for answer in read_answers(answers) if not answer.error]
-        lengths = {(each.query_id, each.run_id): float(len(each.text.split())) for each in given}
+        lengths = {(answer.query_id, answer.run_id): float(len(answer.text.split())) for answer in given}
     named = YES_OR_NO[nuggets_in_qrels]
-    people, mine = read_people(gold, named), read(judged, named)
+    people, judgements = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
     things = [key for own in people.values() for key in own]
     draw = draw_of_labels(things, [gold], drawn(gold_chosen), name_of(gold))
-    theirs = together(people)
+    gold_labels = together(people)
     pairs = between(people, near_misses, draw)
     several = agreement_of_several(people, near_misses, draw)
-    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several, draw)
-    deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
+    judge_passport = passport(
+        judgements, gold_labels, near_misses, measures, lengths, nuggets, pairs, several, draw
+    )
+    deliver(
+        passport_lines(judge_passport, (judgements, gold_labels) if parting else None, parting or 0, style),
+        output,
+    )
     if max_bias is not None:
-        end_if_biased({"the judge": too_much(found.facts["positions"], max_bias)}, max_bias)
+        end_if_biased({"the judge": why_biased(judge_passport.facts["positions"], max_bias)}, max_bias)
 
 
 _OF_BOARDS = {"leaderboards", "forms", "cutoffs", "labels"}
 _OF_BOTH = {"measures", "style", "output"}
 
 
-def _refuse_others(ctx: click.Context, known: set[str], way_out: str) -> None:
+def _refuse_others(ctx: click.Context, allowed: set[str], way_out: str) -> None:
     """Refuse what says nothing of what is compared: leaderboards, or judgements."""
     for param in ctx.command.params:
         name = str(param.name)
-        if name not in known and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if name not in allowed and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             word = param.opts[0] if param.opts[0].startswith("-") else visible(str(ctx.params[name]))
             raise UsageError(f"{word}: {way_out}")
 
 
-def _alike(
+def _ranking_lines(
     boards: Sequence[tuple[str, list[LeaderboardRow]]],
     cutoffs: str | None,
     measure: str | None,
@@ -180,33 +185,35 @@ def _alike(
         numbers = [int(word) for word in words]
     measures = (measure,) if measure else ()
     (_, truth), *judges = boards
-    found: list[LeaderboardAgreement | JudgesBeside]
+    agreements: list[LeaderboardAgreement | JudgesComparison]
     if len(judges) == 1:
-        found = [*compare_leaderboards(truth, judges[0][1], measures, numbers)]
+        agreements = [*compare_leaderboards(truth, judges[0][1], measures, numbers)]
     else:
-        found = [*compare_judges(truth, dict(judges), measures, numbers)]
+        agreements = [*compare_judges(truth, dict(judges), measures, numbers)]
 
     def parts() -> Iterator[Table | str]:
-        for number, each in enumerate(found):
+        for number, agreement in enumerate(agreements):
             if number:
                 yield ""
-            for table in each.tables():
+            for table in agreement.tables():
                 yield table
                 yield ""
-            yield from map(Prose, each.sentences())
+            yield from map(Prose, agreement.sentences())
 
     def data() -> Table:
         columns = [*map(Column, ("truth", "judge", "coefficient"))]
         columns += [Column(name, NUMBER, sign="z", nan="") for name in ("value", "low", "high")]
         rows = [
             [one.truth, name, *row]
-            for each in found
-            for name, one in (each.judges if isinstance(each, JudgesBeside) else {each.judge: each}).items()
+            for agreement in agreements
+            for name, one in (
+                agreement.judges if isinstance(agreement, JudgesComparison) else {agreement.judge: agreement}
+            ).items()
             for row in one._table().rows
         ]
         return Table(columns, rows, 3)
 
-    yield from lines(style, parts, data, record=lambda: [each.as_dict() for each in found])
+    yield from lines(style, parts, data, record=lambda: [agreement.as_dict() for agreement in agreements])
 
 
 def _boards(files: Sequence[str], forms: tuple[Form, ...]) -> list[tuple[str, list[LeaderboardRow]]]:
@@ -218,47 +225,49 @@ def _boards(files: Sequence[str], forms: tuple[Form, ...]) -> list[tuple[str, li
     # One judge beside itself, or a truth taken for a judge, is a slip where several are compared.
     if twice is not None and len(files) > 2:
         raise UsageError(f"{visible(twice)}: is named twice; give each leaderboard once")
-    found: dict[int, list[LeaderboardRow]] = {}
-    untold: list[int] = []
+    rows_by_place: dict[int, list[LeaderboardRow]] = {}
+    undetected: list[int] = []
     topics: set[str] = set()
     for place, name in enumerate(files):
         try:
-            found[place] = read_leaderboard(name, of_judges if place else of_truth, topics)
+            rows_by_place[place] = read_leaderboard(name, of_judges if place else of_truth, topics)
         # Some files look the same in two forms; the topics of another leaderboard tell which it is.
         except UntoldForm:
-            untold.append(place)
+            undetected.append(place)
         else:
-            topics |= {row.query_id for row in found[place]} - {ALL}
-    for place in untold:
-        found[place] = read_leaderboard(files[place], of_judges if place else of_truth, topics)
+            topics |= {row.query_id for row in rows_by_place[place]} - {ALL}
+    for place in undetected:
+        rows_by_place[place] = read_leaderboard(files[place], of_judges if place else of_truth, topics)
     short = list(map(os.path.basename, files))
     names = short if len(set(short)) == len(short) else files
-    return [(names[place], found[place]) for place in range(len(files))]
+    return [(names[place], rows_by_place[place]) for place in range(len(files))]
 
 
 def passport_lines(
-    found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str
+    judge_passport: Passport, both: tuple[Judged, Judged] | None, most: int, style: str
 ) -> Iterator[str]:
     """Yield a passport in any style, with `both` judges side by side and where they part."""
 
-    parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
-    coefficients, *_ = found.tables()
-    ends = (each._replace(nan="") for each in coefficients.columns[1:])
-    rows = [[*row, found.facts["drawn"]] for row in coefficients.rows]
+    parts = [part for table in judge_passport.tables() for part in (table, "")] + judge_passport.sentences()
+    coefficients, *_ = judge_passport.tables()
+    ends = (column._replace(nan="") for column in coefficients.columns[1:])
+    rows = [[*row, judge_passport.facts["drawn"]] for row in coefficients.rows]
     data = coefficients._replace(columns=[Column("coefficient"), *ends, Column("drawn")], rows=rows)
     if both is None:
-        yield from lines(style, lambda: parts, lambda: data, record=found.as_dict)
+        yield from lines(style, lambda: parts, lambda: data, record=judge_passport.as_dict)
         return
     sides, differing = list(map(passports.one_judge, both)), passports.parting(*both)
     more = len(differing) - most
-    apart = [_side_by_side(sides), "", *parts, "", _apart(differing[:most])]
-    apart += [f"{more:,} more with smaller differences"] * (more > 0)
-    known = {
+    shown_parts = [_side_by_side(sides), "", *parts, "", _differences_table(differing[:most])]
+    shown_parts += [f"{more:,} more with smaller differences"] * (more > 0)
+    both_judges = {
         "judges": [side._asdict() for side in sides],
         "differing": len(differing),
-        "parting": [each._asdict() for each in differing[:most]],
+        "parting": [pair._asdict() for pair in differing[:most]],
     }
-    yield from lines(style, lambda: apart, lambda: data, record=lambda: found.as_dict() | known)
+    yield from lines(
+        style, lambda: shown_parts, lambda: data, record=lambda: judge_passport.as_dict() | both_judges
+    )
 
 
 def _side_by_side(sides: list[OneJudge]) -> Table:
@@ -271,11 +280,21 @@ def _side_by_side(sides: list[OneJudge]) -> Table:
     return Table([Column(""), Column("first", BRIEF, none="-"), Column("second", BRIEF, none="-")], rows)
 
 
-def _apart(differing: list[Parting]) -> Table:
+def _differences_table(differing: list[Parting]) -> Table:
     rows = []
-    for each in differing:
-        what = " ".join(part for part in (each.item, each.aspect) if part not in ("answer", "0"))
-        why = " | ".join(filter(None, (each.reason, each.other_reason)))
-        rows.append([each.query, each.run, what, each.first, each.second, why[:_LONGEST], f"{each.gap:g}"])
+    for parting in differing:
+        what = " ".join(part for part in (parting.item, parting.aspect) if part not in ("answer", "0"))
+        why = " | ".join(filter(None, (parting.reason, parting.other_reason)))
+        rows.append(
+            [
+                parting.query,
+                parting.run,
+                what,
+                parting.first,
+                parting.second,
+                why[:_LONGEST],
+                f"{parting.gap:g}",
+            ]
+        )
     names = ("query", "run", "what", "first", "second", "why", "apart")
     return Table([*map(Column, names)], rows, 6)

@@ -65,32 +65,34 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     gold = read_judgements(list(options.gold), answers=answers, nuggets=nuggets)
     rules = Rules(on_missing=options.on_missing)
     labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
-    found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
-    bases = correction_notes({each.measure: each.basis for each in found})
-    say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(found, judgements))
-    table = _table(found, options.places)
+    results = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
+    bases = correction_notes({result.measure: result.basis for result in results})
+    say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(results, judgements))
+    table = _table(results, options.places)
     # Where no people labeled, nothing that is read calls it theirs.
-    shown = table if all(each.basis.kind is BasisKind.PEOPLE for each in found) else _unnamed(table)
-    records = [finite(plain_fields(each._asdict())) for each in found]
+    shown = (
+        table if all(result.basis.kind is BasisKind.PEOPLE for result in results) else _without_people(table)
+    )
+    records = [finite(plain_fields(result._asdict())) for result in results]
     found_as = lines(
         options.style, lambda: [shown], lambda: table, lambda: records, lambda: {"results": records}
     )
     deliver(found_as, options.output)
 
 
-def _unnamed(table: Table) -> Table:
-    columns = [each._replace(name=each.name.replace("people", "labeled")) for each in table.columns]
+def _without_people(table: Table) -> Table:
+    columns = [column._replace(name=column.name.replace("people", "labeled")) for column in table.columns]
     return table._replace(columns=columns)
 
 
-def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
+def _table(results: Sequence[CorrectedMeasure], places: int) -> Table:
     number = partial(Column, kind=NUMBER, places=places, nan="")
     columns = [Column("run"), Column("measure"), Column("population")]
     columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))
     columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
     columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
     columns += map(Column, ("basis", "corrected_from", "drawn"))
-    records = [plain_fields(each._asdict()) for each in found]
+    records = [plain_fields(result._asdict()) for result in results]
     rows = [
         [record["value" if column.name == "corrected" else column.name] for column in columns]
         for record in records

@@ -56,11 +56,11 @@ def label_page(
     """
     if (output is None) == (serve is None):
         raise UsageError("expected -o FILE.html for the page, or --serve LABELS.jsonl")
-    found = read_plan(plan)
+    label_plan = read_plan(plan)
     if output is not None:
-        write_page(page_to_label(found, annotator), output)
+        write_page(page_to_label(label_plan, annotator), output)
     elif serve is not None:
-        _serve(found, annotator, serve, port)
+        _serve(label_plan, annotator, serve, port)
 
 
 def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:

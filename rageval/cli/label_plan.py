@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import click
 
 from rageval import options as opt
-from rageval.cli._inputs import sorted_out
+from rageval.cli._inputs import sort_words
 from rageval.cli._options import Command, Scoring, takes_options
 from rageval.cli._output import deliver, say
 from rageval.comparison import plans
@@ -125,14 +125,14 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
             f"{visible(str(output))}: already exists, and a plan must not change once labeling starts; use"
             " another file, or --overwrite"
         )
-    found, population = _planned(words, options)
-    deliver(plan_lines(found), output)
-    say(*_said(found, population))
+    drawn_plan, population = _draw_plan(words, options)
+    deliver(plan_lines(drawn_plan), output)
+    say(*_plan_messages(drawn_plan, population))
 
 
-def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
+def _draw_plan(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
 
-    inputs = sorted_out(words, Reading())
+    inputs = sort_words(words, Reading())
     if inputs.measures:
         raise UsageError(f"{', '.join(map(visible, inputs.measures))}: name measures with -m")
     decide = _claim(options.decide, options.compare)
@@ -150,7 +150,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         raise UsageError(f"{inputs.kind.noun}: there is nothing to label; expected runs or judged answers")
     options = options.replaced(depth=_depth(options) if inputs.kind is RUNS else None)
     population, rubric, material = inputs.kind.population(inputs, compare, options)
-    pilot = _pilot(inputs, population, compare, options) if options.pilot else None
+    pilot = _read_pilot(inputs, population, compare, options) if options.pilot else None
     aim = plans.Aim(
         pilot.number if pilot else options.number or 0,
         options.seed,
@@ -162,8 +162,8 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         depth=options.depth,
         by_doubt=options.by == "doubt",
     )
-    found = plans.plan(population, aim, rubric, material)
-    return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
+    drawn_plan = plans.plan(population, aim, rubric, material)
+    return (drawn_plan.extending(pilot.plan, pilot.queries) if pilot else drawn_plan), population
 
 
 class _Pilot(NamedTuple):
@@ -174,7 +174,7 @@ class _Pilot(NamedTuple):
     queries: frozenset[str]
 
 
-def _pilot(
+def _read_pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: Options
 ) -> _Pilot:
     (measure,) = parse_measures([options.measures])
@@ -182,7 +182,7 @@ def _pilot(
     scoring = Scoring(answers=options.answers, nuggets=options.nuggets, on_missing="skip")
     subject = inputs.kind.subject(inputs, [measure], scoring, True)
     gold = subject.read_gold(files, Draw(how=UNIFORM))
-    scores = {found.run: found.scores[0] for found in subject.with_gold(gold).score().results}
+    scores = {result.run: result.scores[0] for result in subject.with_gold(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level)
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
@@ -195,16 +195,16 @@ def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str]
         return None
     one, mark, other = (part.strip() for part in text.partition(">"))
     if compare is not None:
-        known = [pair for pair in (compare, compare[::-1]) if "".join(text.split()) == _claimed(pair)]
-        if not known:
-            raise UsageError(f"--decide {text!r}: expected {_claimed(compare)!r}, as --compare says")
-        return known[0]
+        matching = [pair for pair in (compare, compare[::-1]) if "".join(text.split()) == _claim_text(pair)]
+        if not matching:
+            raise UsageError(f"--decide {text!r}: expected {_claim_text(compare)!r}, as --compare says")
+        return matching[0]
     if not (one and mark and other) or ">" in other:
         raise UsageError(f"--decide {text!r}: expected 'A>B', two systems (--compare A B if names hold '>')")
     return one, other
 
 
-def _claimed(pair: Sequence[str]) -> str:
+def _claim_text(pair: Sequence[str]) -> str:
     return "".join(">".join(pair).split())
 
 
@@ -240,24 +240,24 @@ def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, optio
 
 def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return which documents of runs people may label, the rubric, and the texts if there are any."""
-    qrels = _qrels(inputs)
+    qrels = _read_single_qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.files["run"]]
-    found = of_runs(qrels, runs, rubric, compare or (), options.depth or _DEPTH)
+    population = of_runs(qrels, runs, rubric, compare or (), options.depth or _DEPTH)
     if options.passages is None:
-        return found, rubric, None
-    asked = {(query, ask.item_id): None for query, asks in found.asks.items() for ask in asks}
-    return found, rubric, _material(options, asked)
+        return population, rubric, None
+    asked = {(query, ask.item_id): None for query, asks in population.asks.items() for ask in asks}
+    return population, rubric, _material(options, asked)
 
 
-def _qrels(inputs: Inputs) -> Qrels:
+def _read_single_qrels(inputs: Inputs) -> Qrels:
     files = inputs.files["qrels"]
     if len(files) != 1:
         raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
     (source,) = files
-    found: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
-    return found
+    qrels: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
+    return qrels
 
 
 def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:
@@ -265,23 +265,24 @@ def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Materi
     return gathered(*texts, candidates, every_question=False)
 
 
-def _said(found: LabelPlan, population: Population) -> Iterable[str]:
+def _plan_messages(drawn_plan: LabelPlan, population: Population) -> Iterable[str]:
     """Say how much there is to label, and what was left out."""
-    labels = sum(len(query.asks) for query in found.asked)
-    yield f"{len(found.asked):,} of {found.rest:,} queries to label, {labels:,} labels (seed {found.seed})"
+    labels = sum(len(query.asks) for query in drawn_plan.asked)
+    number, rest = len(drawn_plan.asked), drawn_plan.rest
+    yield f"{number:,} of {rest:,} queries to label, {labels:,} labels (seed {drawn_plan.seed})"
     if population.same:
         yield f"{len(population.same):,} queries have the same answers by both, and need no label"
     if population.left_out:
         yield f"{population.left_out:,} queries lack a system or a verdict, and are left out"
-    if found.width is not None:
-        yield f"this many are needed for ± {found.width:g} by {found.measure}"
+    if drawn_plan.width is not None:
+        yield f"this many are needed for ± {drawn_plan.width:g} by {drawn_plan.measure}"
         yield (
             "the pilot's labels are included: import them into the new page"
-            if found.extends
+            if drawn_plan.extends
             else "the pilot's labels are not the beginning of this order (another seed or no plan): they do"
             " not count"
         )
-    if found.decide is not None:
+    if drawn_plan.decide is not None:
         yield "you may check whenever you like: rageval compare --gold says whether to go on"
-    if not any(query.contexts for query in found.asked):
+    if not any(query.contexts for query in drawn_plan.asked):
         yield "the plan has no texts: for rageval label page, make it with the judged files (--answers …)"

@@ -33,14 +33,14 @@ def _listing() -> str:
     for argument, head in (pair for kind in KINDS for pair in kind.arguments.items()):
         lines += [*([""] if lines else []), f"{head}:"]
         lines += [f"{name:<{width}}{measure.summary}" for name, measure in measures_taking(argument).items()]
-    lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
+    lines += [f"{name:<{width}}{meaning}" for name, meaning in SHORT.items()]
     for name in plugin_names("measures"):
         is_hidden = known(name) or name in {**ALIASES, **SHORT}
-        said = "(plug-in; unavailable, because rageval has this name)" if is_hidden else "(plug-in)"
-        lines.append(f"{name:<{width}}{said}")
+        note = "(plug-in; unavailable, because rageval has this name)" if is_hidden else "(plug-in)"
+        lines.append(f"{name:<{width}}{note}")
     lines += ["", "Named sets:"]
-    for name, found in OFFICIAL.items():
-        names = " ".join(found)
+    for name, members in OFFICIAL.items():
+        names = " ".join(members)
         shown = names if len(names) <= _LONGEST else names[: _LONGEST - 1] + "…"
         lines.append(f"official:{name}  {shown}")
     lines += ["", "Every other measure of ir_measures works too, such as Rprec, Bpref or IPrec@0.1."]

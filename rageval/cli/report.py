@@ -9,7 +9,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import named_measures, sorted_out
+from rageval.cli._inputs import named_measures, sort_words
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.cli._output import TableFormat, deliver, places_of, write_page
 from rageval.cli._scoring import refuse_bounds_of_labels, scored, settings_of_claims, subject_of
@@ -18,7 +18,7 @@ from rageval.errors import NothingJudged, UsageError
 from rageval.pages.evidence import TEXTS
 from rageval.pages.page import page as page_of
 from rageval.pages.page import read_report, require_engine
-from rageval.pages.report import Beside, provenance, report_of
+from rageval.pages.report import PageInputs, provenance, report_of
 from rageval.scoring.query_groups import slices_of
 from rageval.table import NUMBER, Column, Table, lines
 from rageval.text import visible
@@ -125,31 +125,31 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
     if options.output is None:
         raise UsageError("expected -o FILE.html for the page")
-    found = _gathered(words, options, ctx.meta[_TYPED])
-    page = page_of(found, places_of(options.places))
+    contents = _report_contents(words, options, ctx.meta[_TYPED])
+    page = page_of(contents, places_of(options.places))
     kept = ""
-    traces = found.get("traces")
+    traces = contents.get("traces")
     if traces and len(traces["queries"]) < traces["of"]:
         count = len(traces["queries"])
-        of = f"{count:,} of {traces['of']:,} queries, the {traces['first']} first"
-        kept = f"; texts of {of}; --texts {_ALL} keeps all"
-    write_page(page, options.output, found["remarks"], kept)
-    ctx.exit(NothingJudged.exit_code if found.get("unjudged") else 0)
+        extent = f"{count:,} of {traces['of']:,} queries, the {traces['first']} first"
+        kept = f"; texts of {extent}; --texts {_ALL} keeps all"
+    write_page(page, options.output, contents["remarks"], kept)
+    ctx.exit(NothingJudged.exit_code if contents.get("unjudged") else 0)
 
 
-def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
+def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     require_engine()
     reading = reading_of(options.comments, options.compat)
-    inputs = sorted_out(words, reading, tables=True)
+    inputs = sort_words(words, reading, tables=True)
     roles = list(_roles(inputs, options))
     options = hooks.judge_tables(inputs, options)
     options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
-    found = _of_systems(inputs, options)
-    return {**found, "provenance": provenance(["rageval", "report", *typed], roles)}
+    contents = _contents_of_systems(inputs, options)
+    return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
 
 
-def _of_systems(inputs: Inputs, options: Options) -> Report:
+def _contents_of_systems(inputs: Inputs, options: Options) -> Report:
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Where they are of no measure, nuggets are texts for the page alone.
@@ -157,20 +157,20 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     subject = subject_of(inputs, measures, own)
     subject.require_comparable()
     queries = list(subject.queries)
-    extra = _beside(options, queries, inputs.question_sources)
-    results, said, refused = scored(subject, options.baseline)
+    extra = _page_extras(options, queries, inputs.question_sources)
+    results, remarks, refused = scored(subject, options.baseline)
     settings = settings_of_claims(options, queries, inputs.question_sources)
-    found = report_of(results, settings, extra, subject)
-    whole = {**found, "remarks": unique([*refused, *said, *found["remarks"]])}
+    contents = report_of(results, settings, extra, subject)
+    whole = {**contents, "remarks": unique([*refused, *remarks, *contents["remarks"]])}
     systems = {scores.run for scores in results}
     unjudged = [name for name in subject.systems if name not in systems]
     return {**whole, "unjudged": unjudged} if unjudged else whole
 
 
-def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
+def _page_extras(options: Options, queries: list[str], sources: list[Any]) -> PageInputs:
     groups = slices_of(options.by, queries, options.questions, sources)
     texts = TEXTS if options.texts is None else options.texts
-    return Beside(
+    return PageInputs(
         title=options.title,
         groups=groups,
         details=options.details,
@@ -202,11 +202,11 @@ def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
 def _show(words: tuple[str, ...], options: Options) -> None:
     if len(words) != 1:
         raise UsageError(f"expected one page written by rageval report, found {len(words)}")
-    found = read_report(words[0])
+    contents = read_report(words[0])
     places = places_of(options.places)
-    cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
-    columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
-    rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]
-    table = Table(columns, rows, title=found["title"])
+    cells = {(cell["run"], cell["measure"]): cell["value"] for cell in contents["cells"]}
+    columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in contents["measures"])]
+    rows = [[run, *(cells.get((run, name)) for name in contents["measures"])] for run in contents["runs"]]
+    table = Table(columns, rows, title=contents["title"])
     style = options.style or "table"
-    deliver(lines(style, lambda: [table], lambda: table, record=lambda: found), options.output)
+    deliver(lines(style, lambda: [table], lambda: table, record=lambda: contents), options.output)

@@ -41,30 +41,30 @@ def reproduce(
     rageval reproduce ragtifier-1 --data judged --format csv
     """
     if name is None:
-        deliver(lines(style, lambda: [_listed()], _listed), output)
+        deliver(lines(style, lambda: [_list_tables()], _list_tables), output)
         return
     if output is not None and os.path.isdir(data):
         refuse_place(output, *(entry.path for entry in os.scandir(data)))
-    made = reproduced(name, data)
-    say(*(visible(each) for each in made.missing))
-    deliver(lines(style, lambda: _parts(made), made.records), output)
+    result = reproduced(name, data)
+    say(*(visible(file) for file in result.missing))
+    deliver(lines(style, lambda: _parts(result), result.records), output)
 
 
-def _listed() -> Table:
+def _list_tables() -> Table:
     tables = {name: declared(name) for name in names()}
     rows = [[name, table.title, table.where] for name, table in tables.items()]
     return Table([Column("table"), Column("title"), Column("where")], rows, 3)
 
 
-def _parts(made: Reproduced) -> Iterator[Table | str]:
-    table = made.declared
+def _parts(result: Reproduced) -> Iterator[Table | str]:
+    table = result.declared
     yield Prose(f"{table.title}. {table.where}.")
     if table.about:
         yield Prose(table.about)
     if table.published:
         yield Prose("In brackets: published values.")
     yield ""
-    yield made.table()
-    if made.absent:
+    yield result.table()
+    if result.absent:
         yield ""
-        yield Prose(f"Published, but not in this folder: {'; '.join(made.absent)}. {table.get}")
+        yield Prose(f"Published, but not in this folder: {'; '.join(result.absent)}. {table.get}")

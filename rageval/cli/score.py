@@ -12,7 +12,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
+from rageval.cli._inputs import ids_of_datasets, named_measures, sort_words
 from rageval.cli._options import (
     Command,
     Scoring,
@@ -160,12 +160,12 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
             f" {', '.join(SLICE_FORMATS)}"
         )
     refuse_single_values_of_labels(options.by_query, options.gold)
-    wanted = _gates(options.require, options.fail_under)
-    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
+    gates = _parse_gates(options.require, options.fail_under)
+    inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
-    measures = named_measures(options, inputs, [gate.measure for gate in wanted])
-    subject = subject_of(inputs, measures, options, again=bool(options.gold))
+    measures = named_measures(options, inputs, [gate.measure for gate in gates])
+    subject = subject_of(inputs, measures, options, keep_streams=bool(options.gold))
     results, remarks, refused = subject.score(on_workers(options))
     if not results:
         refuse(refused)
@@ -176,7 +176,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
     if options.values:
         write_scores(results, options.values)
-    passed = not wanted or _passed(results, wanted, len(queries), options.population)
+    passed = not gates or _passes_gates(results, gates, len(queries), options.population)
     places = places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
     layout = Layout(places, *shown, options.caption, options.label, _freshstack_topic(words))
@@ -213,7 +213,7 @@ _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 _MISSED = {">=": "below", "<=": "above", ">": "not above", "<": "not below"}
 _GATE = r"\s*(?P<measure>[^<>]*[^<>=\s])\s*(?P<sign>[<>]=?)(?P<limit>[^<>=]+)"
 _COMMA = r",(?![^()]*\))"  # outside parentheses
-_TURNED = str.maketrans("<>", "><")
+_OPPOSITE_SIGNS = str.maketrans("<>", "><")
 
 
 class _ScoreGate(NamedTuple):
@@ -243,23 +243,24 @@ class _ScoreGate(NamedTuple):
         return f"{_MISSED[self.sign]} {self.limit:g}"
 
 
-def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGate]:
+def _parse_gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGate]:
     """Return the gates of the command line; those that would stop the good runs are refused."""
-    wanted = [_gate_required(part, text) for text in required for part in re.split(_COMMA, text)]
-    found = [*wanted, *map(_gate_at_least, fail_under)]
-    for gate in wanted:
-        if gate.is_backwards and all(other.is_backwards for other in found if other.measure == gate.measure):
+    required_gates = [_parse_requirement(part, text) for text in required for part in re.split(_COMMA, text)]
+    gates = [*required_gates, *map(_gate_at_least, fail_under)]
+    for gate in required_gates:
+        if gate.is_backwards and all(other.is_backwards for other in gates if other.measure == gate.measure):
             good, only = ("low", "lower") if gate.keeps == HIGHER else ("high", "upper")
+            opposite = gate.text.translate(_OPPOSITE_SIGNS)
             raise UsageError(
                 f"--require {gate.text!r}: for {gate.measure} {good} values are good, so this would stop the"
-                f" good runs and pass the bad ones; use {gate.text.translate(_TURNED)!r} (a {only} limit"
+                f" good runs and pass the bad ones; use {opposite!r} (a {only} limit"
                 " only counts together with the opposite one)"
             )
-    return found
+    return gates
 
 
-def _passed(
-    results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: int, population: opt.Population
+def _passes_gates(
+    results: Sequence[Scores], gates: Sequence[_ScoreGate], queries: int, population: opt.Population
 ) -> bool:
     """Return whether every run passes every gate, and say why not; there are so many queries."""
     has_labels = are_labels_passed(results)
@@ -269,21 +270,21 @@ def _passed(
     bases: dict[str, Basis] = {}
     passed = True
     for scores in results:
-        for gate in wanted:
+        for gate in gates:
             score = scores[gate.measure]
             estimate = estimate_value(score, settings)
             bases.setdefault(gate.text, estimate.basis)
             passed = passed and estimate.meets(gate.holds) and not _counted_as_good(score, queries)
-            for text in _said_of_gate(score, estimate, gate, queries):
+            for text in _gate_messages(score, estimate, gate, queries):
                 say(f"{visible(scores.run)}: {text}")
     say(*uncorrected_notes(bases, has_labels))
     return passed
 
 
-def _said_of_gate(score: Score, estimate: Estimate, gate: _ScoreGate, queries: int) -> Iterator[str]:
+def _gate_messages(score: Score, estimate: Estimate, gate: _ScoreGate, queries: int) -> Iterator[str]:
     value = estimate.value
     rests = "" if estimate.queries == queries else f" (over {estimate.queries:,} of {queries:,} queries)"
-    shown = f"{gate.measure} is {_shown_by(value, gate)}"
+    shown = f"{gate.measure} is {_format_value(value, gate)}"
     if estimate.is_corrected:
         shown += f" {describe_basis(estimate.basis)}"
     if not estimate.is_defined:
@@ -319,21 +320,21 @@ def _counted_as_good(score: Score, queries: int) -> bool:
     return score.missing > 0 and len(score.numbers) == queries
 
 
-def _shown_by(value: float, gate: _ScoreGate) -> str:
+def _format_value(value: float, gate: _ScoreGate) -> str:
     """Return the value with four places; with all of them where four would say the opposite."""
     text = f"{value:.4f}"
     return text if gate.holds(float(text)) == gate.holds(value) else repr(value)
 
 
-def _gate_required(part: str, text: str) -> _ScoreGate:
-    found = re.fullmatch(_GATE, part)
-    if found is None:
+def _parse_requirement(part: str, text: str) -> _ScoreGate:
+    match = re.fullmatch(_GATE, part)
+    if match is None:
         raise UsageError(
             f"--require {text!r}: expected MEASURE>=NUMBER or MEASURE<=NUMBER, as in 'hallucination<=0.1'"
             + (f"; found {part.strip()!r}" if part != text else "")
         )
-    limit = _limit_of(found["limit"], f"--require {text!r}: expected a number after {found['sign']}")
-    return _ScoreGate(part.strip(), parse_measure(found["measure"]), found["sign"], limit)
+    limit = _limit_of(match["limit"], f"--require {text!r}: expected a number after {match['sign']}")
+    return _ScoreGate(part.strip(), parse_measure(match["measure"]), match["sign"], limit)
 
 
 def _gate_at_least(text: str) -> _ScoreGate:

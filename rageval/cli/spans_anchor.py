@@ -52,7 +52,7 @@ def spans_anchor(qrels: str, options: Options) -> None:
     rageval run.trec spans.jsonl --chunks new.jsonl --sources docs -m official:freshstack
     """
     reading = reading_of(options.comments)
-    found = anchored(
+    spans = anchored(
         read_qrels(qrels, reading=reading),
         options.chunks,
         options.sources,
@@ -61,5 +61,5 @@ def spans_anchor(qrels: str, options: Options) -> None:
         rel=options.rel,
         unanchored=options.unanchored,
     )
-    found.save(options.output)
-    say(*found.remarks())
+    spans.save(options.output)
+    say(*spans.remarks())

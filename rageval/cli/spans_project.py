@@ -38,7 +38,7 @@ def spans_project(spans: str, options: Options) -> None:
     """
     rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
     given = {name: value for name, value in rules.items() if value is not None}
-    found = projected(spans, options.chunks, options.sources, **given)
-    found.refuse_undecided("not possible in a file of judgements:")
-    say(*found.remarks())
-    deliver(qrel_lines(found), options.output)
+    qrels = projected(spans, options.chunks, options.sources, **given)
+    qrels.refuse_undecided("not possible in a file of judgements:")
+    say(*qrels.remarks())
+    deliver(qrel_lines(qrels), options.output)

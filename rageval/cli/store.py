@@ -101,17 +101,17 @@ def _show(key: str, store: _Store = None) -> None:
     """
 
     with Store(_existing(store), read_only=True) as source:
-        found = source.show(key)
-    if found is None:
+        reply = source.show(key)
+    if reply is None:
         raise InputError(
             at=Place(visible(str(_existing(store)))),
             problem=f"no reply, or more than one, whose key begins with {visible(key)}",
             expected="the key of a judgement made with this store (--store FILE)",
         )
-    print_lines(_shown(found))
+    print_lines(_reply_lines(reply))
 
 
-def _shown(stored: StoredReply) -> Iterator[str]:
+def _reply_lines(stored: StoredReply) -> Iterator[str]:
     reply = stored.reply
     yield f"key      {stored.key}"
     yield f"model    {visible(stored.model)} at {visible(stored.endpoint)}, {stored.created}"
@@ -137,14 +137,14 @@ def _existing(store: str | None) -> str:
     return path
 
 
-def _report(path: str, found: Imported) -> None:
+def _report(path: str, imported: Imported) -> None:
     """Say what became of the replies of a file; conflicts and damage are failures."""
-    click.echo(f"{path}: {found.added:,} added, {found.same:,} already there", err=True)
-    for key in found.conflicts:
+    click.echo(f"{path}: {imported.added:,} added, {imported.same:,} already there", err=True)
+    for key in imported.conflicts:
         click.echo(f"{path}: {key} has another reply here, which was kept", err=True)
-    for what in found.damaged:
+    for what in imported.damaged:
         click.echo(f"{path}: left out: {visible(what)}", err=True)
-    if found.torn:
+    if imported.torn:
         click.echo(f"{path}: the last line is cut off and was left out", err=True)
-    if found.conflicts or found.damaged or found.torn:
+    if imported.conflicts or imported.damaged or imported.torn:
         raise click.exceptions.Exit(JudgeFailed.exit_code)

@@ -140,55 +140,62 @@ def track(folder: Path, options: Options) -> None:
         # Its labels are for the leaderboard, and bound no error of a first judge.
         settings=settings_from(Settings, options.replaced(gold=())),
     )
-    found = organize(
+    outcome = organize(
         plan,
         lambda line: say(visible(line)),
         # What is not valid is worth knowing whatever comes of the rest.
         lambda submissions: print_lines(_table_of_files(submissions)),
     )
-    print_lines(_lines(plan, found))
+    print_lines(_lines(plan, outcome))
 
 
 def _drawn(table: Table) -> Iterator[str]:
     return PRINTERS["table"].table(table)
 
 
-def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:
+def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
     columns = [*map(Column, ("file", "run", "valid"))]
     columns += [Column(name, COUNT) for name in ("topics", "errors", "warnings")]
     rows = [
-        [each.file, each.run, "yes" if each.valid else "no", each.topics, each.errors, each.warnings]
-        for each in found
+        [
+            submission.file,
+            submission.run,
+            "yes" if submission.valid else "no",
+            submission.topics,
+            submission.errors,
+            submission.warnings,
+        ]
+        for submission in submissions
     ]
     yield from _drawn(Table(columns, rows, 3))
     yield ""
-    for each in found:
-        if not each.valid:
-            yield f"{visible(each.file)}: {visible(each.first)}"
-    valid = sum(each.valid for each in found)
-    yield f"{valid:,} of {len(found):,} files are valid"
+    for submission in submissions:
+        if not submission.valid:
+            yield f"{visible(submission.file)}: {visible(submission.first)}"
+    valid = sum(submission.valid for submission in submissions)
+    yield f"{valid:,} of {len(submissions):,} files are valid"
 
 
-def _lines(plan: TrackPlan, found: Organized) -> Iterator[str]:
+def _lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
     """Yield the leaderboard, and what was done."""
-    if "score" in (*found.done, *found.kept):
+    if "score" in (*outcome.done, *outcome.kept):
         yield ""
         rows = leaderboard_of(plan)
         for measure in dict.fromkeys(row.measure for row in rows):
             columns = [Column("run"), *(Column(name, NUMBER, nan="-") for name in (measure, "low", "high"))]
             columns += [Column(name, NUMBER, 0, none="-") for name in ("rank", "from", "to")]
             of_measure = [row for row in rows if row.measure == measure]
-            beside = [Column("judged", NUMBER), Column("labels", COUNT)]
-            beside = beside if any(row.judged is not None for row in of_measure) else []
+            judge_columns = [Column("judged", NUMBER), Column("labels", COUNT)]
+            judge_columns = judge_columns if any(row.judged is not None for row in of_measure) else []
             standing = [
                 [row.run, row.value, row.low, row.high, row.rank, row.rank_low, row.rank_high]
-                + [row.judged, row.labels] * bool(beside)
+                + [row.judged, row.labels] * bool(judge_columns)
                 for row in of_measure
             ]
-            yield from _drawn(Table([*columns, *beside], standing))
+            yield from _drawn(Table([*columns, *judge_columns], standing))
             yield ""
         if first := next((row for row in rows if row.basis), None):
             yield describe_basis(first.claim_basis)
-    done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
-    before = f"; unchanged: {', '.join(found.kept)}" if found.kept else ""
+    done = f"done: {', '.join(outcome.done)}" if outcome.done else "nothing to do"
+    before = f"; unchanged: {', '.join(outcome.kept)}" if outcome.kept else ""
     yield f"{done}{before}; in {visible(str(plan.out))}"

@@ -75,14 +75,14 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
 def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iterator[Finding | str]:
     """Yield the repairs and findings of the files, and what is said of each file; add its exit code."""
     if options.out is not None:
-        yield from _fixed(files[0], options.out, options.track)
+        yield from _fix_file(files[0], options.out, options.track)
         files = (with_limits(str(options.out), limits_of(files[0])),)
     topics = None
     if options.topics:  # read once, and what is wrong with them is said once
         topics = topics_in(options.topics, options.track)
     for file in files:
         try:
-            yield from _validated(file, options, topics, codes)
+            yield from _validate_file(file, options, topics, codes)
         except InputError as error:
             if len(files) == 1:
                 raise
@@ -92,7 +92,7 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
         yield f"{codes.count(0):,} of {len(codes):,} files have no errors"
 
 
-def _validated(
+def _validate_file(
     file: str, options: Options, topics: Mapping[str, Question] | None, codes: list[int]
 ) -> Iterator[Finding | str]:
     reading = reading_of(options.comments)
@@ -102,7 +102,7 @@ def _validated(
     yield f"{_name(file)}: {result.summary}"
 
 
-def _fixed(file: str, out: opt.File, track: str) -> Iterator[Finding]:
+def _fix_file(file: str, out: opt.File, track: str) -> Iterator[Finding]:
     """Write the repaired copy, and yield what was changed; it is whole only after the last of them."""
     if track in (OF_RUNS, OF_TABLES):
         what = "a run" if track == OF_RUNS else "a table of answers"

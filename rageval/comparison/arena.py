@@ -26,7 +26,7 @@ from rageval.statistics.preferences import (
     bradley_terry,
     corrected_strengths,
     finite_groups,
-    strengths_beside_lead,
+    strengths_with_lead,
 )
 from rageval.statistics.samples import SLACK, Float, Int, settled
 from rageval.table import finite
@@ -119,7 +119,7 @@ def games(grades: JudgementTable) -> Games:
         raise InputError(
             at=Place(grades.name), problem=f"all {failed:,} judgements failed", remedy="judge them again"
         )
-    _refuse_odd(grades, comparisons)
+    _require_two_sides(grades, comparisons)
     # In the order of the file, on which Elo depends.
     sides = sorted(comparisons.items(), key=lambda item: grades.position(item[1][0].row))
     # If a single comparison does not say it, the place cannot be told from the systems.
@@ -130,7 +130,7 @@ def games(grades: JudgementTable) -> Games:
         *((place[0], one.run, other.run, one.worth) for place, (one, other) in sides), strict=True
     )
     words = list(map(str, grades.queries.words))
-    rank = {code: at for at, code in enumerate(sorted(range(len(words)), key=words.__getitem__))}
+    rank = {code: index for index, code in enumerate(sorted(range(len(words)), key=words.__getitem__))}
     return Games(
         tuple(grades.runs.words),
         np.array([rank[code] for code in query], np.int64),
@@ -150,7 +150,9 @@ class _Side(NamedTuple):
     shown_at: int
 
 
-def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int], list[_Side]]) -> None:
+def _require_two_sides(
+    grades: JudgementTable, comparisons: Mapping[tuple[int, int, int], list[_Side]]
+) -> None:
     """Refuse comparisons that are not of two systems, or whose sides contradict each other."""
     ordered = sorted(comparisons.items())
     for (query, aspect, _), sides in ordered:
@@ -207,15 +209,15 @@ def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
         sides.setdefault(place, set()).add(grades.run[answer])
         if not grades.said_in(row).is_graded:
             failed.add(place)
-    words, found = list(map(str, grades.runs.words)), dict[tuple[str, str], set[str]]()
+    words, queries = list(map(str, grades.runs.words)), dict[tuple[str, str], set[str]]()
     for place in failed:
         met = sides[place]
         others = met if len(met) > 1 else range(len(words))
         for one in met:
             for other in set(others) - {one}:
                 pair = min(words[one], words[other]), max(words[one], words[other])
-                found.setdefault(pair, set()).add(str(grades.queries.words[place[0]]))
-    return found
+                queries.setdefault(pair, set()).add(str(grades.queries.words[place[0]]))
+    return queries
 
 
 def failed_sides(grades: JudgementTable) -> int:
@@ -242,8 +244,8 @@ def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
     fair = None
     # Where nothing says who was shown first, nobody knows what the place is worth.
     if played.in_order:
-        fair = strengths_beside_lead(len(played.systems), played.first, played.second, played.outcome)
-    found = [
+        fair = strengths_with_lead(len(played.systems), played.first, played.second, played.outcome)
+    rows = [
         _Strength(
             system,
             float(theta[i]),
@@ -256,7 +258,7 @@ def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
         for i, system in enumerate(played.systems)
         if number[i]
     ]
-    return sorted(found, key=lambda each: -each.strength)
+    return sorted(rows, key=lambda row: -row.strength)
 
 
 def _interval(played: Games, resamples: int) -> tuple[Float, Float]:
@@ -264,16 +266,16 @@ def _interval(played: Games, resamples: int) -> tuple[Float, Float]:
     # Queries are drawn and not games: games of one query are not independent.
     queries, of_game = np.unique(played.query, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
-    found = []
+    resampled = []
     for drawn in draws(len(queries), resamples, SEED):
         wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
         # A resample may fall into groups that never met; it has no finite strengths and is left out.
         if len(finite_groups(wins, ties)) == 1:
-            found.append(bradley_terry(wins, ties))
-    if len(found) < _ENOUGH * resamples:
+            resampled.append(bradley_terry(wins, ties))
+    if len(resampled) < _ENOUGH * resamples:
         nothing = np.full(len(played.systems), np.nan)
         return nothing, nothing
-    low, high = ends_of(np.array(found), LEVEL, len(queries))
+    low, high = ends_of(np.array(resampled), LEVEL, len(queries))
     point = high - low < _POINT  # every query says the same, so nothing is known of other ones
     return np.where(point, np.nan, low), np.where(point, np.nan, high)
 
@@ -304,13 +306,13 @@ def invalid_rankings(grades: JudgementTable) -> tuple[int, int, int]:
 
 def incomplete(grades: JudgementTable) -> dict[str, tuple[int, int]]:
     """Return in how many rankings each system is that is not in all, and of how many."""
-    found, number = dict.fromkeys(range(len(grades.runs.words)), 0), 0
+    counts, number = dict.fromkeys(range(len(grades.runs.words)), 0), 0
     for query in range(len(grades.queries.words)):
         for ranking in filter(is_permutation, rankings_of(grades, query).values()):
             number += 1
             for run, _ in ranking:
-                found[run] += 1
-    return {grades.runs.words[run]: (times, number) for run, times in found.items() if times < number}
+                counts[run] += 1
+    return {grades.runs.words[run]: (times, number) for run, times in counts.items() if times < number}
 
 
 def has_rankings(grades: JudgementTable) -> bool:
@@ -363,28 +365,28 @@ class Positions:
         }
 
 
-def position_remarks(found: Mapping[str, Any], judge: str = "") -> Iterator[Remark]:
+def position_remarks(positions: Mapping[str, Any], judge: str = "") -> Iterator[Remark]:
     """Yield what a person should know about `Positions.as_dict`; the judge is called so, if at all."""
     by = {"judge": judge}
-    if pairs := found["pairs"]:
+    if pairs := positions["pairs"]:
         shares = {name: pairs[name] for name in ("consistent", "first_wins", "low", "high")}
         yield Remark("order_in_pairs", facts={**by, "number": pairs["pairs"], **shares})
-    if lists := found["lists"]:
+    if lists := positions["lists"]:
         first, farthest = lists[0], max(lists, key=lambda place: abs(place["lead"]))
         facts = {
             **by,
-            "number": found["rankings"],
+            "number": positions["rankings"],
             # What was shown twice in the same order tells less than two orders.
-            "different": found["orders"],
-            "known": found["rankings"] - found["unknown"],
+            "different": positions["orders"],
+            "known": positions["rankings"] - positions["unknown"],
             "first": _lead(first),
             "place": None if farthest is first else farthest["place"],
             "farthest": _lead(farthest),
         }
         yield Remark("order_in_lists", facts=facts)
-    shown = found["rankings"] + found["games"]
-    if found["unknown"]:
-        yield Remark("order_not_recorded", facts={**by, "number": found["unknown"], "total": shown})
+    shown = positions["rankings"] + positions["games"]
+    if positions["unknown"]:
+        yield Remark("order_not_recorded", facts={**by, "number": positions["unknown"], "total": shown})
     elif shown and not pairs and not lists:
         yield Remark("order_unvaried", facts=by)
 
@@ -393,18 +395,18 @@ def _lead(place: Mapping[str, Any]) -> tuple[float, float | None, float | None]:
     return place["lead"], place["low"], place["high"]
 
 
-def too_much(found: Mapping[str, Any] | None, limit: float) -> Remark | None:
+def why_biased(positions: Mapping[str, Any] | None, limit: float) -> Remark | None:
     """Return why a judge is not within so many places of fair; None if it is.
 
-    >>> print(too_much(None, 1.0))
+    >>> print(why_biased(None, 1.0))
     the order in which answers were shown is not recorded
     """
-    places = [place["lead"] for place in (found and found["lists"]) or ()]
-    pairs = found and found["pairs"]
-    moved = [*places, *([pairs["first_wins"] - 0.5] if pairs else [])]
-    if not moved:
+    places = [place["lead"] for place in (positions and positions["lists"]) or ()]
+    pairs = positions and positions["pairs"]
+    shifts = [*places, *([pairs["first_wins"] - 0.5] if pairs else [])]
+    if not shifts:
         return Remark("no_order_recorded")
-    most = max(map(abs, moved))
+    most = max(map(abs, shifts))
     if most <= limit:
         return None
     return Remark("position_moves_answers", facts={"places": most})
@@ -417,14 +419,14 @@ class _Showing(NamedTuple):
     query: str
     aspect: str
     run: str
-    at: int
+    position: int
     label: str | None
     grade: float | None
 
 
 def positions_of(grades: JudgementTable) -> list[Positions]:
     """Return how much position affects each judge of a table, of those that compared answers."""
-    return list(_by_judge(_of_table(grades)))
+    return list(_positions_by_judge(_showings_in_table(grades)))
 
 
 def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
@@ -433,15 +435,17 @@ def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
     >>> rows = [{"query_id": "q", "run_id": run, "aspect": "-".join(shown), "label": label, "shown": shown}
     ...         for run, shown, label in [("a", ["a", "b"], "win"), ("b", ["a", "b"], "loss"),
     ...                                   ("a", ["b", "a"], "loss"), ("b", ["b", "a"], "win")]]
-    >>> found = positions_in(rows)
-    >>> found.pairs.pairs, found.pairs.consistent, found.pairs.first_wins
+    >>> positions = positions_in(rows)
+    >>> positions.pairs.pairs, positions.pairs.consistent, positions.pairs.first_wins
     (1, 0.0, 1.0)
     """
-    return next(_by_judge(_of_records(judged)), None)
+    return next(_positions_by_judge(_showings_in_records(judged)), None)
 
 
-def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
-    compares = [said.label in OUTCOME.labels or said.rubric in POSITION.rubrics for said in grades.said.words]
+def _showings_in_table(grades: JudgementTable) -> Iterator[_Showing]:
+    compares = [
+        verdict.label in OUTCOME.labels or verdict.rubric in POSITION.rubrics for verdict in grades.said.words
+    ]
     if not (any(compares) or grades.says_order):
         return  # a million judgements of nuggets need not be looked through
     words, judges, aspects = grades.runs.words, grades.judges.words, grades.aspects.words
@@ -449,13 +453,13 @@ def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
         run, judge = words[grades.run[answer]], judges[grades.judge[answer]]
         query = grades.queries.words[grades.query[answer]]
         for row in range(begin, end):
-            said, at = grades.said_in(row), grades.shown_at(row)
-            label = said.label if said.is_graded else None
-            if at or compares[grades.row_said[row]]:
+            verdict, position = grades.said_in(row), grades.shown_at(row)
+            label = verdict.label if verdict.is_graded else None
+            if position or compares[grades.row_statement[row]]:
                 aspect = aspects[grades.row_aspect[row]]
-                grade = grades.grade_in(row) if said.is_graded else None
+                grade = grades.grade_in(row) if verdict.is_graded else None
                 yield _Showing(
-                    judge, query, aspect, run, at or _named_first(aspect, run, label), label, grade
+                    judge, query, aspect, run, position or _place_in_aspect(aspect, run, label), label, grade
                 )
 
 
@@ -467,22 +471,22 @@ def compares_answers(judgement: Mapping[str, Any]) -> bool:
     return str(judgement.get("rubric", "")).partition("@")[0] in POSITION.rubrics
 
 
-def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Showing]:
+def _showings_in_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Showing]:
     for row in filter(compares_answers, judged):
         shown, label, grade = row.get("shown"), row.get("label"), row.get("grade")
         label = folded(label) if isinstance(label, str) else None
         names = list(map(str, shown)) if isinstance(shown, list) else []
         run = str(row["run_id"])
-        at = names.index(run) + 1 if run in names and len(set(names)) == len(names) else 0
+        position = names.index(run) + 1 if run in names and len(set(names)) == len(names) else 0
         if row.get("status", "ok") not in GRADED:
             label = grade = None
         place = str(row.get("judge", "")), str(row["query_id"]), str(row.get("aspect", "0"))
         if shown is None:
-            at = _named_first(place[-1], run, label)
-        yield _Showing(*place, run, at, label, float(grade) if isinstance(grade, int | float) else None)
+            position = _place_in_aspect(place[-1], run, label)
+        yield _Showing(*place, run, position, label, float(grade) if isinstance(grade, int | float) else None)
 
 
-def _named_first(aspect: str, run: str, label: str | None) -> int:
+def _place_in_aspect(aspect: str, run: str, label: str | None) -> int:
     """Return the place of a system that the aspect names, as in lines of rageval 0.1; else 0."""
     first, bar, second = aspect.partition(" | ")
     if not bar or label not in OUTCOME.labels or run not in (first, second):
@@ -490,30 +494,36 @@ def _named_first(aspect: str, run: str, label: str | None) -> int:
     return 1 if run == first else 2
 
 
-def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
-    together: dict[str, dict[tuple[str, str], list[_Showing]]] = {}
+def _positions_by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
+    by_judge: dict[str, dict[tuple[str, str], list[_Showing]]] = {}
     for side in sides:
-        together.setdefault(side.judge, {}).setdefault((side.query, side.aspect), []).append(side)
-    for judge, some in together.items():
-        found = {key: sorted(some[key], key=lambda side: side.at) for key in sorted(some)}
+        by_judge.setdefault(side.judge, {}).setdefault((side.query, side.aspect), []).append(side)
+    for judge, by_comparison in by_judge.items():
+        groups = {
+            key: sorted(by_comparison[key], key=lambda side: side.position) for key in sorted(by_comparison)
+        }
         games = [
             group
-            for group in found.values()
+            for group in groups.values()
             if len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
         ]
-        rankings = [group for group in found.values() if _is_ranking(group)]
+        rankings = [group for group in groups.values() if _is_ranking(group)]
         # Without all of its places a comparison tells nothing of what a place is worth.
-        known = [
-            [group for group in each if [side.at for side in group] == list(range(1, len(group) + 1))]
-            for each in (games, rankings)
+        complete = [
+            [
+                group
+                for group in comparisons
+                if [side.position for side in group] == list(range(1, len(group) + 1))
+            ]
+            for comparisons in (games, rankings)
         ]
-        lists, corrected = _lists(known[1])
-        unknown = len(games) + len(rankings) - sum(map(len, known))
-        orders = {(group[0].query, tuple(side.run for side in group)) for group in known[1]}
+        lists, corrected = _bias_in_rankings(complete[1])
+        unknown = len(games) + len(rankings) - sum(map(len, complete))
+        orders = {(group[0].query, tuple(side.run for side in group)) for group in complete[1]}
         numbers = len(rankings), len(games), unknown, len(orders)
-        systems = _numbers([side.run for game in known[0] for side in game]).reshape(-1, 2)
-        outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in known[0]])
-        query = _numbers([one.query for one, _ in known[0]])
+        systems = _number_words([side.run for game in complete[0] for side in game]).reshape(-1, 2)
+        outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in complete[0]])
+        query = _number_words([one.query for one, _ in complete[0]])
         pairs = bias_in_pairs(query, systems[:, 0], systems[:, 1], outcome)
         yield Positions(judge, lists, pairs, corrected, *numbers)
 
@@ -524,28 +534,34 @@ def _is_ranking(group: list[_Showing]) -> bool:
     return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
 
 
-def _lists(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:
+def _bias_in_rankings(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:
     sides = [side for ranking in rankings for side in ranking if len(ranking) > 1]
     if not sides:
         return None, {}
     among = np.array([len(ranking) for ranking in rankings for _ in ranking if len(ranking) > 1])
-    query = _numbers([side.query for side in sides])
-    shown, given = np.array([side.at for side in sides]), np.array([float(side.grade or 0) for side in sides])
-    answer, system = _numbers([(side.query, side.run) for side in sides]), _numbers([s.run for s in sides])
-    found = bias_in_lists(query, answer, shown, given)
-    if found is None:  # one order a query: then a system is compared with itself on other queries
-        found = bias_in_lists(query, system, shown, given)
-    if found is None:
+    query = _number_words([side.query for side in sides])
+    shown, given = (
+        np.array([side.position for side in sides]),
+        np.array([float(side.grade or 0) for side in sides]),
+    )
+    answer, system = (
+        _number_words([(side.query, side.run) for side in sides]),
+        _number_words([s.run for s in sides]),
+    )
+    bias = bias_in_lists(query, answer, shown, given)
+    if bias is None:  # one order a query: then a system is compared with itself on other queries
+        bias = bias_in_lists(query, system, shown, given)
+    if bias is None:
         return None, {}
-    points = (among + 1 - found.corrected) / among
+    points = (among + 1 - bias.corrected) / among
     of_answer: dict[str, dict[str, list[float]]] = {}
     for side, point in zip(sides, points.tolist(), strict=True):
         of_answer.setdefault(side.run, {}).setdefault(side.query, []).append(point)
-    return found, {run: mean([mean(some) for some in of.values()]) for run, of in of_answer.items()}
+    return bias, {run: mean([mean(some) for some in of.values()]) for run, of in of_answer.items()}
 
 
-def _numbers(words: list[Any]) -> Int:
-    number = {word: at for at, word in enumerate(sorted(set(words)))}
+def _number_words(words: list[Any]) -> Int:
+    number = {word: index for index, word in enumerate(sorted(set(words)))}
     return np.array([number[word] for word in words], np.int64)
 
 
@@ -589,60 +605,60 @@ def strengths_by_people(
         )
     refuse_the_judge(judged, people)
     played = games(judged)
-    ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
+    ours, theirs = _outcomes_by_pair(played, judged), _outcomes_by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
         raise InputError(
             at=Place(visible(people.name)),
             problem=f"shares no comparison with {visible(judged.name)}",
             expected="the same query_id and run_id in both",
         )
-    found, remarks = {}, list[Remark]()
+    estimates, remarks = {}, list[Remark]()
     failed, not_told = failed_games(judged), failed_games(people)
     used: _Pairs = {}
     for pair, outcomes in ours.items():
         about = Scope(pair)
         labels = theirs.get(pair, {})
         # The judge was asked of what failed, and of what people compared.
-        gone = (failed.get(pair, set()) | labels.keys()) - outcomes.keys()
+        missing = (failed.get(pair, set()) | labels.keys()) - outcomes.keys()
         lost = not_told.get(pair, set()) - labels.keys()
-        if gone:
-            counts = {"number": len(gone), "total": len(gone) + len(outcomes)}
+        if missing:
+            counts = {"number": len(missing), "total": len(missing) + len(outcomes)}
             remarks.append(Remark("missing_comparisons", about, counts))
         if lost:
             remarks.append(Remark("failed_comparisons", about, {"number": len(lost)}))
         try:
-            if len(gone) > MOST_MISSING * (len(gone) + len(outcomes)):
+            if len(missing) > MOST_MISSING * (len(missing) + len(outcomes)):
                 raise TooFewLabels(Remark("many_comparisons_missing", facts={"most": MOST_MISSING}))
             if refused := why_lost(len(lost), len(labels)):
                 raise TooFewLabels(refused)
-            found[pair] = _corrected(outcomes, labels, pair, gold.draw, population, len(ours))
+            estimates[pair] = _correct_pair(outcomes, labels, pair, gold.draw, population, len(ours))
             used[pair] = {query: value for query, value in labels.items() if query in outcomes}
         except TooFewLabels as error:
             remarks.append(Remark("pair_left_out", about, {"reason": error.reason}))
-    if not found:
+    if not estimates:
         raise TooFewLabels(f"no strengths: {joined_text(remarks)}")
-    rows = _ranked(played, found, used, gold.draw.look_level(LEVEL) or LEVEL)
+    rows = _rank_systems(played, estimates, used, gold.draw.look_level(LEVEL) or LEVEL)
     if any(row.high - row.low <= SLACK for row in rows):
         remarks.append(Remark("labels_cover_all_comparisons"))
     return rows, remarks
 
 
-def _by_pair(played: Games, table: JudgementTable) -> _Pairs:
+def _outcomes_by_pair(played: Games, table: JudgementTable) -> _Pairs:
     """Return what the first system of each pair got, by query."""
-    got: dict[tuple[str, str], dict[str, list[float]]] = {}
+    outcomes: dict[tuple[str, str], dict[str, list[float]]] = {}
     names = sorted(map(str, table.queries.words))
     rows = zip(*(column.tolist() for column in (played.query, played.first, played.second)), strict=True)
     for (query, first, second), outcome in zip(rows, played.outcome.tolist(), strict=True):
         one, other = played.systems[first], played.systems[second]
         pair, sign = ((one, other), 1) if one <= other else ((other, one), -1)
-        got.setdefault(pair, {}).setdefault(names[query], []).append(sign * (outcome - 0.5))
+        outcomes.setdefault(pair, {}).setdefault(names[query], []).append(sign * (outcome - 0.5))
     return {
-        pair: {query: sum(each) / len(each) for query, each in sorted(queries.items())}
-        for pair, queries in got.items()
+        pair: {query: sum(values) / len(values) for query, values in sorted(queries.items())}
+        for pair, queries in outcomes.items()
     }
 
 
-def _corrected(
+def _correct_pair(
     outcomes: _Outcomes,
     labels: _Outcomes,
     pair: tuple[str, str],
@@ -653,7 +669,7 @@ def _corrected(
     if draw.compares and draw.compares != set(pair):
         raise TooFewLabels(Remark("labels_of_other_systems"))
     queries = list(outcomes)
-    labelled = {at: labels[query] for at, query in enumerate(queries) if query in labels}
+    labelled = {index: labels[query] for index, query in enumerate(queries) if query in labels}
     if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:
         raise TooFewLabels(chosen)
     return corrected(
@@ -663,23 +679,25 @@ def _corrected(
         level=LEVEL,
         look=draw.look_level(LEVEL),
         population=population,
-        chosen=chances_of(draw, queries, [queries[at] for at in labelled]),
+        chosen=chances_of(draw, queries, [queries[index] for index in labelled]),
         clusters=queries,
-        same=[at for at, query in enumerate(queries) if draw.compares and query in draw.same],
+        same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )
 
 
-def _ranked(
-    played: Games, found: Mapping[tuple[str, str], Corrected], used: _Pairs, level: float
+def _rank_systems(
+    played: Games, estimates: Mapping[tuple[str, str], Corrected], used: _Pairs, level: float
 ) -> list[_StrengthByPeople]:
     systems = list(played.systems)
-    places = {(systems.index(one), systems.index(other)): each for (one, other), each in found.items()}
+    places = {
+        (systems.index(one), systems.index(other)): estimate for (one, other), estimate in estimates.items()
+    }
     by_people = corrected_strengths(places, len(systems), level)
     wins, ties = played.counts()
     number = (wins + wins.T + ties).sum(axis=1).tolist()
     rows = []
-    for at, (system, each) in enumerate(zip(systems, by_people, strict=True)):
+    for index, (system, estimate) in enumerate(zip(systems, by_people, strict=True)):
         labels = {query for pair, queries in used.items() if system in pair for query in queries}
-        rows.append(_StrengthByPeople(system, *each, int(number[at]), len(labels)))
+        rows.append(_StrengthByPeople(system, *estimate, int(number[index]), len(labels)))
     return sorted(rows, key=lambda row: -row.strength)

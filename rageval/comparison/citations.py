@@ -46,10 +46,10 @@ def cite(
     Examples
     --------
     >>> import rageval
-    >>> found = cite(rageval.evaluate("alpha_ndcg@10, rr", {"q": {"a": 1.0}}, {"q": {"n1": {"a": 1}}}))
-    >>> print(found.text.partition(" over ")[0])
+    >>> citation = cite(rageval.evaluate("alpha_ndcg@10, rr", {"q": {"a": 1.0}}, {"q": {"n1": {"a": 1}}}))
+    >>> print(citation.text.partition(" over ")[0])
     We report $\alpha$-nDCG@10 ($\alpha=0.5$, rel=1, ideal=greedy)~\cite{clarke2008novelty} and RR (rel=1)
-    >>> [entry.partition(",")[0] for entry in found.bibtex]
+    >>> [entry.partition(",")[0] for entry in citation.bibtex]
     ['@software{rageval', '@inproceedings{clarke2008novelty']
     """
     citation: Citation = hooks.citation_of(found, datasets)

@@ -13,10 +13,11 @@ from rageval import hooks
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
-    KnownOfRuns,
+    RunFacts,
     Tested,
     best_among,
     best_of,
+    better_direction,
     corrected_pairs,
     doubt_of_best,
     failures,
@@ -24,9 +25,8 @@ from rageval.comparison.pairs import (
     gold_signature,
     is_corrected,
     pairs_of,
-    set_apart,
     tables,
-    way_of,
+    why_incomparable,
 )
 from rageval.comparison.results import (
     BEST,
@@ -81,25 +81,26 @@ class _Sensitivity(NamedTuple):
     """
 
     change: str
-    turned: int
-    tried: int
+    swaps: int
+    trials: int
     worst: tuple[str, str] | None
 
     @property
     def share(self) -> float:
         """Of all pairs and changes."""
-        return self.turned / self.tried if self.tried else 0.0
+        return self.swaps / self.trials if self.trials else 0.0
 
     def as_facts(self) -> dict[str, Any]:
         """Return what a remark says of it."""
         return {"change": self.change, "share": self.share, "most_often": self.worst or ()}
 
 
-def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
+def _count_swaps(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
     """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
 
-    >>> found = _turned("judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
-    >>> found.turned, found.tried, found.worst
+    >>> after = np.array([[0.5, 0.6], [0.6, 0.5]])
+    >>> sensitivity = _count_swaps("judge", ["a", "b"], np.array([0.5, 0.4]), after)
+    >>> sensitivity.swaps, sensitivity.trials, sensitivity.worst
     (1, 2, ('a', 'b'))
     """
     first, second = np.triu_indices(len(names), 1)
@@ -108,8 +109,8 @@ def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _
     times = (was * is_now < 0).sum(axis=0)
     worst = None
     if times.any():
-        at = int(np.argmax(times))
-        worst = names[int(first[at])], names[int(second[at])]
+        index = int(np.argmax(times))
+        worst = names[int(first[index])], names[int(second[index])]
     return _Sensitivity(change, int(times.sum()), len(after) * len(first), worst)
 
 
@@ -129,32 +130,34 @@ def without_a_nugget(
     nuggets = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
     for query_id, doc_id, grade, nugget_id in qrels:
         nuggets[query_id][nugget_id][doc_id] = grade
-    lacking = [(query, nugget) for query, found in nuggets.items() if len(found) > 1 for nugget in found]
+    lacking = [
+        (query, nugget) for query, by_nugget in nuggets.items() if len(by_nugget) > 1 for nugget in by_nugget
+    ]
     names = list(runs)
     before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
     if not lacking:
-        return _turned("nugget", names, before, np.zeros((0, len(names))))
+        return _count_swaps("nugget", names, before, np.zeros((0, len(names))))
     reduced = {
-        str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
-        for at, (query, nugget) in enumerate(lacking)
+        str(index): {other: docs for other, docs in nuggets[query].items() if other != nugget}
+        for index, (query, nugget) in enumerate(lacking)
     }
     evaluator = Evaluator(measure, Qrels.from_dict(reduced), nothing_judged="zero")
     columns = []
     for run, mean in zip(names, before.tolist(), strict=True):
-        rankings = {str(at): runs[run].get(query, ()) for at, (query, _) in enumerate(lacking)}
+        rankings = {str(index): runs[run].get(query, ()) for index, (query, _) in enumerate(lacking)}
         ranked = {
             query: {doc: -float(rank) for rank, doc in enumerate(docs)}
             for query, docs in rankings.items()
             if docs
         }
         # Who retrieved nothing for any of them has 0 everywhere, and is no run.
-        held = evaluator.evaluate(ranked)[measure].values if ranked else np.zeros(len(lacking))
-        change = held - np.array([values[run][query] for query, _ in lacking])
+        scores = evaluator.evaluate(ranked)[measure].values if ranked else np.zeros(len(lacking))
+        change = scores - np.array([values[run][query] for query, _ in lacking])
         columns.append(mean + change / len(values[run]))
-    return _turned("nugget", names, before, np.array(columns).T)
+    return _count_swaps("nugget", names, before, np.array(columns).T)
 
 
-def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
+def _judge_sensitivities(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
     """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
     judges = len(tables[0])
 
@@ -163,31 +166,31 @@ def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivi
 
     everyone = means(range(judges))
     alone = np.array([means([judge]) for judge in range(judges)])
-    found = [_turned("judge", names, everyone, alone)]
+    sensitivities = [_count_swaps("judge", names, everyone, alone)]
     if judges > 2:
         fewer = [means([other for other in range(judges) if other != judge]) for judge in range(judges)]
-        found.append(_turned("vote", names, everyone, np.array(fewer)))
-    return found
+        sensitivities.append(_count_swaps("vote", names, everyone, np.array(fewer)))
+    return sensitivities
 
 
 def _mean_of_panel(table: Float) -> float:
     """Return the mean over queries of the mean over judges, of the defined values."""
-    known = ~np.isnan(table)
-    total = np.where(known, table, 0.0).sum(axis=0)
+    is_defined = ~np.isnan(table)
+    total = np.where(is_defined, table, 0.0).sum(axis=0)
     over_judges: Float = np.full(table.shape[1], np.nan)
-    np.divide(total, known.sum(axis=0), out=over_judges, where=known.any(axis=0))
+    np.divide(total, is_defined.sum(axis=0), out=over_judges, where=is_defined.any(axis=0))
     defined = over_judges[~np.isnan(over_judges)]
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
+def under_every_completion(comparison: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
     """Return the comparison with what holds for each pair, however the unjudged documents are judged."""
     pairs = []
     evaluator = runs.evaluator
     documents = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         if pair.ruling is Ruling.REFUSED and not evaluator.qrels.is_adaptive:
             pairs.append(replace(pair, every_completion=Ruling.UNDECIDED))
             continue
@@ -195,7 +198,7 @@ def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scor
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
         certain = _certain_ruling(measure, topics, one, other)
         pairs.append(replace(pair, every_completion=claimed(certain, measure.better, pair.basis)))
-    return replace(found, pairs=pairs)
+    return replace(comparison, pairs=pairs)
 
 
 def _certain_ruling(
@@ -235,9 +238,9 @@ def sensitivity_of_runs(subject: Runs, results: Sequence[Scores]) -> Iterator[Re
             " --judged-only, --zero-rel and --compat"
         )
     ranked = {scores.run: evaluator.rankings(subject.sources[scores.run]) for scores in results}
-    for at, score in enumerate(results[0].scores):
+    for index, score in enumerate(results[0].scores):
         measure: Any = score.measure
-        values = {scores.run: scores.scores[at].by_query for scores in results}
+        values = {scores.run: scores.scores[index].by_query for scores in results}
         changed = without_a_nugget(measure, evaluator.qrels, ranked, values)
         yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
 
@@ -251,11 +254,13 @@ def sensitivity_of_answers(subject: Answers, results: Sequence[Scores]) -> Itera
         # Of each system a row a judge who said anything on the scale, NaN where undefined.
         tables = []
         for run in runs:
-            found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
-            tables.append(np.array([np.array(values, np.float64) for values in found.values.values()]))
+            values_by_judge = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
+            tables.append(
+                np.array([np.array(values, np.float64) for values in values_by_judge.values.values()])
+            )
         if len(tables[0]) < 2:
             raise UsageError(f"{measure}: has one judge only; --sensitivity needs several")
-        for changed in _of_judges(runs, tables):
+        for changed in _judge_sensitivities(runs, tables):
             yield Remark("swapped_pairs", Scope(measure=str(measure)), changed.as_facts())
         for run, table in zip(runs, tables, strict=True):
             about = Scope((run,), str(measure))
@@ -296,46 +301,51 @@ def compare(
     >>> import rageval
     >>> qrels = {str(q): {"a": 1} for q in range(8)}
     >>> good, bad = ({str(q): {"a": 1.0, "b": score} for q in range(8)} for score in (0.0, 2.0))
-    >>> found = compare([rageval.evaluate("rr", rageval.Run.from_dict(run, name), qrels)
-    ...                  for name, run in (("good", good), ("bad", bad))])
-    >>> pair = found.pairs[0]
+    >>> comparison = compare([rageval.evaluate("rr", rageval.Run.from_dict(run, name), qrels)
+    ...                       for name, run in (("good", good), ("bad", bad))])
+    >>> pair = comparison.pairs[0]
     >>> pair.run, pair.other, pair.difference, pair.p == 2 / 2**8, pair.verdict
     ('bad', 'good', -0.5, True, 'lower')
     """
     settings = settings or Settings()
     runs = [scores.run for scores in results]
-    _check(results, runs, settings)
+    _check_inputs(results, runs, settings)
     absent = {scores.run: scores.absent for scores in results if scores.absent}
-    known = KnownOfRuns(failures(results), absent, alike or {}, {each.run: each for each in results})
-    found = tables(results, settings, known.failed, known.absent)
+    run_facts = RunFacts(failures(results), absent, alike or {}, {scores.run: scores for scores in results})
+    tested = tables(results, settings, run_facts.failed, run_facts.absent)
     # A run whose judge failed has numbers, and they are no reason to call anything best.
-    able = [run not in known.failed for run in runs]
+    able = [run not in run_facts.failed for run in runs]
     cells: list[Cell] = []
     pairs: list[Pair] = []
-    for at, table in enumerate(found):
+    for index, table in enumerate(tested):
         # By a judge alone, or people alone: the usual tests. Where people's labels correct a judge, other
         # intervals and tests hold.
         estimates = estimate_means(table.scores, settings, table.sample)
         if is_corrected(table):
-            found[at] = table = best_of(table, estimates, able)
-        pairs += (corrected_pairs if is_corrected(table) else pairs_of)(table, runs, settings, known)
+            tested[index] = table = best_of(table, estimates, able)
+        pairs += (corrected_pairs if is_corrected(table) else pairs_of)(table, runs, settings, run_facts)
         rows = enumerate(zip(runs, table.scores, estimates, strict=True))
         cells += [_cell(*row, number in table.best) for number, row in rows]
-    contested = {str(table.scores[0].measure) for table in found if _is_contested(table, runs, pairs, known)}
+    contested = {
+        str(table.scores[0].measure) for table in tested if _is_contested(table, runs, pairs, run_facts)
+    }
     cells = [replace(cell, is_best=False) if cell.measure in contested else cell for cell in cells]
     if any(scores.is_adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
-        return _compared(results, settings, cells, pairs, unique(known.failed.values()), "")
+        return _build_comparison(results, settings, cells, pairs, unique(run_facts.failed.values()), "")
     # What corrected tables lack is said with them, in words of their own.
-    uncorrected = [table for table in found if not is_corrected(table)]
-    remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
-    remarks += _of_repeats(results, pairs)
-    remarks = [*known.failed.values(), *remarks, *gold_remarks(found, cells, pairs)]
-    return _compared(results, settings, cells, pairs, remarks, gold_signature(found, pairs))
+    uncorrected = [table for table in tested if not is_corrected(table)]
+    remarks = [
+        *_comparison_remarks(tested, runs, settings),
+        *_limit_remarks(uncorrected, pairs, runs, able, settings),
+    ]
+    remarks += _repeat_remarks(results, pairs)
+    remarks = [*run_facts.failed.values(), *remarks, *gold_remarks(tested, cells, pairs)]
+    return _build_comparison(results, settings, cells, pairs, remarks, gold_signature(tested, pairs))
 
 
-def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
+def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], run_facts: RunFacts) -> bool:
     """Return whether a best run cannot be compared with some other, so that nobody knows the best one."""
     name = str(table.scores[0].measure)
     rulings = {frozenset((pair.run, pair.other)): pair.ruling for pair in pairs if pair.measure == name}
@@ -346,19 +356,21 @@ def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: 
             names = runs[best], runs[other]
             # A run that could not be the best itself takes nothing from the others: it failed, or it lacks
             # queries, which count as 0 where low is good.
-            is_idle = names[1] in known.failed or (table.better == LOW_IS_GOOD and known.absent.get(names[1]))
+            is_idle = names[1] in run_facts.failed or (
+                table.better == LOW_IS_GOOD and run_facts.absent.get(names[1])
+            )
             if other == best or is_idle:
                 continue
             ruling = rulings.get(frozenset(names), Ruling.UNDECIDED)
             # What is shown was tested. Labels that correct a judge say what the judge's bounds cannot.
             untested = ruling is Ruling.UNDECIDED and not has_labels
             doubt = untested and doubt_of_best(table.scores[best], score, names)
-            if ruling is Ruling.REFUSED or known.forbids(names, name) or doubt:
+            if ruling is Ruling.REFUSED or run_facts.forbids(names, name) or doubt:
                 return True
     return False
 
 
-def _compared(
+def _build_comparison(
     results: Sequence[Scores],
     settings: Settings,
     cells: list[Cell],
@@ -383,27 +395,27 @@ def _compared(
     return Comparison(runs, list(better), *shown, ScoresTable(results))
 
 
-def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
+def _check_inputs(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
     if len(runs) < 2:
         raise UsageError(f"expected two or more runs to compare, found {len(runs)}")
     # Everything below knows runs by their names.
-    twice = next((run for at, run in enumerate(runs) if run in runs[:at]), None)
+    twice = next((run for index, run in enumerate(runs) if run in runs[:index]), None)
     if twice is not None:
         raise UsageError(
             f"{visible(twice)}: two runs have this name; expected a name for each: pass two files, or in"
             " Python {name: run}"
         )
     if settings.baseline not in (BEST, *runs):
-        known = ", ".join(map(visible, runs))
+        names = ", ".join(map(visible, runs))
         raise UsageError(
-            f"baseline {visible(settings.baseline)!r}: expected one of {known}, or {BEST}"
+            f"baseline {visible(settings.baseline)!r}: expected one of {names}, or {BEST}"
             + suggestion(settings.baseline, runs)
         )
     measures = [tuple(score.measure for score in scores.scores) for scores in results]
     if len(set(measures)) > 1:
         raise UsageError("the runs were scored by different measures; expected the same for each")
     for score in results[0].scores:
-        why = why_not(score)
+        why = why_untestable(score)
         # A mean of groups' means is the only thing that is said of a measure that can be averaged.
         if why and score.measure.aggregate == MEAN:
             raise UsageError(f"{score.measure} {why}; compare plain means")
@@ -414,7 +426,7 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
             raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 
 
-def why_not(score: Score) -> Remark | None:
+def why_untestable(score: Score) -> Remark | None:
     """Return why no test applies to a value; None for a plain mean over queries."""
     aggregate = score.measure.aggregate
     if aggregate == SUM:
@@ -437,24 +449,24 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
     {'rr': frozenset({'good'}), 'success': frozenset()}
     """
     failed = failures(results)
-    able = [at for at, scores in enumerate(results) if scores.run not in failed]
-    whole = [at for at in able if (notes := results[at].notes) is None or not notes.queries_missing]
-    found = {}
-    for at, first in enumerate(results[0].scores):
-        scores = [each.scores[at] for each in results]
-        if not any(map(why_not, scores)):
+    able = [index for index, scores in enumerate(results) if scores.run not in failed]
+    whole = [index for index in able if (notes := results[index].notes) is None or not notes.queries_missing]
+    best_by_measure = {}
+    for index, first in enumerate(results[0].scores):
+        scores = [result.scores[index] for result in results]
+        if not any(map(why_untestable, scores)):
             chosen = whole if whole and first.measure.better == LOW_IS_GOOD else able
-            best, _ = best_among(way_of(first), _sample(scores), chosen)
+            best, _ = best_among(better_direction(first), _sample(scores), chosen)
             names = frozenset(results[number].run for number in best)
             doubts = (
-                set_apart(results[one], results[other]).get(str(first.measure))
+                why_incomparable(results[one], results[other]).get(str(first.measure))
                 or doubt_of_best(scores[one], scores[other], (results[one].run, results[other].run))
                 for one in best
                 for other in chosen
                 if other != one
             )
-            found[str(first.measure)] = frozenset() if any(doubts) else names
-    return found
+            best_by_measure[str(first.measure)] = frozenset() if any(doubts) else names
+    return best_by_measure
 
 
 def cell_of(run: str, score: Score, settings: Settings) -> Cell:
@@ -481,11 +493,15 @@ def _cell(run: str, score: Score, estimate: Estimate, is_best: bool = False) -> 
     )
 
 
-def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterator[Remark]:
+def _comparison_remarks(tested: list[Tested], runs: list[str], settings: Settings) -> Iterator[Remark]:
     """Say what should be known of the means and the pairs."""
-    for table in found:
+    for table in tested:
         about = Scope(measure=str(table.scores[0].measure))
-        if way_of(table.scores[0]) == NEITHER and settings.baseline == BEST and not settings.all_pairs:
+        if (
+            better_direction(table.scores[0]) == NEITHER
+            and settings.baseline == BEST
+            and not settings.all_pairs
+        ):
             facts = {"is_of_texts": table.better != NEITHER, "base": runs[table.base]}
             yield Remark("no_best_run", about, facts)
         # Said, as the means then rest on more queries than the differences.
@@ -494,7 +510,7 @@ def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterat
             yield Remark("queries_without_value", about, {"number": partly})
         if len({score.signature for score in table.scores}) > 1:
             yield Remark("unlike_signatures", about)
-    first = found[0].sample
+    first = tested[0].sample
     if settings.clusters is not None:
         counts = {"queries": len(first.queries), "clusters": first.units}
         yield Remark("clusters", facts={**counts, "by": settings.clustered_by})
@@ -505,16 +521,16 @@ def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterat
         yield Remark("baseline_named_best", facts={"name": BEST})
 
 
-def _limits(
-    found: list[Tested], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
+def _limit_remarks(
+    tested: list[Tested], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
 ) -> Iterator[Remark]:
     """Say where an interval or a test rests on less than it should."""
-    for table in found:
+    for table in tested:
         name = str(table.scores[0].measure)
         about = Scope(measure=name)
         few = [
-            runs[at]
-            for at in np.flatnonzero(is_coarse(table.sample) & (table.sample.counts() > 1) & able).tolist()
+            runs[index]
+            for index in np.flatnonzero(is_coarse(table.sample) & (table.sample.counts() > 1) & able).tolist()
         ]
         if few:
             facts = {"number": len(few), "examples": few[:EXAMPLES], "fewest": FEW}
@@ -527,8 +543,8 @@ def _limits(
         gaps = sum(number > 0 and bool(few_differ(number, number + ties)) for number, ties in differ)
         if gaps:
             yield Remark("coarse_pairs", about, {"number": gaps, "total": total, "fewest": FEW})
-        yield from _out_of_reach(table, name, of_measure, settings)
-        yield from _skewed(table, name, of_measure, settings)
+        yield from _power_remarks(table, name, of_measure, settings)
+        yield from _skew_remarks(table, name, of_measure, settings)
         stuck = sum(
             any(reason.code in ("one_differs", "p_at_least") for reason in pair.reasons)
             for pair in of_measure
@@ -537,7 +553,7 @@ def _limits(
             yield Remark("no_small_p", about, {"number": stuck, "total": total})
 
 
-def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[Remark]:
+def _repeat_remarks(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[Remark]:
     """Say what more answers to each question could bring, where nothing was decided."""
     by_run = {scores.run: {str(score.measure): score for score in scores.scores} for scores in results}
     for pair in pairs:
@@ -552,7 +568,7 @@ def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[Re
             yield Remark("repeats_help", about, {"share": share, "most": most})
 
 
-def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
+def _power_remarks(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
     """Say where so few queries differ that no difference could be shown."""
     # By unit: within a cluster differences may cancel out.
     differ = (np.abs(table.shown(settings).differences().sums()) > SLACK).sum(axis=0).tolist()
@@ -572,7 +588,7 @@ def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Set
         )
 
 
-def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
+def _skew_remarks(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[Remark]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
     # Only flipping signs supposes that differences are as likely one way as the other.
     if settings.test != "randomization":
@@ -634,15 +650,15 @@ def compare_runs(
     subject = Runs(evaluator, named_sources(runs))
     if gold is not None:
         subject = subject.with_gold(subject.read_gold([gold], drawn(gold_chosen)))
-    return compared(subject, subject.score(), settings)
+    return compare_subject(subject, subject.score(), settings)
 
 
-def compared(subject: Subject, scored: Scored, settings: Settings | None = None) -> Comparison:
+def compare_subject(subject: Subject, scored: Scored, settings: Settings | None = None) -> Comparison:
     """Return the comparison of systems that were scored, with all that is known of them."""
     # What their scores say is among what is said of all, where each remark stands once.
     results = [replace(scores, remarks=()) for scores in scored.results]
-    found = compare(results, settings, alike=subject.alike(results))
+    comparison = compare(results, settings, alike=subject.alike(results))
     if subject.rules.bounds and subject.kind.completions is not None:
-        found = subject.kind.completions(found, subject, results)
-    remarks = unique([*found.remarks, *scored.remarks])
-    return replace(found, remarks=remarks, scores=scored.table)
+        comparison = subject.kind.completions(comparison, subject, results)
+    remarks = unique([*comparison.remarks, *scored.remarks])
+    return replace(comparison, remarks=remarks, scores=scored.table)

@@ -101,7 +101,7 @@ def correct(
     judged = with_labelled(judged, gold, None if draw is None else draw.plan)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
-    found = []
+    corrections = []
     shared = _Shared(judged, gold, rules)
     results = [scores for scores in evaluate_all(measures, judged, rules) if scores.run in people]
     for score in results[0].scores if results else ():
@@ -111,10 +111,10 @@ def correct(
     for scores in results:
         pairs = zip(scores.scores, people[scores.run].scores, strict=True)
         for one, other in pairs:
-            mean = _whatever_is_missing(scores.run, one, other, how)
+            mean = _widen_over_missing(scores.run, one, other, how)
             drawn = how[3].kind(mean.of - mean.labels if mean.of else 1)
-            found.append(mean._replace(basis=Basis.of_labels(gold.judges.words, one.basis, drawn)))
-    if not any(each.checked for each in found):
+            corrections.append(mean._replace(basis=Basis.of_labels(gold.judges.words, one.basis, drawn)))
+    if not any(correction.checked for correction in corrections):
         counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
         failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
         also = f", that did not fail ({', '.join(failed)})" if failed else ""
@@ -123,33 +123,35 @@ def correct(
             at=Place(visible(gold.name)),
             expected=f"the same query_id and run_id in both files{also}",
         )
-    return found
+    return corrections
 
 
-_How = tuple["_Shared", float, Population, Draw, int]
+_Options = tuple["_Shared", float, Population, Draw, int]
 
 
-def _whatever_is_missing(run: str, one: Score, other: Score, how: _How) -> CorrectedMeasure:
+def _widen_over_missing(run: str, one: Score, other: Score, how: _Options) -> CorrectedMeasure:
     """Return the corrected mean, its interval as wide as missing judgements of the judge make it."""
-    found = _corrected(run, one, other, *how)._replace(missing=one.missing)
+    correction = _correct_measure(run, one, other, *how)._replace(missing=one.missing)
     if not one.between or one.bounds is None:
-        return found
-    found = found._replace(least=one.bounds[0], most=one.bounds[1])
-    if found.low != found.low:
-        return found
+        return correction
+    correction = correction._replace(least=one.bounds[0], most=one.bounds[1])
+    if correction.low != correction.low:
+        return correction
     if not all(map(math.isfinite, chain.from_iterable(one.between.values()))):
-        return found._replace(low=-math.inf, high=math.inf)
+        return correction._replace(low=-math.inf, high=math.inf)
     ends = []
     for end in (0, 1):
         # Whether labels were chosen by the judge's values is asked of those that are there.
-        ends.append(_corrected(run, filled(one, end), other, *how[:-1], 0))
-    if any(each.low != each.low for each in ends):
-        return found._replace(low=-math.inf, high=math.inf)
-    known = [found, *ends]
-    return found._replace(low=min(each.low for each in known), high=max(each.high for each in known))
+        ends.append(_correct_measure(run, filled(one, end), other, *how[:-1], 0))
+    if any(variant.low != variant.low for variant in ends):
+        return correction._replace(low=-math.inf, high=math.inf)
+    variants = [correction, *ends]
+    return correction._replace(
+        low=min(variant.low for variant in variants), high=max(variant.high for variant in variants)
+    )
 
 
-def _corrected(
+def _correct_measure(
     run: str,
     one: Score,
     other: Score,
@@ -160,54 +162,54 @@ def _corrected(
     tests: int,
 ) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
-    values = _defined(one)
-    said = {query: value for query, value in _defined(other).items() if query in values}
+    values = _defined_values(one)
+    human_values = {query: value for query, value in _defined_values(other).items() if query in values}
     # People judged single nuggets of answers, not answers whole: another estimate, from the shares they
     # judged.
     of_parts = bool(parts.share)
     if not of_parts:
         # A value from some of the nuggets is no value of the answer, and would be taken for one.
-        said = {query: value for query, value in said.items() if query not in parts.partly}
-    alone = np.array(list(said.values()))
+        human_values = {query: value for query, value in human_values.items() if query not in parts.partly}
+    alone = np.array(list(human_values.values()))
     limits = one.measure.limits
-    found = CorrectedMeasure(
+    correction = CorrectedMeasure(
         run,
         str(one.measure),
         "kind" if of_parts else population,
         _mean(values.values()),
-        _mean(said.values()),
+        _mean(human_values.values()),
         *peoples_interval(alone, draw.look_level(level) or level, limits),
         queries=len(values),
-        checked=len(values.keys() & parts.share.keys()) if of_parts else len(said),
+        checked=len(values.keys() & parts.share.keys()) if of_parts else len(human_values),
         labels=parts.labels,
         of=parts.of,
         partly=len(parts.partly),
         used=of_parts,
-        failed=sum(parts.failed.values()) if of_parts else len(parts.failed.keys() - said.keys()),
+        failed=sum(parts.failed.values()) if of_parts else len(parts.failed.keys() - human_values.keys()),
     )
-    lost = why_lost(found.failed, parts.labels if of_parts else len(said))
+    lost = why_lost(correction.failed, parts.labels if of_parts else len(human_values))
     if refused := draw.refuses_means or lost:
-        return found._replace(refused=refused)
+        return correction._replace(refused=refused)
     try:
         if of_parts:
             both = {q: Part(parts.judge[q], share) for q, share in parts.share.items() if q in values}
-            said = {query: parts.people[query] for query in both}
-            return _by_labels(found, values, said, level, limits, draw, both)
+            human_values = {query: parts.people[query] for query in both}
+            return _correct_by_labels(correction, values, human_values, level, limits, draw, both)
         # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
-        checked = [at for at, query in enumerate(values) if query in said]
+        checked = [index for index, query in enumerate(values) if query in human_values]
         chosen, doubt = selection(draw, list(values.values()), checked, tests)
         if chosen is not None:
-            return found._replace(refused=chosen)
-        found = found._replace(doubt=doubt)
-        return _by_labels(found, values, said, level, limits, draw, None)
+            return correction._replace(refused=chosen)
+        correction = correction._replace(doubt=doubt)
+        return _correct_by_labels(correction, values, human_values, level, limits, draw, None)
     except TooFewLabels as error:
-        return found._replace(refused=error.reason)
+        return correction._replace(refused=error.reason)
 
 
-def _by_labels(
-    found: CorrectedMeasure,
+def _correct_by_labels(
+    correction: CorrectedMeasure,
     values: _Values,
-    said: Mapping[str, float],
+    human_values: Mapping[str, float],
     level: float,
     limits: Limits | None,
     draw: Draw,
@@ -215,17 +217,17 @@ def _by_labels(
 ) -> CorrectedMeasure:
     """Correct by answers that people judged, wholly or in part."""
     # The estimator counts queries by place: labels are of the same places as the judge's values.
-    places = {query: at for at, query in enumerate(values)}
-    low, high, span = scale_of([*values.values(), *said.values()], limits)
-    labelled = {places[query]: value for query, value in said.items()}
+    places = {query: index for index, query in enumerate(values)}
+    low, high, span = scale_of([*values.values(), *human_values.values()], limits)
+    labelled = {places[query]: value for query, value in human_values.items()}
     how: dict[str, Any] = {
         # One system's mean, not a difference of two, for which the interval is another.
         "paired": False,
         "level": level,
         "look": draw.look_level(level),
-        "population": found.population,
+        "population": correction.population,
         "span": high - low if math.isfinite(high - low) else span,
-        "chosen": chances_of(draw, values, said),
+        "chosen": chances_of(draw, values, human_values),
         "parts": None if parts is None else {places[query]: part for query, part in parts.items()},
         "within": (low, high),
     }
@@ -233,8 +235,8 @@ def _by_labels(
     if parts is not None:
         # Without the judge; labels of parts have no mean that needs no weights.
         alone = corrected(list(values.values()), labelled, slope=0.0, **how)
-        found = found._replace(people=alone.value, people_low=alone.low, people_high=alone.high)
-    return found._replace(
+        correction = correction._replace(people=alone.value, people_low=alone.low, people_high=alone.high)
+    return correction._replace(
         value=mean.value,
         low=mean.low,
         high=mean.high,
@@ -248,33 +250,35 @@ def _mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _defined(score: Score) -> dict[str, float]:
+def _defined_values(score: Score) -> dict[str, float]:
     return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
-def correction_remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[Remark]:
+def correction_remarks(corrections: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[Remark]:
     """Say what should be known beside the numbers."""
-    corrected = {each.run for each in found}
+    corrected = {correction.run for correction in corrections}
     left_out = [run for run in judged.runs.words if run not in corrected]
     if left_out:
         yield Remark("systems_without_labels", facts={"names": left_out})
-    for each in found:
-        about = Scope((each.run,), str(each.measure))
-        if each.missing:
-            facts = {"number": each.missing, "low": each.least, "high": each.most}
+    for correction in corrections:
+        about = Scope((correction.run,), str(correction.measure))
+        if correction.missing:
+            facts = {"number": correction.missing, "low": correction.least, "high": correction.most}
             yield Remark("missing_of_judge", about, facts)
-        if each.refused is not None:
-            yield Remark("not_corrected", about, {"reason": each.refused})
-        if each.failed:
-            yield Remark("labels_failed", about, {"number": each.failed})
-        if each.coarse:
+        if correction.refused is not None:
+            yield Remark("not_corrected", about, {"reason": correction.refused})
+        if correction.failed:
+            yield Remark("labels_failed", about, {"number": correction.failed})
+        if correction.coarse:
             yield Remark("coarse_labels", about)
-        if each.doubt is not None:
-            yield replace(each.doubt, about=about)
-        if each.partly:
-            labels = each.labels if each.used else None
+        if correction.doubt is not None:
+            yield replace(correction.doubt, about=about)
+        if correction.partly:
+            labels = correction.labels if correction.used else None
             yield Remark(
-                "labels_of_parts", about, {"number": each.partly, "labels": labels, "total": each.of}
+                "labels_of_parts",
+                about,
+                {"number": correction.partly, "labels": labels, "total": correction.of},
             )
 
 
@@ -312,26 +316,26 @@ class _Shared:
         """Return the human labels of this system's answers, of the judgements that the measure uses."""
         if not isinstance(measure, Measure):
             return _PartJudged(0, 0)
-        ours = _weighed(measure, self.judged, run, self.rules.filling)
+        ours = _judgement_weights(measure, self.judged, run, self.rules.filling)
         # "skip": what people failed at they did not judge, whatever is done with the judge's own failures.
-        theirs = _weighed(measure, self.gold, run, "skip").keys()
-        whole, part = _by_query(ours), _by_query({key: ours[key] for key in ours if key in theirs})
+        theirs = _judgement_weights(measure, self.gold, run, "skip").keys()
+        whole, part = _sum_by_query(ours), _sum_by_query({key: ours[key] for key in ours if key in theirs})
         labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
         failed = failed_labels(measure, self.gold, run)
-        found = _PartJudged(labels, sum(weight > 0 for weight in ours.values()), failed=failed)
+        judged_part = _PartJudged(labels, sum(weight > 0 for weight in ours.values()), failed=failed)
         partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
         # Without weights nobody knows how much of an answer was judged; with a floor a value is no sum of its
         # parts.
         if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
-            return found._replace(partly=partly)
+            return judged_part._replace(partly=partly)
         rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
         values = []
         for grades in self.both:
-            scores = next(each for each in evaluate_all([measure], grades, rules) if each.run == run)
+            scores = next(result for result in evaluate_all([measure], grades, rules) if result.run == run)
             values.append({q: value for q, value in scores.scores[0].by_query.items() if value == value})
         judge, people = values
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
-        return found._replace(partly=partly, judge=judge, people=people, share=share)
+        return judged_part._replace(partly=partly, judge=judge, people=people, share=share)
 
     @property
     def both(self) -> tuple[JudgementTable, JudgementTable]:
@@ -356,9 +360,9 @@ def _place(line: JudgementLine) -> _Place:
     return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
 
 
-def _weighed(measure: Measure, grades: JudgementTable, run: str, filling: str) -> dict[_Key, float]:
+def _judgement_weights(measure: Measure, grades: JudgementTable, run: str, filling: str) -> dict[_Key, float]:
     """Return the judgements of a system that a measure rests on, each with what it counts."""
-    found: dict[_Key, float] = {}
+    weights: dict[_Key, float] = {}
     weight = measure.about.weighs
     for judge in range(len(grades.judges.words)) if run in grades.runs else ():
         try:
@@ -369,15 +373,15 @@ def _weighed(measure: Measure, grades: JudgementTable, run: str, filling: str) -
                 scales = [scale for scale in answer.scales if scale is not POSITION]
                 for judgement in chain.from_iterable(map(answer.judged, scales)):
                     key = answer.query_id, judgement.item, judgement.aspect
-                    found[key] = weight(measure.parameters, judgement) if weight else 1.0
+                    weights[key] = weight(measure.parameters, judgement) if weight else 1.0
         # This judge said nothing of the system: his row numbers lead to none of its answers.
         except NotThisJudge:
             continue
-    return found
+    return weights
 
 
-def _by_query(weights: Mapping[_Key, float]) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _sum_by_query(weights: Mapping[_Key, float]) -> dict[str, float]:
+    totals: dict[str, float] = {}
     for (query, _, _), weight in weights.items():
-        found[query] = found.get(query, 0.0) + weight
-    return found
+        totals[query] = totals.get(query, 0.0) + weight
+    return totals

@@ -63,10 +63,10 @@ def estimate_means(
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
-        return [_estimate_by_labels(each, corrected_score(each, settings), settings) for each in scores]
-    values = [estimate_value(score, settings) for score in scores]
+        return [_estimate_by_labels(score, corrected_score(score, settings), settings) for score in scores]
+    estimates = [estimate_value(score, settings) for score in scores]
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
-        return values
+        return estimates
     if sample is None:
         sample = _sample(scores, None if settings is None else settings.clusters)
     # The range is the measure's own where it says one; what was seen may be narrower by chance.
@@ -77,7 +77,9 @@ def estimate_means(
         how = settings.interval, settings.level, settings.resamples, settings.seed
         ends = intervals(sample, *how, scale)
     pairs = np.stack(ends, axis=1).tolist()
-    return [replace(each, low=low, high=high) for each, (low, high) in zip(values, pairs, strict=True)]
+    return [
+        replace(estimate, low=low, high=high) for estimate, (low, high) in zip(estimates, pairs, strict=True)
+    ]
 
 
 def _bounds_of(score: Score) -> tuple[float, float] | None:
@@ -92,7 +94,7 @@ def _bounds_of(score: Score) -> tuple[float, float] | None:
 
 def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | None) -> Estimate:
     """Return what labels make of a system's mean; no value where that is nothing."""
-    corrected, reasons = labelled.found, labelled.reasons
+    corrected, reasons = labelled.estimate, labelled.reasons
     if score.groups is not None:
         corrected, reasons = None, (Remark("groups_not_corrected"),)
     estimate = Estimate(
@@ -195,8 +197,8 @@ def _corrected_slice(
     from rageval.comparison.intervals import corrected_score, people_of
 
     if whole.chosen is not None:
-        return corrected_score(score, settings, queries)._replace(found=None, reason=whole.chosen)
+        return corrected_score(score, settings, queries)._replace(estimate=None, reason=whole.chosen)
     labels = sum(query in queries for query in people_of(score).values)
-    if labels >= _FEWEST_FOR_SLOPE or whole.found is None:
+    if labels >= _FEWEST_FOR_SLOPE or whole.estimate is None:
         return corrected_score(score, settings, queries, _FEWEST_FOR_SLOPE)
-    return corrected_score(score, settings, queries, _FEWEST_OF_SLICE, whole.found.slope)
+    return corrected_score(score, settings, queries, _FEWEST_OF_SLICE, whole.estimate.slope)

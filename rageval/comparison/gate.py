@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rageval import hooks
-from rageval.comparison.comparisons import why_not
+from rageval.comparison.comparisons import why_untestable
 from rageval.comparison.estimates import estimate_value
 from rageval.comparison.intervals import FEW, draw_of_pair
 from rageval.comparison.pairs import (
-    KnownOfRuns,
+    RunFacts,
     corrected_pairs,
     failures,
     is_corrected,
@@ -255,17 +255,17 @@ class GateReport(Displayed):
     @property
     def blocking(self) -> list[Decision]:
         """What blocks."""
-        return [each for each in self.decisions if each.verdict == BLOCK]
+        return [decision for decision in self.decisions if decision.verdict == BLOCK]
 
     @property
     def p_of_losses(self) -> list[float]:
         """The p of all that can block."""
-        return [each.p for each in self.decisions if not math.isnan(each.adjusted)]
+        return [decision.p for decision in self.decisions if not math.isnan(decision.adjusted)]
 
     @property
     def overall(self) -> list[Decision]:
         """The decisions over all questions against the baseline, one a measure."""
-        return [each for each in self.decisions if not each.is_part]
+        return [decision for decision in self.decisions if not decision.is_part]
 
     @property
     def level(self) -> float:
@@ -274,13 +274,13 @@ class GateReport(Displayed):
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
-        found = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
+        texts = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
         return {
-            **found,
+            **texts,
             "measures": dict(self.signatures),
             "counts": dict(self.counts),
-            "decisions": [finite(each.record()) for each in self.decisions],
-            "fell": [finite(each._asdict() | {"basis": str(each.basis)}) for each in self.fell],
+            "decisions": [finite(decision.record()) for decision in self.decisions],
+            "fell": [finite(fallen._asdict() | {"basis": str(fallen.basis)}) for fallen in self.fell],
             "floors": list(map(str, self.floors)),
             "remarks": [remark.as_record() for remark in self.remarks],
         }
@@ -297,7 +297,7 @@ class GateReport(Displayed):
         return headline
 
     def _records(self) -> list[dict[str, Any]]:
-        return [each.record() for each in self.decisions]
+        return [decision.record() for decision in self.decisions]
 
 
 _LEAST_COMPARED = 0.9  # of the baseline's questions
@@ -324,13 +324,13 @@ def gate(
     candidate's failed.
     """
     if anchor is None:
-        return _held(candidate, baseline, settings, slices)
+        return _gate_against(candidate, baseline, settings, slices)
     far_settings = replace(settings, margin=settings.of_anchor, fail_under={})
     try:
-        far = _held(candidate, anchor, far_settings)
-        near = _held(candidate, baseline, settings, slices, far.p_of_losses)
+        far = _gate_against(candidate, anchor, far_settings)
+        near = _gate_against(candidate, baseline, settings, slices, far.p_of_losses)
         if far.blocking:  # what blocks, blocks after Holm over all of both
-            far = _held(candidate, anchor, far_settings, None, near.p_of_losses)
+            far = _gate_against(candidate, anchor, far_settings, None, near.p_of_losses)
     except InputError as error:
         raise error.located(Place("with --anchor")) from None
     except RagevalError as error:
@@ -344,15 +344,15 @@ def gate(
     named = f"anchor of {anchor.header.date}" if anchor.header.date else anchor.scores.run
     return replace(
         near,
-        verdict=next((each for each in (BLOCK, INCONCLUSIVE) if each in verdicts), SHIP),
-        decisions=[*near.decisions, *(replace(each, against=ANCHOR) for each in far.decisions)],
+        verdict=next((verdict for verdict in (BLOCK, INCONCLUSIVE) if verdict in verdicts), SHIP),
+        decisions=[*near.decisions, *(replace(decision, against=ANCHOR) for decision in far.decisions)],
         remarks=[*near.remarks, *also],
         baseline=f"{near.baseline} and {named}",
         signature=near.signature.replace("|block:", f"|anchor:{settings.of_anchor:g}|block:", 1),
     )
 
 
-def _held(
+def _gate_against(
     candidate: GateSide,
     baseline: GateSide,
     settings: GateSettings,
@@ -361,7 +361,7 @@ def _held(
 ) -> GateReport:
     """Hold a candidate against one baseline; `others` are p of what else may block it."""
     _check_measures(candidate, settings)
-    _check_alike(candidate.header, baseline.header, settings)
+    _check_comparable(candidate.header, baseline.header, settings)
     _check_values(candidate, baseline)
     common = _Common(candidate, baseline)
     common.check()
@@ -371,38 +371,39 @@ def _held(
         # A question that is gone is a cluster by itself.
         clusters = {**{query: query for query in common.queries}, **settings.clusters}
         settings = replace(settings, clusters=clusters)
-    found = _decided(common, parts, settings, others)
-    for at, each in enumerate(found):
-        doubts = tuple(_doubts(each, common, settings)) if each.verdict in (SHIP, BLOCK) else ()
+    decisions = _stable_decisions(common, parts, settings, others)
+    for index, decision in enumerate(decisions):
+        doubts = tuple(_doubts(decision, common, settings)) if decision.verdict in (SHIP, BLOCK) else ()
         if doubts:
-            found[at] = replace(each, verdict=INCONCLUSIVE, reasons=doubts[:1])
+            decisions[index] = replace(decision, verdict=INCONCLUSIVE, reasons=doubts[:1])
     # The means are estimated as those of a comparison of the two.
     how = settings.comparison(baseline.scores.run)
     estimates = {name: estimate_value(pair[0], how) for name, pair in common.scores.items()}
-    floors = list(_floors(estimates, settings.fail_under))
+    floors = list(_missed_floors(estimates, settings.fail_under))
     # A slice can block, but only measures over all questions can ship, and all of them have to.
-    if floors or any(each.verdict == BLOCK for each in found):
+    if floors or any(decision.verdict == BLOCK for decision in decisions):
         verdict = BLOCK
     else:
-        verdict = SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
+        verdict = (
+            SHIP
+            if all(decision.verdict == SHIP for decision in decisions if not decision.field)
+            else INCONCLUSIVE
+        )
+    # By which labels the gate decides, and how these were drawn; nothing without labels.
+    header = candidate.header
+    by_labels = f"|gold:{header.gold}|chosen:{(header.draw or _UNSTATED_DRAW).how}" if header.gold else ""
     return GateReport(
         verdict,
-        found,
-        _fallen(common),
+        decisions,
+        _largest_losses(common),
         common.counts,
-        list(_remarks(common, found, settings)),
+        list(_gate_remarks(common, decisions, settings)),
         floors,
         candidate.scores.run,
         f"baseline of {baseline.header.date}" if baseline.header.date else baseline.scores.run,
-        settings.signed(bool(slices)) + _signature_of_labels(candidate.header),
-        candidate.header.measures,
+        settings.signed(bool(slices)) + by_labels,
+        header.measures,
     )
-
-
-def _signature_of_labels(header: BaselineHeader) -> str:
-    """Return by which labels a gate decides, and how these were drawn; nothing without labels."""
-    draw = header.draw or _UNSTATED_DRAW
-    return f"|gold:{header.gold}|chosen:{draw.how}" if header.gold else ""
 
 
 # --- what can be held against one another
@@ -411,7 +412,7 @@ def _signature_of_labels(header: BaselineHeader) -> str:
 def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
     names = [str(score.measure) for score in candidate.scores.scores]
     for score in candidate.scores.scores:
-        if why := why_not(score):
+        if why := why_untestable(score):
             raise MeasureError(f"{score.measure} {why}; leave it out")
         if score.measure.better == NEITHER:
             raise UsageError(f"{score.measure}: neither high nor low is good, so it cannot be gated")
@@ -420,7 +421,7 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
             raise UsageError(f"--fail-under {visible(name)}: is not gated; use one of {', '.join(names)}")
 
 
-def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings) -> None:
+def _check_comparable(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings) -> None:
     """Refuse a baseline that was made otherwise."""
     # The baseline may have more: measures that are no longer gated.
     lacking = [name for name in ours.measures if name not in theirs.measures]
@@ -457,8 +458,8 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             remedy="give labels of the candidate's answers (--gold), or save the baseline again without"
             " --gold",
         )
-    if ours.gold and not _are_drawn_alike(ours.draw or _UNSTATED_DRAW, theirs.draw or _UNSTATED_DRAW):
-        how = [_drawn_how(header.draw or _UNSTATED_DRAW) for header in (theirs, ours)]
+    if ours.gold and not _share_draw(ours.draw or _UNSTATED_DRAW, theirs.draw or _UNSTATED_DRAW):
+        how = [_describe_draw(header.draw or _UNSTATED_DRAW) for header in (theirs, ours)]
         raise InputError(
             problem=f"the baseline's labels were drawn {how[0]}, the candidate's {how[1]}, so nobody knows"
             " how likely a question was to be labeled in both",
@@ -466,13 +467,13 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
         )
     if _has_other_judge(ours, theirs) and settings.judge_changed != ALLOW:
         raise InputError(
-            problem=f"the baseline was judged by {_judged_by(theirs)}, the candidate by"
-            f" {_judged_by(ours)}, so a difference could come from the judge",
+            problem=f"the baseline was judged by {_describe_judges(theirs)}, the candidate by"
+            f" {_describe_judges(ours)}, so a difference could come from the judge",
             remedy="judge the baseline again and save it, or use --judge-changed allow, which makes no claim",
         )
 
 
-def _are_drawn_alike(ours: BaselineDraw, theirs: BaselineDraw) -> bool:
+def _share_draw(ours: BaselineDraw, theirs: BaselineDraw) -> bool:
     """Return whether it is known how the questions were drawn that are labeled on both sides."""
     # What is in two uniform draws is one itself; where one is not stated, the verdict says so.
     if {ours.how, theirs.how} <= {DrawKind.UNIFORM, DrawKind.UNSTATED}:
@@ -480,7 +481,7 @@ def _are_drawn_alike(ours: BaselineDraw, theirs: BaselineDraw) -> bool:
     return ours.how == theirs.how and theirs.sha in (ours.sha, ours.extends)
 
 
-def _drawn_how(draw: BaselineDraw) -> str:
+def _describe_draw(draw: BaselineDraw) -> str:
     words = {
         str(DrawKind.UNIFORM): "uniformly at random",
         str(DrawKind.PLAN): f"by the plan {visible(draw.sha[:8])}",
@@ -491,9 +492,9 @@ def _drawn_how(draw: BaselineDraw) -> str:
 
 def _check_values(ours: GateSide, theirs: GateSide) -> None:
     """Refuse a baseline with values that its measure cannot have, or others of what is the same."""
-    found = {str(score.measure): score.by_query for score in ours.scores.scores}
+    candidate_values = {str(score.measure): score.by_query for score in ours.scores.scores}
     for score in theirs.scores.scores:
-        own = found.get(str(score.measure), {})
+        own = candidate_values.get(str(score.measure), {})
         low, high = _ends(score)
         # Limits that the candidate's own values break are none, as a measure of one's own may say none.
         is_sure = all(low - SLACK <= value <= high + SLACK for value in own.values() if value == value)
@@ -524,12 +525,12 @@ def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
     return set(ours.judges) != set(theirs.judges) or set(ours.rubrics) != set(theirs.rubrics)
 
 
-def _judging(header: BaselineHeader) -> dict[str, list[str]]:
+def _judges_and_rubrics(header: BaselineHeader) -> dict[str, list[str]]:
     return {"judges": list(filter(None, header.judges)), "rubrics": list(filter(None, header.rubrics))}
 
 
-def _judged_by(header: BaselineHeader) -> str:
-    names = {key: list(map(visible, found)) for key, found in _judging(header).items()}
+def _describe_judges(header: BaselineHeader) -> str:
+    names = {key: list(map(visible, values)) for key, values in _judges_and_rubrics(header).items()}
     judges = ", ".join(names["judges"]) or "no named judge"
     return f"{judges} by {', '.join(names['rubrics'])}" if names["rubrics"] else judges
 
@@ -548,7 +549,7 @@ def _check_labels(common: _Common) -> None:
 
 def _with_fewer_answers(side: GateSide, *others: GateSide) -> list[str]:
     """Return the questions to which a side has fewer answers (repeat) than it or the others have to some."""
-    number = max((count for each in (side, *others) for count in each.repeats.values()), default=1)
+    number = max((count for gate_side in (side, *others) for count in gate_side.repeats.values()), default=1)
     return [query for query, count in side.repeats.items() if count < number and query not in side.absent]
 
 
@@ -563,34 +564,47 @@ class _Common:
         self.candidate, self.baseline = candidate, baseline
         ours = {str(score.measure): score for score in candidate.scores.scores}
         theirs = {str(score.measure): score for score in baseline.scores.scores}
-        there = dict.fromkeys(candidate.scores.scores[0].query_ids)
-        known = dict.fromkeys(baseline.scores.scores[0].query_ids)
-        both = [query for query in known if query in there]
+        candidate_queries = dict.fromkeys(candidate.scores.scores[0].query_ids)
+        baseline_queries = dict.fromkeys(baseline.scores.scores[0].query_ids)
+        both = [query for query in baseline_queries if query in candidate_queries]
         self.relisted = [q for q in both if candidate.nuggets.get(q, "") != baseline.nuggets.get(q, "")]
         # Answers that are not there may have been worse. More than the baseline has are fine, if to all.
         fewer = _with_fewer_answers(candidate, baseline), _with_fewer_answers(baseline)
-        self.fewer = list(dict.fromkeys(query for each in fewer for query in each if query in there))
+        self.fewer = list(
+            dict.fromkeys(query for queries in fewer for query in queries if query in candidate_queries)
+        )
         # What has neither an answer nor a judgement is gone, be it that somebody expected it.
         lacks = candidate.lacking
-        self.gone = [q for q in known if q not in baseline.lacking and (q not in there or q in lacks)]
-        self.new = [q for q in there if q not in lacks and (q not in known or q in baseline.lacking)]
-        self.left_out = {*self.gone, *self.new} if candidate.intersection else set()
+        self.removed = [
+            q
+            for q in baseline_queries
+            if q not in baseline.lacking and (q not in candidate_queries or q in lacks)
+        ]
+        self.new = [
+            q
+            for q in candidate_queries
+            if q not in lacks and (q not in baseline_queries or q in baseline.lacking)
+        ]
+        self.left_out = {*self.removed, *self.new} if candidate.intersection else set()
         if self.left_out:
-            self.gone, self.new = [], []
-        self.queries = sorted({**known, **there}.keys() - self.left_out)
-        lost = {*self.gone, *self.relisted, *fewer[0]}, {*self.new, *fewer[1]}
+            self.removed, self.new = [], []
+        self.queries = sorted({**baseline_queries, **candidate_queries}.keys() - self.left_out)
+        lost = {*self.removed, *self.relisted, *fewer[0]}, {*self.new, *fewer[1]}
         self.scores = {
-            name: (_over(score, self.queries, lost[0]), _over(theirs[name], self.queries, lost[1]))
+            name: (
+                _score_over(score, self.queries, lost[0]),
+                _score_over(theirs[name], self.queries, lost[1]),
+            )
             for name, score in ours.items()
         }
-        self.of_baseline = [query for query in known if query not in baseline.absent]
-        self.of_candidate = [query for query in there if query not in candidate.absent]
+        self.of_baseline = [query for query in baseline_queries if query not in baseline.absent]
+        self.of_candidate = [query for query in candidate_queries if query not in candidate.absent]
         self.lost = [q for q in both if q in candidate.absent - lacks and q not in baseline.absent]
         theirs_lost = baseline.absent - baseline.lacking
-        self.found = {q for q in both if q in theirs_lost and q not in candidate.absent}
+        self.newly_answered = {q for q in both if q in theirs_lost and q not in candidate.absent}
         self.one_only = {q for q in both if (q in candidate.absent) != (q in baseline.absent)}
         self.one_only -= candidate.lacking | baseline.lacking
-        self.missing = {q for pair in self.scores.values() for each in pair for q in each.between}
+        self.missing = {q for pair in self.scores.values() for score in pair for q in score.between}
 
     def is_same(self, queries: Sequence[str]) -> bool:
         """Return whether both give the same rankings, or answers judged alike, to all these questions."""
@@ -600,12 +614,12 @@ class _Common:
     @property
     def counts(self) -> dict[str, int]:
         """How many questions are compared, and of which not."""
-        lists = {"gone": self.gone, "new": self.new, "not answered": self.lost}
-        numbers = {name: len(found) for name, found in lists.items()}
+        lists = {"gone": self.removed, "new": self.new, "not answered": self.lost}
+        numbers = {name: len(queries) for name, queries in lists.items()}
         more = {"other nuggets": len(self.relisted), "judgements missing": len(self.missing)}
         more |= {"fewer answers": len(self.fewer)} if self.fewer else {}
         undefined = max((len(self.undefined(name)) for name in self.scores), default=0)
-        compared = len(self.queries) - len({*self.gone, *self.new, *self.relisted, *self.fewer})
+        compared = len(self.queries) - len({*self.removed, *self.new, *self.relisted, *self.fewer})
         more |= {"left out": len(self.left_out)} if self.left_out else {}
         return {"compared": compared, **numbers, **more, "undefined in one": undefined}
 
@@ -618,9 +632,9 @@ class _Common:
     def check(self) -> None:
         """Refuse to compare few of the questions of either side, or what failed in either."""
         fewer = "have fewer answers (repeat) than others", self.fewer
-        way = ", or leave out questions that only one of the two has: --intersection (intersection=True)"
+        advice = ", or leave out questions that only one of the two has: --intersection (intersection=True)"
         sides = (
-            ("", [("are gone", self.gone), ("are judged by other nuggets", self.relisted), fewer]),
+            ("", [("are gone", self.removed), ("are judged by other nuggets", self.relisted), fewer]),
             (" of the baseline", [("are new", self.new), fewer]),
         )
         for name, pair in self.scores.items():
@@ -633,17 +647,20 @@ class _Common:
                     raise MissingJudgements(
                         f"{name}: judgements{whose} are missing in {missing:,} of {len(self.queries):,}"
                         f" questions, more than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them"
-                        f" again{' and save it again' if whose else ''}{way if self.gone or self.new else ''}"
+                        f" again{' and save it again' if whose else ''}"
+                        f"{advice if self.removed or self.new else ''}"
                     )
         total = len(self.of_baseline)
         there = total - len(self.lost) - len(self.left_out.intersection(self.of_baseline))
         self._require_enough(there, total, "questions are in both")
         total = len(self.of_candidate)
-        there = total - len(self.found) - len(self.left_out.intersection(self.of_candidate))
+        there = total - len(self.newly_answered) - len(self.left_out.intersection(self.of_candidate))
         self._require_enough(there, total, "questions have an answer in both", "candidate")
         for name, pair in self.scores.items():
             # A value that is missing is one: between its ends.
-            valued = [{q for q, x in each.by_query.items() if x == x or q in each.between} for each in pair]
+            valued = [
+                {q for q, x in score.by_query.items() if x == x or q in score.between} for score in pair
+            ]
             both = len(valued[0] & valued[1])
             for own, whose in zip(valued, _ALONE, strict=True):
                 self._require_enough(both, len(own), f"questions have a value of {name} in both", whose)
@@ -660,7 +677,7 @@ class _Common:
             )
 
 
-def _over(score: Score, queries: Sequence[str], lost: Collection[str]) -> Score:
+def _score_over(score: Score, queries: Sequence[str], lost: Collection[str]) -> Score:
     """Return the score on these questions: where it has none, or it is lost, it may be whatever it can be."""
     values = score.by_query
     numbers = dict(zip(score.query_ids, score.numbers, strict=True))
@@ -705,7 +722,7 @@ class _Tested(NamedTuple):
     clusters: int | None = None  # of the questions on which both have a value
 
     @property
-    def turned(self) -> tuple[float, float, float]:
+    def oriented(self) -> tuple[float, float, float]:
         """Difference and bounds, so that more is better."""
         pair = self.pair
         ends = (pair.low, pair.high) if self.sign > 0 else (-pair.high, -pair.low)
@@ -715,41 +732,41 @@ class _Tested(NamedTuple):
 def _parts(common: _Common, slices: Mapping[str, Mapping[str, str]]) -> Iterator[_Part]:
     yield _Part("", "", common.queries)
     for name, groups in slices.items():
-        found: dict[str, list[str]] = {}
+        by_value: dict[str, list[str]] = {}
         for query in common.queries:
             # Of a question that is gone only the baseline may know it.
             value = groups.get(query, common.baseline.facts.get(query, {}).get(name))
             if value is not None:
-                found.setdefault(value, []).append(query)
-        yield from (_Part(name, value, found[value]) for value in sorted(found))
+                by_value.setdefault(value, []).append(query)
+        yield from (_Part(name, value, by_value[value]) for value in sorted(by_value))
 
 
-def _decided(
+def _stable_decisions(
     common: _Common, parts: Sequence[_Part], settings: GateSettings, others: Sequence[float]
 ) -> list[Decision]:
     """Return the decisions that stand, whatever the missing judgements are."""
-    found = _decisions(common, parts, settings, _as_judged, others)
+    decisions = _decide_all(common, parts, settings, _as_judged, others)
     if common.missing:
-        for way in (_at_worst, _at_best, _apart):
-            other = _decisions(common, parts, settings, way, others)
+        for fill in (_at_worst, _at_best, _at_widest):
+            other = _decide_all(common, parts, settings, fill, others)
             reason = Remark("missing_may_change", facts={"number": len(common.missing)})
-            found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
+            decisions = [_require_agreement(*pair, reason) for pair in zip(decisions, other, strict=True)]
     if common.one_only:
         kept = [
-            each._replace(queries=[q for q in each.queries if q not in common.one_only]) for each in parts
+            part._replace(queries=[q for q in part.queries if q not in common.one_only]) for part in parts
         ]
-        other = _decisions(common, kept, settings, _as_judged, others)
+        other = _decide_all(common, kept, settings, _as_judged, others)
         reason = Remark("one_sided_may_change", facts={"number": len(common.one_only)})
-        found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
-    if common.found:
+        decisions = [_require_agreement(*pair, reason) for pair in zip(decisions, other, strict=True)]
+    if common.newly_answered:
         # Where the baseline has no answer it had nothing to lose.
-        other = _decisions(common, parts, settings, _best_there(common.found), others)
-        reason = Remark("unanswered_may_change", facts={"number": len(common.found)})
-        found = [_agreed(*pair, reason) for pair in zip(found, other, strict=True)]
-    return found
+        other = _decide_all(common, parts, settings, _with_best_baseline(common.newly_answered), others)
+        reason = Remark("unanswered_may_change", facts={"number": len(common.newly_answered)})
+        decisions = [_require_agreement(*pair, reason) for pair in zip(decisions, other, strict=True)]
+    return decisions
 
 
-def _agreed(one: Decision, other: Decision, reason: Remark) -> Decision:
+def _require_agreement(one: Decision, other: Decision, reason: Remark) -> Decision:
     """Return a decision if the other is the same, else none."""
     if one.verdict == other.verdict or INFORMS in (one.verdict, other.verdict):
         return one
@@ -758,7 +775,7 @@ def _agreed(one: Decision, other: Decision, reason: Remark) -> Decision:
     return replace(one, verdict=INCONCLUSIVE, reasons=own or (reason,))
 
 
-_Way = Callable[[Score, Score], tuple[Sequence[float], Sequence[float]]]
+_Fill = Callable[[Score, Score], tuple[Sequence[float], Sequence[float]]]
 
 
 def _as_judged(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
@@ -773,7 +790,7 @@ def _at_best(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[floa
     return filled(ours, 1).numbers, filled(theirs, 0).numbers
 
 
-def _best_there(queries: Collection[str]) -> _Way:
+def _with_best_baseline(queries: Collection[str]) -> _Fill:
     """Return values of which the baseline's are the best there are on these questions."""
 
     def best(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
@@ -786,48 +803,48 @@ def _best_there(queries: Collection[str]) -> _Way:
     return best
 
 
-def _apart(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
+def _at_widest(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
     """Return the values with each question's difference as far from the others' as it may be."""
     low, high = _at_worst(ours, theirs), _at_best(ours, theirs)
-    least, most = (np.array(each[0]) - np.array(each[1]) for each in (low, high))
+    least, most = (np.array(pair[0]) - np.array(pair[1]) for pair in (low, high))
     middle = np.nanmean(np.array(ours.numbers) - np.array(theirs.numbers))
     is_low = np.abs(least - middle) > np.abs(most - middle)
     chosen = [np.where(is_low, low[side], high[side]).tolist() for side in (0, 1)]
     return chosen[0], chosen[1]
 
 
-def _decisions(
-    common: _Common, parts: Sequence[_Part], settings: GateSettings, way: _Way, others: Sequence[float]
+def _decide_all(
+    common: _Common, parts: Sequence[_Part], settings: GateSettings, fill: _Fill, others: Sequence[float]
 ) -> list[Decision]:
     """Test every measure over every part, and decide after Holm over all that can block."""
     ours, theirs = common.candidate.scores.run, common.baseline.scores.run
     names = (ours, theirs) if ours != theirs else _ALONE
     tested = []
     for measure, pair in common.scores.items():
-        scores = _on(pair, common.queries)
+        scores = _pair_on(pair, common.queries)
         # Both ends of what is missing are decided here: what is tested lacks nothing.
         values = [
             replace(score, numbers=list(numbers), between={})
-            for score, numbers in zip(scores, way(*scores), strict=True)
+            for score, numbers in zip(scores, fill(*scores), strict=True)
         ]
         for part in parts:
-            few = _on((values[0], values[1]), part.queries)
-            tested.append(_test(measure, part, few, names, settings, common.is_same(part.queries)))
-    p = [_p_of_loss(each, settings) for each in tested]
-    able = [at for at, each in enumerate(tested) if each.can_block]
+            few = _pair_on((values[0], values[1]), part.queries)
+            tested.append(_test_part(measure, part, few, names, settings, common.is_same(part.queries)))
+    p = [_p_of_loss(test, settings) for test in tested]
+    able = [index for index, test in enumerate(tested) if test.can_block]
     adjusted = [math.nan] * len(tested)
-    family = holm(np.array([*(p[at] for at in able), *others]))[: len(able)]
-    for at, value in zip(able, family.tolist(), strict=True):
-        adjusted[at] = value
-    return [_decision(*each, settings) for each in zip(tested, p, adjusted, strict=True)]
+    family = holm(np.array([*(p[index] for index in able), *others]))[: len(able)]
+    for index, value in zip(able, family.tolist(), strict=True):
+        adjusted[index] = value
+    return [_decide(*row, settings) for row in zip(tested, p, adjusted, strict=True)]
 
 
-def _on(pair: tuple[Score, Score], queries: Sequence[str]) -> tuple[Score, Score]:
+def _pair_on(pair: tuple[Score, Score], queries: Sequence[str]) -> tuple[Score, Score]:
     """Return both scores on these questions alone."""
-    return _only(pair[0], queries), _only(pair[1], queries)
+    return _score_on(pair[0], queries), _score_on(pair[1], queries)
 
 
-def _only(score: Score, queries: Sequence[str]) -> Score:
+def _score_on(score: Score, queries: Sequence[str]) -> Score:
     numbers = dict(zip(score.query_ids, score.numbers, strict=True))
     people = score.people
     if people is not None:
@@ -836,7 +853,7 @@ def _only(score: Score, queries: Sequence[str]) -> Score:
     return replace(score, query_ids=queries, numbers=[numbers[query] for query in queries], people=people)
 
 
-def _test(
+def _test_part(
     measure: str,
     part: _Part,
     scores: tuple[Score, Score],
@@ -850,16 +867,19 @@ def _test(
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
     (table,) = tables(results, how)
-    known = KnownOfRuns(alike={frozenset(names): Ruling.IDENTICAL} if is_same else {})
+    run_facts = RunFacts(alike={frozenset(names): Ruling.IDENTICAL} if is_same else {})
     with np.errstate(invalid="ignore"):
-        tell = corrected_pairs if is_corrected(table) else pairs_of
-        (pair,) = tell(table, list(names), how, known)
+        make_pairs = corrected_pairs if is_corrected(table) else pairs_of
+        (pair,) = make_pairs(table, list(names), how, run_facts)
     sign = -1.0 if table.better == LOWER else 1.0
     can_block = not part.field or (pair.queries >= FEW and not math.isnan(pair.low))
     # The questions on which both have a value: what the difference is of.
     pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
     both = [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
-    values = estimate_value(_only(own[1], both), how).value, estimate_value(_only(own[0], both), how).value
+    values = (
+        estimate_value(_score_on(own[1], both), how).value,
+        estimate_value(_score_on(own[0], both), how).value,
+    )
     look = draw_of_pair(*scores).look
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
@@ -867,7 +887,7 @@ def _test(
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
     """Return the one-sided p of what is claimed where something blocks; 1 where nothing is known."""
-    difference, low, high = tested.turned
+    difference, low, high = tested.oriented
     if math.isnan(difference) or math.isnan(tested.pair.p):
         return 1.0
     if settings.block == WORSE:
@@ -895,7 +915,7 @@ def _error(tested: _Tested, low: float, high: float, settings: GateSettings) -> 
     return units, (high - low) / 2 / float(stdtrit(max(units - 1, 1), settings.level))
 
 
-def _open(tested: _Tested, settings: GateSettings) -> Remark | None:
+def _why_open(tested: _Tested, settings: GateSettings) -> Remark | None:
     """Return why nothing may be decided, wherever the bounds lie; None if it may."""
     if tested.is_same:
         return None
@@ -909,8 +929,8 @@ def _open(tested: _Tested, settings: GateSettings) -> Remark | None:
     return None
 
 
-def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
-    difference, low, high = tested.turned
+def _decide(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
+    difference, low, high = tested.oriented
     margin = _margin(tested, settings)
     edge = -margin if settings.block == BEYOND else 0.0
     blocks = high < edge and difference < -margin and adjusted <= 1 - settings.level + SLACK
@@ -924,7 +944,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     elif verdict == SHIP and high < 0:
         reasons = (Remark("worse_within_margin"),)
     if not math.isnan(low):
-        if still := _open(tested, settings):
+        if still := _why_open(tested, settings):
             verdict, reasons = INCONCLUSIVE, (still,)
         if tested.pair.labels is not None:
             # What the pair says of its labels, but for the looks, at which another claim is decided.
@@ -958,7 +978,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
 
 def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
     """Return how many would decide it: to ship what is within the margin, to block what is not."""
-    difference, low, high = tested.turned
+    difference, low, high = tested.oriented
     of = "labels" if tested.pair.labels is not None else "clusters" if settings.clusters else "questions"
     if math.isnan(low):
         return None, of
@@ -973,42 +993,42 @@ def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
 # --- what forbids a claim, and what should be said
 
 
-def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterator[Remark]:
+def _doubts(decision: Decision, common: _Common, settings: GateSettings) -> Iterator[Remark]:
     """Yield what else than the system may have made the difference."""
     ours, theirs = common.candidate.header, common.baseline.header
     if _has_other_judge(ours, theirs):
-        baseline = _judging(theirs)
+        baseline = _judges_and_rubrics(theirs)
         facts = {"baseline_judges": baseline["judges"], "baseline_rubrics": baseline["rubrics"]}
-        yield Remark("other_judges", facts={**_judging(ours), **facts})
+        yield Remark("other_judges", facts={**_judges_and_rubrics(ours), **facts})
     unseen = common.candidate.unseen
     if unseen is not None and unseen > _MOST_UNSEEN:
         yield Remark("questions_without_judged", facts={"share": unseen})
-    if ours.unjudged is not None and theirs.unjudged is not None and _look_as_deep(ours, theirs):
+    if ours.unjudged is not None and theirs.unjudged is not None and _have_same_depth(ours, theirs):
         shares = ours.unjudged, theirs.unjudged
         far = max(shares) >= _HOLES and abs(shares[0] - shares[1]) > _HOLES_APART
-        if far and not found.field and not _holds_whatever(found, ours, theirs, settings):
+        if far and not decision.field and not _holds_for_any_judging(decision, ours, theirs, settings):
             yield Remark("other_share_unjudged", facts={"share": shares[0], "baseline": shares[1]})
 
 
-def _look_as_deep(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
+def _have_same_depth(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
     """Return whether the shares of unjudged documents are of the same top: by the same measures."""
     return ours.measures.keys() == theirs.measures.keys()
 
 
-def _holds_whatever(
-    found: Decision, ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings
+def _holds_for_any_judging(
+    decision: Decision, ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings
 ) -> bool:
     """Return whether the verdict is the same wherever the means lie, whatever the unjudged documents are."""
-    if found.measure not in ours.bounds or found.measure not in theirs.bounds:
+    if decision.measure not in ours.bounds or decision.measure not in theirs.bounds:
         return False
-    (low, high), (other_low, other_high) = ours.bounds[found.measure], theirs.bounds[found.measure]
+    (low, high), (other_low, other_high) = ours.bounds[decision.measure], theirs.bounds[decision.measure]
     least, most = low - other_high, high - other_low
-    if found.verdict == SHIP:
+    if decision.verdict == SHIP:
         return min(least, -most) > -settings.margin
     return most < -settings.margin or least > settings.margin
 
 
-def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[Remark]:
+def _missed_floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[Remark]:
     for name, limit in limits.items():
         estimate = estimates[name]
         if estimate.meets(lambda value, limit=limit: value >= limit):  # type: ignore[misc]
@@ -1025,21 +1045,21 @@ def _floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> I
             yield Remark("could_be_below_floor", about, facts | lowest)
 
 
-def _fallen(common: _Common) -> list[Fallen]:
+def _largest_losses(common: _Common) -> list[Fallen]:
     """Return the questions that fell most, each by the measure that fell farthest."""
-    found: dict[str, tuple[float, Fallen]] = {}
+    largest: dict[str, tuple[float, Fallen]] = {}
     for name, (ours, theirs) in common.scores.items():
         sign = -1.0 if ours.measure.better == LOWER else 1.0
         for query in common.queries:
             before, now = theirs.by_query[query], ours.by_query[query]
             fall = sign * (before - now)
-            if fall > SLACK and fall > found.get(query, (0.0,))[0]:
-                found[query] = fall, Fallen(query, name, before, now, ours.basis)
-    worst = sorted(found.values(), key=lambda each: (-each[0], each[1].query_id))
-    return [each for _, each in worst[:_SHOWN]]
+            if fall > SLACK and fall > largest.get(query, (0.0,))[0]:
+                largest[query] = fall, Fallen(query, name, before, now, ours.basis)
+    worst = sorted(largest.values(), key=lambda item: (-item[0], item[1].query_id))
+    return [fallen for _, fallen in worst[:_SHOWN]]
 
 
-def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings) -> Iterator[Remark]:
+def _gate_remarks(common: _Common, decisions: Sequence[Decision], settings: GateSettings) -> Iterator[Remark]:
     """Yield what should be known beside the verdicts."""
     if not settings.margin:
         yield Remark("zero_margin")
@@ -1047,18 +1067,24 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
     if common.is_same(common.queries):
         yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": ()})
     # Nothing is uncertain there, so the bounds have no width.
-    elif alike := dict.fromkeys(each.place for each in found if each.low == each.high == 0):
+    elif alike := dict.fromkeys(
+        decision.place for decision in decisions if decision.low == decision.high == 0
+    ):
         yield Remark("same_everywhere", facts={"are_runs": are_runs, "places": list(alike)})
-    yield from _question_remarks(common, found)
-    known = [each for each in found if each.basis.corrected and each.estimate.is_defined]
-    if corrected := dict.fromkeys(each.measure for each in known):
+    yield from _question_remarks(common, decisions)
+    defined = [
+        decision for decision in decisions if decision.basis.corrected and decision.estimate.is_defined
+    ]
+    if corrected := dict.fromkeys(decision.measure for decision in defined):
         yield Remark("corrected_differences", facts={"measures": list(corrected)})
     are_labels_passed = any(pair[0].people is not None for pair in common.scores.values())
-    for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):
+    for basis in dict.fromkeys(decision.basis for decision in decisions if decision.basis.is_judge):
         yield Remark(
             "judges_of_verdict",
             facts={
-                "measures": list(dict.fromkeys(each.measure for each in found if each.basis == basis)),
+                "measures": list(
+                    dict.fromkeys(decision.measure for decision in decisions if decision.basis == basis)
+                ),
                 **basis.texts,
                 "are_labels_passed": are_labels_passed,
             },
@@ -1070,28 +1096,31 @@ def _remarks(common: _Common, found: Sequence[Decision], settings: GateSettings)
     if ours and theirs and ours != theirs:
         yield Remark("other_questions_file")
     header = common.baseline.header
-    if header.unjudged and not _look_as_deep(common.candidate.header, header):
+    if header.unjudged and not _have_same_depth(common.candidate.header, header):
         yield Remark("other_depth")
-    for each in found:
-        if each.reasons and each.verdict != INFORMS:
-            about, facts = Scope(measure=each.measure), {"place": each.place, "reasons": each.reasons}
+    for decision in decisions:
+        if decision.reasons and decision.verdict != INFORMS:
+            about, facts = (
+                Scope(measure=decision.measure),
+                {"place": decision.place, "reasons": decision.reasons},
+            )
             yield Remark("reasons_of_decision", about, facts)
 
 
-def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Remark]:
+def _question_remarks(common: _Common, decisions: Sequence[Decision]) -> Iterator[Remark]:
     """Yield which questions are compared with nothing, or only in part."""
 
     def some(queries: Sequence[str]) -> dict[str, Any]:
         return {"number": len(queries), "examples": list(queries[:EXAMPLES])}
 
-    if common.gone:
-        yield Remark("gone_questions", facts=some(common.gone))
+    if common.removed:
+        yield Remark("gone_questions", facts=some(common.removed))
     if common.new:
         yield Remark("new_questions", facts=some(common.new))
     if common.lost:
         yield Remark("lost_answers", facts=some(common.lost))
-    if common.found:
-        yield Remark("new_answers", facts=some(sorted(common.found)))
+    if common.newly_answered:
+        yield Remark("new_answers", facts=some(sorted(common.newly_answered)))
     if common.relisted:
         yield Remark("other_nuggets", facts=some(common.relisted))
     if common.fewer:
@@ -1099,7 +1128,9 @@ def _question_remarks(common: _Common, found: Sequence[Decision]) -> Iterator[Re
     if common.left_out:
         yield Remark("one_sided_questions", facts=some(sorted(common.left_out)))
     if common.missing:
-        changes = any(reason.code == "missing_may_change" for each in found for reason in each.reasons)
+        changes = any(
+            reason.code == "missing_may_change" for decision in decisions for reason in decision.reasons
+        )
         facts = {"number": len(common.missing), "could_change": changes}
         yield Remark("missing_in_questions", facts=facts)
     for name in common.scores:
@@ -1116,23 +1147,25 @@ Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
 def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
     """Return the scores of the gated system: the only one, or the named one."""
     names = [scores.run for scores in results]
-    wanted = names[0] if system is None and len(names) == 1 else system
-    if wanted not in names:
-        known = ", ".join(map(visible, names))
+    name = names[0] if system is None and len(names) == 1 else system
+    if name not in names:
+        choices = ", ".join(map(visible, names))
         raise UsageError(
-            f"expected one system, the candidate, found {known}; choose one with --system RUN_ID"
+            f"expected one system, the candidate, found {choices}; choose one with --system RUN_ID"
         )
-    return results[names.index(wanted)]
+    return results[names.index(name)]
 
 
-def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known: str = "") -> GateSide:
+def side_of(
+    subject: Subject, scores: Scores, facts: Facts | None = None, questions_hash: str = ""
+) -> GateSide:
     """Return a system as one side; `known` is the hash of the file of the questions."""
     if scores.is_adaptive:
         raise UsageError(
             f"{visible(scores.run)}: {Remark('adaptive_judgements')}; gate judgements of what was fixed"
             " before"
         )
-    held = subject.held(scores)
+    context = subject.held(scores)
     people = [score.people for score in scores.scores if score.people is not None]
     said_by = {judge for score in scores.scores for judge in score.said_by}
     header = BaselineHeader(
@@ -1143,14 +1176,22 @@ def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known:
         judges=sorted(said_by),
         gold=people[0].draw.sha if people else "",
         draw=_saved_draw(people[0].draw) if people else None,
-        labelled_by=sorted({who for each in people for who in each.by}),
-        known=known,
-        judgements=held.judgements,
-        rubrics=list(held.rubrics),
-        unjudged=held.unjudged,
-        bounds=dict(held.bounds),
+        labelled_by=sorted({who for values in people for who in values.by}),
+        known=questions_hash,
+        judgements=context.judgements,
+        rubrics=list(context.rubrics),
+        unjudged=context.unjudged,
+        bounds=dict(context.bounds),
     )
-    given = held.absent, held.same, held.nuggets, facts or {}, held.repeats, held.unseen, held.lacking
+    given = (
+        context.absent,
+        context.same,
+        context.nuggets,
+        facts or {},
+        context.repeats,
+        context.unseen,
+        context.lacking,
+    )
     return GateSide(scores, header, *given, intersection=subject.rules.intersection)
 
 
@@ -1186,7 +1227,9 @@ def saved(side: GateSide, date: str) -> Baseline:
             query_id=query,
             values={name: value if value == value else None for name, value in values.items()},
             between=between,
-            people={name: found[query] for name, found in labels.items() if query in found},
+            people={
+                name: human_values[query] for name, human_values in labels.items() if query in human_values
+            },
             facts=dict(side.facts.get(query, {})),
             repeats=side.repeats.get(query, 1),
             absent=query in side.absent,
@@ -1224,10 +1267,10 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
         name = str(ours.measure)
         if name in header.measures:
             scores.append(_score(ours, name, ids, baseline))
-    found = Scores(header.run or "baseline", tuple(scores))
+    baseline_scores = Scores(header.run or "baseline", tuple(scores))
     absent = frozenset(line.query_id for line in lines if line.absent)
     return GateSide(
-        found,
+        baseline_scores,
         header,
         absent,
         {line.query_id: line.same for line in lines if line.same},
@@ -1235,7 +1278,7 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
         {line.query_id: line.facts for line in lines},
         {line.query_id: line.repeats for line in lines},
         None,
-        frozenset() if header.judgements else without_value(found, absent),
+        frozenset() if header.judgements else without_value(baseline_scores, absent),
     )
 
 
@@ -1259,10 +1302,10 @@ def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Sc
     numbers = [line.values[name] for line in baseline.lines]
     people = None
     if ours.people is not None:
-        said = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
+        human_values = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
         by = tuple(baseline.header.labelled_by)
         draw = _read_draw(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
-        people = People(said, draw, by=by, tests=ours.people.tests)
+        people = People(human_values, draw, by=by, tests=ours.people.tests)
     return Score(
         ours.measure,
         ids,

@@ -20,7 +20,7 @@ from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_o
 from rageval.scoring.scores import Score, filled, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
-from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
+from rageval.statistics.correction import FEWEST, Corrected, corrected, selection_p
 from rageval.statistics.samples import Int, Sample, settled
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # A judge's values beside people's labels of some: means and differences as people would have them.
 
-_APART = 0.01  # p below which labels were chosen, over the number of tests
+_CHOSEN_P = 0.01  # p below which labels were chosen, over the number of tests
 
 
 class Labelled(NamedTuple):
@@ -38,14 +38,14 @@ class Labelled(NamedTuple):
     `reason` is why nothing can be corrected. `how` is what else `corrected` takes; a claim at a `look` needs
     more than one that is made once. `chosen` is why labels are taken for chosen by what the judge said, which
     refuses everything, `doubt` why they might be. `lacks` counts the queries in which judgements of the judge
-    are missing: `found` then holds whatever they are, and `least_p` is the least p that some of these values
-    give. `bounds` are the ends of the corrected value.
+    are missing: `estimate` then holds whatever they are, and `least_p` is the least p that some of these
+    values give. `bounds` are the ends of the corrected value.
     """
 
     queries: tuple[str, ...] = ()
     judged: Sequence[float] = ()
     people: Mapping[int, float] = {}
-    found: Corrected | None = None
+    estimate: Corrected | None = None
     reason: Remark | None = None
     how: Mapping[str, Any] = {}
     look: Look | None = None
@@ -72,26 +72,26 @@ def people_of(score: Score) -> People:
     return score.people if score.people is not None else People({}, Draw())
 
 
-def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
+def _widen_over_missing(labelled: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
     """Return an estimate that holds at both ends: the widest interval, the largest p."""
-    if found.found is None:
-        return found
-    known = [each.found for each in (found, *ends)]
-    every = [each for each in known if each is not None]
-    if len(every) < len(known):
-        facts = {"number": lacks, "reason": next(each.reason for each in ends if each.found is None)}
-        return found._replace(found=None, reason=Remark("correction_with_missing", facts=facts))
-    turns = len({(each.value > 0) - (each.value < 0) for each in every}) > 1
+    if labelled.estimate is None:
+        return labelled
+    estimates = [end.estimate for end in (labelled, *ends)]
+    defined = [estimate for estimate in estimates if estimate is not None]
+    if len(defined) < len(estimates):
+        facts = {"number": lacks, "reason": next(end.reason for end in ends if end.estimate is None)}
+        return labelled._replace(estimate=None, reason=Remark("correction_with_missing", facts=facts))
+    turns = len({(estimate.value > 0) - (estimate.value < 0) for estimate in defined}) > 1
     widest = replace(
-        found.found,
-        low=min(each.low for each in every),
-        high=max(each.high for each in every),
-        p=1.0 if turns else max(each.p for each in every),
-        error=max(each.error for each in every),
+        labelled.estimate,
+        low=min(estimate.low for estimate in defined),
+        high=max(estimate.high for estimate in defined),
+        p=1.0 if turns else max(estimate.p for estimate in defined),
+        error=max(estimate.error for estimate in defined),
     )
-    values = [each.value for each in every]
-    least_p = min(each.p for each in every)
-    return found._replace(found=widest, lacks=lacks, least_p=least_p, bounds=(min(values), max(values)))
+    values = [estimate.value for estimate in defined]
+    least_p = min(estimate.p for estimate in defined)
+    return labelled._replace(estimate=widest, lacks=lacks, least_p=least_p, bounds=(min(values), max(values)))
 
 
 def corrected_score(
@@ -105,15 +105,15 @@ def corrected_score(
 
     Where judgements of the judge are missing, the interval holds for all their possible values.
     """
-    found = _of_score(score, settings, only, fewest, slope)
+    labelled = _correct_score(score, settings, only, fewest, slope)
     lacks = {query for query in score.between if only is None or query in only}
     if not lacks:
-        return found
-    ends = [_of_score(filled(score, end), settings, only, fewest, slope) for end in (0, 1)]
-    return _whatever_is_missing(found, ends, len(lacks))
+        return labelled
+    ends = [_correct_score(filled(score, end), settings, only, fewest, slope) for end in (0, 1)]
+    return _widen_over_missing(labelled, ends, len(lacks))
 
 
-def _of_score(
+def _correct_score(
     score: Score,
     settings: Settings | None,
     only: Collection[str] | None,
@@ -124,19 +124,19 @@ def _of_score(
     people = people_of(score)
     queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
     judged = [score.by_query[query] for query in queries]
-    labels = {at: people.values[query] for at, query in enumerate(queries) if query in people.values}
-    found = Labelled(queries, judged, labels)
+    labels = {index: people.values[query] for index, query in enumerate(queries) if query in people.values}
+    labelled = Labelled(queries, judged, labels)
     if people.draw.compares:
-        return found._replace(reason=people.draw.refuses_means)
+        return labelled._replace(reason=people.draw.refuses_means)
     failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
-    if reason := why_lost(failed, len(labels)) or _too_few(len(labels), fewest, is_of_pair=False):
-        return found._replace(reason=reason)
+    if reason := why_lost(failed, len(labels)) or _few_labels(len(labels), fewest, is_of_pair=False):
+        return labelled._replace(reason=reason)
     if only is None:
-        found = _drawn(found, people)
+        labelled = _check_draw(labelled, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
     width = high - low if math.isfinite(high - low) else span
     how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
-    return _estimated(found, people.draw, settings, how)
+    return _estimate(labelled, people.draw, settings, how)
 
 
 def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, float, float]:
@@ -156,15 +156,17 @@ def corrected_pair(
 
     Where judgements of the judge are missing, the estimate holds for all their possible values.
     """
-    found = _of_pair(one, other, names, settings, lacking)
+    labelled = _correct_pair(one, other, names, settings, lacking)
     lacks = (one.between.keys() | other.between.keys()) - set(lacking)
     if not lacks:
-        return found
-    ends = [_of_pair(filled(one, end), filled(other, 1 - end), names, settings, lacking) for end in (0, 1)]
-    return _whatever_is_missing(found, ends, len(lacks))
+        return labelled
+    ends = [
+        _correct_pair(filled(one, end), filled(other, 1 - end), names, settings, lacking) for end in (0, 1)
+    ]
+    return _widen_over_missing(labelled, ends, len(lacks))
 
 
-def _of_pair(
+def _correct_pair(
     one: Score,
     other: Score,
     names: tuple[str, str],
@@ -185,32 +187,32 @@ def _of_pair(
     both = mine.values.keys() & yours.values.keys()
     draw = draw_of_pair(one, other)
     look = draw.look
-    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
-    found = Labelled(queries, judged, labels, look=look)
+    labels = {index: mine.values[q] - yours.values[q] for index, q in enumerate(queries) if q in both}
+    labelled = Labelled(queries, judged, labels, look=look)
     failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
-    if reason := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
-        return found._replace(reason=reason)
+    if reason := why_lost(len(failed), len(labels)) or _unusable_labels(draw, names, one, len(labels)):
+        return labelled._replace(reason=reason)
     # Who labels one system alone may have chosen what: then their values are no difference of systems.
-    apart = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
-    if apart:
-        is_refused = len(apart) > MOST_MISSING * len(labels)
-        facts = {"number": len(apart), "total": len(labels), "is_refused": is_refused}
+    mismatched = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
+    if mismatched:
+        is_refused = len(mismatched) > MOST_MISSING * len(labels)
+        facts = {"number": len(mismatched), "total": len(labels), "is_refused": is_refused}
         doubt = Remark("different_annotators", facts=facts)
         if is_refused:
-            return found._replace(reason=doubt)
-        found = found._replace(doubt=doubt)
+            return labelled._replace(reason=doubt)
+        labelled = labelled._replace(doubt=doubt)
     # Also by the difference itself, which neither system's values need show.
     for values, who in ((judged, mine), (list(map(ours.__getitem__, queries)), mine),
                         (list(map(theirs.__getitem__, queries)), yours)):  # fmt: skip
-        if found.chosen is None:
-            found = _drawn(found, who, values)
+        if labelled.chosen is None:
+            labelled = _check_draw(labelled, who, values)
     values = [side[query] for side in (ours, theirs) for query in queries]
     values += [side.values[query] for side in (mine, yours) for query in both]
     low, high, span = scale_of(values, one.measure.limits)
     within = (low - high, high - low)
-    same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
+    same = [index for index, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
-    return _estimated(found, draw, settings, how)
+    return _estimate(labelled, draw, settings, how)
 
 
 def draw_of_pair(one: Score, other: Score) -> Draw:
@@ -219,38 +221,38 @@ def draw_of_pair(one: Score, other: Score) -> Draw:
     return draws[0].of_both(draws[-1]) if draws else Draw()
 
 
-def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> Remark | None:
+def _unusable_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> Remark | None:
     """Return why labels say nothing of a pair by this measure, or nothing yet."""
     if draw.compares and draw.compares != set(names):
         return Remark("labels_of_other_pair", facts={"names": sorted(draw.compares)})
     decides = draw.plan is not None and draw.plan.decide is not None
     if decides and draw.plan is not None and str(score.measure) != draw.plan.measure:
         return Remark("labels_of_other_measure", facts={"decides": draw.plan.measure})
-    return _too_few(labels, FEWEST, is_of_pair=True)
+    return _few_labels(labels, FEWEST, is_of_pair=True)
 
 
-def _too_few(labels: int, needed: int, *, is_of_pair: bool) -> Remark | None:
+def _few_labels(labels: int, needed: int, *, is_of_pair: bool) -> Remark | None:
     if labels >= needed:
         return None
     return Remark("few_labels", facts={"number": labels, "needed": needed, "is_of_pair": is_of_pair})
 
 
-def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
+def _estimate(labelled: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
     """Return the values with what labels make of them, or why they make nothing."""
-    if found.chosen is not None:
-        return found._replace(reason=found.chosen)
-    if not all(map(math.isfinite, found.judged)):
-        return found._replace(reason=Remark("any_value"))
-    labelled = [found.queries[at] for at in found.people]
-    chosen = chances_of(draw, found.queries, labelled)
+    if labelled.chosen is not None:
+        return labelled._replace(reason=labelled.chosen)
+    if not all(map(math.isfinite, labelled.judged)):
+        return labelled._replace(reason=Remark("any_value"))
+    labelled_queries = [labelled.queries[index] for index in labelled.people]
+    chosen = chances_of(draw, labelled.queries, labelled_queries)
     level, population, of_query = LEVEL, "kind", None
     if settings is not None:
         level, population, of_query = settings.level, settings.population, settings.clusters
-    clusters = None if of_query is None else [of_query[query] for query in found.queries]
+    clusters = None if of_query is None else [of_query[query] for query in labelled.queries]
     try:
         estimate = corrected(
-            found.judged,
-            found.people,
+            labelled.judged,
+            labelled.people,
             population=population,  # type: ignore[arg-type]  # checked by Settings
             chosen=chosen,
             clusters=clusters,
@@ -259,14 +261,14 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
             **how,
         )
     except TooFewLabels as error:
-        return found._replace(reason=error.reason)
-    return found._replace(found=estimate, how=how)
+        return labelled._replace(reason=error.reason)
+    return labelled._replace(estimate=estimate, how=how)
 
 
-def _drawn(found: Labelled, people: People, values: Sequence[float] | None = None) -> Labelled:
+def _check_draw(labelled: Labelled, people: People, values: Sequence[float] | None = None) -> Labelled:
     """Return what labels make of values, with whether these labels were chosen by what the judge said."""
-    chosen, doubt = selection(people.draw, values or found.judged, found.people, people.tests)
-    return found._replace(chosen=chosen or found.chosen, doubt=doubt or found.doubt)
+    chosen, doubt = selection(people.draw, values or labelled.judged, labelled.people, people.tests)
+    return labelled._replace(chosen=chosen or labelled.chosen, doubt=doubt or labelled.doubt)
 
 
 def selection(
@@ -280,10 +282,10 @@ def selection(
     """
     if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
         return None, None
-    p = drawn_apart(values, labelled)
+    p = selection_p(values, labelled)
     if draw.how == UNIFORM:
         return None, Remark("labels_hardly_uniform", facts={"p": p}) if p < DOUBT else None
-    return Remark("labels_not_random", facts={"p": p}) if p < _APART / tests else None, None
+    return Remark("labels_not_random", facts={"p": p}) if p < _CHOSEN_P / tests else None, None
 
 
 FEW = 20  # queries; an interval from fewer says little
@@ -299,18 +301,18 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, floa
     >>> round(low, 2), round(high, 2)
     (0.4, 0.6)
     """
-    known = [value for value in values if value == value or isinstance(value, Blend)]
-    if len(known) < 2 or not _has_interval(measure):
+    defined = [value for value in values if value == value or isinstance(value, Blend)]
+    if len(defined) < 2 or not _has_interval(measure):
         return float("nan"), float("nan")
-    queries = tuple(map(str, range(len(known))))
-    columns = _sample_of(measure, queries, [known], np.arange(len(known)))
+    queries = tuple(map(str, range(len(defined))))
+    columns = _sample_of(measure, queries, [defined], np.arange(len(defined)))
     low, high = intervals(columns, level=LEVEL, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
 
 
 def bootstrap_of(score: Score) -> tuple[float, float]:
     """Return the interval of a score; the same one, whatever the order of its queries."""
-    numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda each: each[0])
+    numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda pair: pair[0])
     return bootstrap(score.measure, [value for _, value in numbers])
 
 
@@ -320,8 +322,8 @@ def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) 
     Queries are sorted by id, so that the order of lines in a file changes no digit of what is drawn.
     """
     queries = sorted({query for score in scores for query in score.query_ids})
-    known = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
-    columns = [list(map(found.get, queries, repeat(math.nan))) for found in known]
+    values_by_score = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
+    columns = [list(map(values.get, queries, repeat(math.nan))) for values in values_by_score]
     unit = np.arange(len(queries))
     if clusters is not None:
         require_groups(clusters, queries, "clusters")
@@ -340,7 +342,7 @@ def _sample_of(
     """Return a sample of these values by a measure, a column a run."""
     blended = measure.aggregate == "pool" and any(isinstance(value, Blend) for of in columns for value in of)
     if blended:
-        columns = [_linear(column) for column in columns]
+        columns = [_jackknife_values(column) for column in columns]
     values = settled(np.array(columns, np.float64).T)
     if measure.aggregate != "pool" or blended:
         return Sample(queries, values, unit)
@@ -348,24 +350,24 @@ def _sample_of(
     return Sample(queries, values, unit, np.array(wholes, np.float64).T)
 
 
-def _linear(values: Sequence[float]) -> list[float]:
+def _jackknife_values(values: Sequence[float]) -> list[float]:
     """Return values whose mean is the pooled blend, and that vary as it would with other queries.
 
     These are the jackknife's: what the pooled blend would be without each query says how far it leans on it.
     """
-    known = {at: value for at, value in enumerate(values) if isinstance(value, Blend)}
-    whole = pooled(known.values())
-    found, number = [math.nan] * len(values), len(known)
+    blends = {index: value for index, value in enumerate(values) if isinstance(value, Blend)}
+    whole = pooled(blends.values())
+    pseudo_values, number = [math.nan] * len(values), len(blends)
     if number < 2 or not isinstance(whole, Blend) or whole != whole:
-        return found
-    without = {at: _without(whole, value) for at, value in known.items()}
+        return pseudo_values
+    without = {index: _blend_without(whole, value) for index, value in blends.items()}
     middle = math.fsum(without.values()) / number
-    for at, each in without.items():
-        found[at] = whole + (number - 1) * (middle - each)
-    return found
+    for index, reduced in without.items():
+        pseudo_values[index] = whole + (number - 1) * (middle - reduced)
+    return pseudo_values
 
 
-def _without(whole: Blend, one: Blend) -> float:
+def _blend_without(whole: Blend, one: Blend) -> float:
     """Return a pooled blend without one query; itself where nothing would be left of some share."""
     left = []
     for total, own in zip(whole.shares, one.shares, strict=True):

@@ -70,7 +70,7 @@ class LeaderboardAgreement(Displayed):
     remarks: tuple[Remark, ...] = field(default=())
 
     def __getitem__(self, name: str) -> Agreement:
-        return next(each for each in self.coefficients if each.name == name)
+        return next(agreement for agreement in self.coefficients if agreement.name == name)
 
     def sentences(self) -> list[str]:
         """Return over how many topics intervals are, and the remarks."""
@@ -80,8 +80,8 @@ class LeaderboardAgreement(Displayed):
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
         numbers = {
-            each.name: {name: or_none(getattr(each, name)) for name in ("value", "low", "high")}
-            for each in self.coefficients
+            agreement.name: {name: or_none(getattr(agreement, name)) for name in ("value", "low", "high")}
+            for agreement in self.coefficients
         }
         return {
             "truth": self.truth,
@@ -123,9 +123,9 @@ def compare_leaderboards(
     >>> compare_leaderboards(board, board)[0]["tau_b"].value
     1.0
     """
-    known, given = _by_measure(truth), _by_measure(judge)
-    pairs = _pairs(known, given, measures)
-    return [_compared(one, known[one], other, given[other], at) for one, other in pairs]
+    truth_values, judge_values = _values_by_measure(truth), _values_by_measure(judge)
+    pairs = _measure_pairs(truth_values, judge_values, measures)
+    return [_compare_boards(one, truth_values[one], other, judge_values[other], at) for one, other in pairs]
 
 
 class JudgePair(NamedTuple):
@@ -147,7 +147,7 @@ class JudgePair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JudgesBeside(Displayed):
+class JudgesComparison(Displayed):
     """Several judges beside one measure of the truth, on the runs that all of them have."""
 
     _display = hooks.display_of_judges
@@ -168,8 +168,8 @@ class JudgesBeside(Displayed):
         return {
             "truth": self.truth,
             "runs": self.runs,
-            "judges": {name: found.as_dict() for name, found in self.judges.items()},
-            "pairs": [finite(each._asdict()) for each in self.pairs],
+            "judges": {name: agreement.as_dict() for name, agreement in self.judges.items()},
+            "pairs": [finite(pair._asdict()) for pair in self.pairs],
             "remarks": [remark.as_record() for remark in self.remarks],
         }
 
@@ -179,7 +179,7 @@ def compare_judges(
     judges: Mapping[str, Iterable[LeaderboardRow]],
     measures: Collection[str] = (),
     at: Sequence[int] = CUTOFFS,
-) -> list[JudgesBeside]:
+) -> list[JudgesComparison]:
     """Say how alike several judges and the truth rank the runs that all have, and which judge is nearer.
 
     Parameters
@@ -200,42 +200,42 @@ def compare_judges(
     Examples
     --------
     >>> board = [LeaderboardRow(run, "all", "ndcg", value) for run, value in zip("abc", (0.3, 0.2, 0.1))]
-    >>> turned = [row._replace(value=-row.value) for row in board]
-    >>> found = compare_judges(board, {"A": board, "B": turned})[0]
-    >>> found.judges["A"]["tau_b"].value, found.judges["B"]["tau_b"].value
+    >>> reversed_board = [row._replace(value=-row.value) for row in board]
+    >>> comparison = compare_judges(board, {"A": board, "B": reversed_board})[0]
+    >>> comparison.judges["A"]["tau_b"].value, comparison.judges["B"]["tau_b"].value
     (1.0, -1.0)
     """
-    known = _by_measure(truth)
-    given = {name: _by_measure(rows) for name, rows in judges.items()}
-    beside: dict[str, dict[str, tuple[str, _Values]]] = {}
-    for name, board in given.items():
-        pairs = _pairs(known, board, measures)
-        often = {one for one, _ in pairs if sum(one == each for each, _ in pairs) > 1}
+    truth_values = _values_by_measure(truth)
+    boards = {name: _values_by_measure(rows) for name, rows in judges.items()}
+    judges_by_measure: dict[str, dict[str, tuple[str, _Values]]] = {}
+    for name, board in boards.items():
+        pairs = _measure_pairs(truth_values, board, measures)
+        repeated = {one for one, _ in pairs if sum(one == measure for measure, _ in pairs) > 1}
         for one, other in pairs:
             # A judge with several measures beside one of the truth is a judge by each of them.
-            called = f"{name} {other}" if one in often else name
-            beside.setdefault(one, {})[called] = other, board[other]
-    return [_beside(one, known[one], of, at) for one, of in beside.items()]
+            called = f"{name} {other}" if one in repeated else name
+            judges_by_measure.setdefault(one, {})[called] = other, board[other]
+    return [_compare_on_shared_runs(one, truth_values[one], of, at) for one, of in judges_by_measure.items()]
 
 
-def _beside(
-    one: str, truth: _Values, judges: Mapping[str, tuple[str, _Values]], at: Sequence[int]
-) -> JudgesBeside:
+def _compare_on_shared_runs(
+    one: str, truth: _Values, judges: Mapping[str, tuple[str, _Values]], cutoffs: Sequence[int]
+) -> JudgesComparison:
     """Compare the judges on the runs that all have, so that their coefficients are of the same runs."""
     shared = set.intersection(set(truth), *(set(values) for _, values in judges.values()))
     remarks = []
-    for name, values in (("the truth", truth), *((each, of) for each, (_, of) in judges.items())):
+    for name, values in (("the truth", truth), *((judge, of) for judge, (_, of) in judges.items())):
         if lost := sorted(values.keys() - shared):
-            remarks.append(Remark("not_in_all_others", facts={"board": name, **_some(lost)}))
+            remarks.append(Remark("not_in_all_others", facts={"board": name, **_number_and_examples(lost)}))
     kept = {run: truth[run] for run in truth if run in shared}
     boards = {name: {run: of[run] for run in kept} for name, (_, of) in judges.items()}
-    found = {
-        name: _compared(one, kept, other, boards[name], at, what=visible(name))
+    agreements = {
+        name: _compare_boards(one, kept, other, boards[name], cutoffs, what=visible(name))
         for name, (other, _) in judges.items()
     }
-    for name, each in found.items():
+    for name, agreement in agreements.items():
         # Without intervals in this table, what is said of them would be of nothing.
-        own = (remark for remark in each.remarks if remark.code not in _OF_INTERVALS)
+        own = (remark for remark in agreement.remarks if remark.code not in _OF_INTERVALS)
         remarks += [replace(remark, about=replace(remark.about, systems=(name,))) for remark in own]
     signed = {name: -1.0 if is_lower_better(other) else 1.0 for name, (other, _) in judges.items()}
     sign = -1.0 if is_lower_better(one) else 1.0
@@ -245,10 +245,10 @@ def _beside(
         about = Scope((first, second))
         reasons: list[Remark] = []
         runs = sorted(kept)
-        means = [_means(values, runs, name, []) for name, values in sides.items()]
-        topics, tables = _topics(sides, runs, means, reasons, is_of_test=True)
+        means = [_run_means(values, runs, name, []) for name, values in sides.items()]
+        topics, tables = _topic_tables(sides, runs, means, reasons, is_of_test=True)
         remarks += [replace(reason, about=about) for reason in reasons]
-        tested = Nearer(found[first]["tau_b"].value - found[second]["tau_b"].value)
+        tested = Nearer(agreements[first]["tau_b"].value - agreements[second]["tau_b"].value)
         if topics:
             tested = nearer(sign * tables[0], signed[first] * tables[1], signed[second] * tables[2])
             if tested.p != tested.p:
@@ -259,7 +259,7 @@ def _beside(
     for (first, second, tested, topics), p in zip(pairs, adjusted, strict=True):
         better = (first if tested.difference > 0 else second) if p < 1 - LEVEL else ""
         rows.append(JudgePair(first, second, *tested, p, topics, better))
-    return JudgesBeside(one, len(kept), found, tuple(rows), tuple(unique(remarks)))
+    return JudgesComparison(one, len(kept), agreements, tuple(rows), tuple(unique(remarks)))
 
 
 class Standing(NamedTuple):
@@ -306,7 +306,7 @@ def standings(results: Sequence[Scores]) -> list[Standing]:
 
 
 def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
-    names, scores = [found.run for found in results], [found.scores[number] for found in results]
+    names, scores = [result.run for result in results], [result.scores[number] for result in results]
     sign = {HIGHER: 1.0, LOWER: -1.0}.get(str(scores[0].measure.better))
     estimates = estimate_means(scores)
     ranks: list[_Rank] = [(None, None, None)] * len(scores)
@@ -314,18 +314,19 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
         values = sign * np.array([estimate.value for estimate in estimates])
         if any(estimate.is_corrected for estimate in estimates):
             differences = _corrected_differences(names, scores)
-            ranks = _ranked(values, *corrected_rank_intervals(len(scores), differences, sign))
+            ranks = _rank_with_intervals(values, *corrected_rank_intervals(len(scores), differences, sign))
         elif _has_interval(scores[0].measure):
             columns = _sample(scores)
             least, most = rank_intervals(replace(columns, values=sign * columns.values))
-            ranks = _ranked(values, least.tolist(), most.tolist())
+            ranks = _rank_with_intervals(values, least.tolist(), most.tolist())
     # A rank says how many are better: of a single value beside runs without one it says nothing.
     is_alone = len(scores) > 1 and sum(estimate.is_defined for estimate in estimates) == 1
     if is_alone and sign is not None:
         ranks = [(None, None, None)] * len(scores)
         no_rank = Remark("no_other_value", facts={"number": len(scores) - 1})
         estimates = [
-            replace(each, reasons=(*each.reasons, no_rank)) if each.is_defined else each for each in estimates
+            replace(estimate, reasons=(*estimate.reasons, no_rank)) if estimate.is_defined else estimate
+            for estimate in estimates
         ]
     rows = [
         Standing(
@@ -347,7 +348,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
         )
         for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)
     ]
-    return _in_order(rows, sign)
+    return _sort_standings(rows, sign)
 
 
 def _corrected_differences(names: Sequence[str], scores: Sequence[Score]) -> dict[tuple[int, int], Corrected]:
@@ -355,13 +356,13 @@ def _corrected_differences(names: Sequence[str], scores: Sequence[Score]) -> dic
     differences = {}
     for first, second in combinations(range(len(scores)), 2):
         pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
-        if pair.found is not None:
+        if pair.estimate is not None:
             # By name, as two pairs may have other queries.
-            differences[first, second] = replace(pair.found, units=pair.queries)
+            differences[first, second] = replace(pair.estimate, units=pair.queries)
     return differences
 
 
-def _ranked(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:
+def _rank_with_intervals(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:
     """Return the rank of each value with its interval, the highest first; none where there is no value."""
     ranks = [1 + int((values > value).sum()) for value in values]
     # Means and differences that labels correct are estimates of their own, and may order two runs otherwise.
@@ -371,22 +372,24 @@ def _ranked(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_R
     ]
 
 
-def _in_order(rows: list[Standing], sign: float | None) -> list[Standing]:
-    return sorted(rows, key=lambda row: (_last(row.rank), -(sign or 1.0) * _last(row.value), row.run))
+def _sort_standings(rows: list[Standing], sign: float | None) -> list[Standing]:
+    return sorted(
+        rows, key=lambda row: (_or_infinity(row.rank), -(sign or 1.0) * _or_infinity(row.value), row.run)
+    )
 
 
-def _last(number: float | None) -> float:
+def _or_infinity(number: float | None) -> float:
     return math.inf if number is None or number != number else number
 
 
-def _by_measure(rows: Iterable[LeaderboardRow]) -> dict[str, dict[str, dict[str, float]]]:
-    found: dict[str, dict[str, dict[str, float]]] = {}
+def _values_by_measure(rows: Iterable[LeaderboardRow]) -> dict[str, dict[str, dict[str, float]]]:
+    values: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
-        found.setdefault(row.measure, {}).setdefault(row.run_id, {})[row.query_id] = row.value
-    return found
+        values.setdefault(row.measure, {}).setdefault(row.run_id, {})[row.query_id] = row.value
+    return values
 
 
-def _pairs(
+def _measure_pairs(
     truth: Mapping[str, Any], judge: Mapping[str, Any], measures: Collection[str]
 ) -> list[tuple[str, str]]:
     lost = [name for name in measures if name not in truth and name not in judge]
@@ -401,8 +404,8 @@ def _pairs(
     return shared or every
 
 
-def _compared(
-    one: str, truth: _Values, other: str, judge: _Values, at: Sequence[int], what: str = ""
+def _compare_boards(
+    one: str, truth: _Values, other: str, judge: _Values, cutoffs: Sequence[int], what: str = ""
 ) -> LeaderboardAgreement:
     runs = sorted(truth.keys() & judge.keys())
     name = visible(one) if one == other else f"{visible(one)} and {visible(other)}"
@@ -418,7 +421,7 @@ def _compared(
     for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
         lost = sorted(mine.keys() - others.keys())
         if lost:
-            remarks.append(Remark("only_in_board", facts={"board": which, **_some(lost)}))
+            remarks.append(Remark("only_in_board", facts={"board": which, **_number_and_examples(lost)}))
     signs = [-1.0 if is_lower_better(measure) else 1.0 for measure in (one, other)]
     remarks += [
         Remark("lower_is_better", Scope(measure=measure))
@@ -426,7 +429,7 @@ def _compared(
         if is_lower_better(measure)
     ]
     sides = [
-        sign * _means(values, runs, which, remarks)
+        sign * _run_means(values, runs, which, remarks)
         for sign, values, which in zip(signs, (truth, judge), ("truth", "judge"), strict=True)
     ]
     defined = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
@@ -438,23 +441,25 @@ def _compared(
         )
     if not defined.all():
         lacking = np.array(runs)[~defined].tolist()
-        remarks.append(Remark("runs_without_value", facts=_some(lacking)))
+        remarks.append(Remark("runs_without_value", facts=_number_and_examples(lacking)))
         runs = np.array(runs)[defined].tolist()
         sides = [side[defined] for side in sides]
-    remarks += _ties(runs, sides, at)
-    figures = _figures(runs, at)
+    remarks += _tie_remarks(runs, sides, cutoffs)
+    figures = _coefficient_functions(runs, cutoffs)
     values = {figure: of(*sides) for figure, of in figures.items()}
-    topics, tables = _topics(
+    topics, tables = _topic_tables(
         {"truth": truth, "judge": judge},
         runs,
         [sign * side for sign, side in zip(signs, sides, strict=True)],
         remarks,
     )
     tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
-    ends = _intervals(tables, figures, values, remarks) if topics else {}
+    ends = _bootstrap_intervals(tables, figures, values, remarks) if topics else {}
     nothing = (math.nan, math.nan)
-    found = tuple(Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items())
-    return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(remarks))
+    agreements = tuple(
+        Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items()
+    )
+    return LeaderboardAgreement(one, other, len(runs), topics, agreements, tuple(remarks))
 
 
 def is_lower_better(measure: str) -> bool:
@@ -465,55 +470,59 @@ def is_lower_better(measure: str) -> bool:
         return False
 
 
-def _some(names: Sequence[str]) -> dict[str, Any]:
+def _number_and_examples(names: Sequence[str]) -> dict[str, Any]:
     return {"number": len(names), "examples": list(names[:EXAMPLES])}
 
 
-def _means(values: _Values, runs: Sequence[str], which: str, remarks: list[Remark]) -> Float:
+def _run_means(values: _Values, runs: Sequence[str], which: str, remarks: list[Remark]) -> Float:
     """Return what each run has for all topics; where no row says it, the mean of its topics."""
-    made = [run for run in runs if ALL not in values[run]]
-    if made:
-        facts = {"board": which, "row": ALL, **_some([] if len(made) == len(runs) else made)}
+    computed = [run for run in runs if ALL not in values[run]]
+    if computed:
+        facts = {
+            "board": which,
+            "row": ALL,
+            **_number_and_examples([] if len(computed) == len(runs) else computed),
+        }
         remarks.append(Remark("means_of_topics", facts=facts))
     return np.array([values[run].get(ALL, _mean_of_topics(values[run])) for run in runs], np.float64)
 
 
 def _mean_of_topics(values: Mapping[str, float]) -> float:
-    known = [value for topic, value in values.items() if topic != ALL and value == value]
-    return math.fsum(known) / len(known) if known else math.nan
+    defined = [value for topic, value in values.items() if topic != ALL and value == value]
+    return math.fsum(defined) / len(defined) if defined else math.nan
 
 
-def _ties(runs: Sequence[str], sides: Sequence[Float], at: Sequence[int]) -> Iterator[Remark]:
+def _tie_remarks(runs: Sequence[str], sides: Sequence[Float], cutoffs: Sequence[int]) -> Iterator[Remark]:
     for side, which in zip(sides, ("truth", "judge"), strict=True):
         number = len(side) - len(set(side.tolist()))
         if number == len(side) - 1:
             yield Remark("constant_board", facts={"board": which})
         elif number:
             equal = [run for run, value in zip(runs, side, strict=True) if (side == value).sum() > 1]
-            yield Remark("equal_runs", facts={"board": which, **_some(equal)})
+            yield Remark("equal_runs", facts={"board": which, **_number_and_examples(equal)})
     ordered = sorted(sides[0].tolist(), reverse=True)
-    for k in at:
+    for k in cutoffs:
         if k < len(runs) and ordered[k - 1] == ordered[k]:
             yield Remark("equal_at_place", facts={"place": k})
 
 
-def _order(runs: Sequence[str], scores: Float) -> list[int]:
+def _run_order(runs: Sequence[str], scores: Float) -> list[int]:
     """Return the places of the runs, the best first, equal ones by name (`runs` are in that order)."""
-    return sorted(range(len(runs)), key=lambda at: -scores[at])
+    return sorted(range(len(runs)), key=lambda index: -scores[index])
 
 
-def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, _Figure]:
+def _coefficient_functions(runs: Sequence[str], cutoffs: Sequence[int]) -> dict[str, _Figure]:
     """Return every coefficient, as a function of the scores of the truth and of the judge."""
 
     def overlap(truth: Float, judge: Float) -> float:
         if any((side == side[0]).all() for side in (truth, judge)):
             return math.nan
-        ranked, other = ([runs[place] for place in _order(runs, side)] for side in (truth, judge))
+        ranked, other = ([runs[place] for place in _run_order(runs, side)] for side in (truth, judge))
         return rbo(ranked, other)
 
     def of_best(k: int) -> _Figure:
         def tau_of_best(truth: Float, judge: Float) -> float:
-            best = _order(runs, truth)[:k]
+            best = _run_order(runs, truth)[:k]
             return tau_b(truth[best], judge[best])
 
         return tau_of_best
@@ -525,12 +534,12 @@ def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, _Figure]:
         "tau_ap": tau_ap,
         "tau_ap of the judge": lambda truth, judge: tau_ap(judge, truth),
         "tau_ap mean": lambda truth, judge: (tau_ap(truth, judge) + tau_ap(judge, truth)) / 2,
-        **{f"tau_b@{k}": of_best(k) for k in sorted(set(at)) if _FEWEST_RUNS <= k < len(runs)},
+        **{f"tau_b@{k}": of_best(k) for k in sorted(set(cutoffs)) if _FEWEST_RUNS <= k < len(runs)},
         f"rbo(p={RBO_P})": overlap,
     }
 
 
-def _topics(
+def _topic_tables(
     boards: Mapping[str, _Values],
     runs: Sequence[str],
     sides: Sequence[Float],
@@ -569,7 +578,7 @@ def _topics(
             remarks.append(Remark("not_mean_of_topics", facts=facts))
             return 0, []
     if len(shared) < max(map(len, topics)):
-        totals = [len(each) for each in topics]
+        totals = list(map(len, topics))
         remarks.append(Remark("shared_topics", facts={**counts, "number": len(shared), "totals": totals}))
     return len(shared), tables
 
@@ -588,7 +597,7 @@ _OF_INTERVALS = {
 }
 
 
-def _intervals(
+def _bootstrap_intervals(
     tables: Sequence[Float],
     figures: Mapping[str, _Figure],
     values: Mapping[str, float],
@@ -606,19 +615,19 @@ def _intervals(
         remarks.append(Remark("equal_boards"))
     same = []
     samples = [[table[rows].mean(axis=0) for table in tables] for rows in draws(number, _RESAMPLES, SEED)]
-    found = {}
+    intervals = {}
     for name, figure in figures.items():
-        known = np.array([figure(*sample) for sample in samples])
-        known = known[~np.isnan(known)]
+        resampled = np.array([figure(*sample) for sample in samples])
+        resampled = resampled[~np.isnan(resampled)]
         # If half of the samples have no value, those that have are no fair sample.
-        if len(known) > _RESAMPLES / 2:
-            first, last = map(float, ends_of(known, LEVEL, number))
-            off = values[name] - float(known.mean())
+        if len(resampled) > _RESAMPLES / 2:
+            first, last = map(float, ends_of(resampled, LEVEL, number))
+            off = values[name] - float(resampled.mean())
             least = 0.0 if name.startswith("rbo") else -1.0
-            found[name] = (max(min(first, first + off), least), min(max(last, last + off), 1.0))
-            if found[name][1] - found[name][0] <= SLACK and not np.array_equal(tables[0], tables[1]):
-                del found[name]
+            intervals[name] = (max(min(first, first + off), least), min(max(last, last + off), 1.0))
+            if intervals[name][1] - intervals[name][0] <= SLACK and not np.array_equal(tables[0], tables[1]):
+                del intervals[name]
                 same.append(name)
     if same:
         remarks.append(Remark("no_interval", facts={"names": same}))
-    return found
+    return intervals

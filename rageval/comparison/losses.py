@@ -81,19 +81,19 @@ class NuggetFate(NamedTuple):
     def kinds(self) -> set[str]:
         """Return what it may be, over all that is not known."""
         return {
-            _kind(answered, found, below, self.supported)
+            _fate_kind(answered, in_passages, below, self.supported)
             for answered in self.answered
-            for found in self.found
+            for in_passages in self.found
             for below in self.below
         }
 
     def at_point(self, answered: bool) -> str:
         """Return what it is if unjudged passages support nothing, as scores have it."""
-        return _kind(answered, self.found[0], self.below[0], self.supported)
+        return _fate_kind(answered, self.found[0], self.below[0], self.supported)
 
 
-def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
-    if found:
+def _fate_kind(answered: bool, in_passages: bool, below: bool, supported: bool) -> str:
+    if in_passages:
         return USED if answered else DROPPED
     if answered:
         return MEMORY
@@ -157,8 +157,8 @@ class Evidence:
         if query not in self._parts:
             docs = self._ranked.get(query, ())
             self._parts[query] = self._part(query, docs[: self.depth]), self._part(query, docs[self.depth :])
-        found, below = (part.options(nugget, support) for part in self._parts[query])
-        return found, below, bool(support)
+        in_passages, below = (part.options(nugget, support) for part in self._parts[query])
+        return in_passages, below, bool(support)
 
     def _part(self, query: str, docs: Sequence[str]) -> _Passages:
         if not self._qrels.is_complete:
@@ -179,7 +179,7 @@ class Answered:
         self._listed: dict[str, dict[str, float]] = {}
         lines = [(row, table.line(answer, row)) for answer, row in support.rows()]
         lines = [(row, line) for row, line in lines if line.item_id == "answer"]
-        self.run = _system([str(line.run_id) for _, line in lines], system)
+        self.run = _choose_system([str(line.run_id) for _, line in lines], system)
         judges = {str(line.judge) for _, line in lines if line.run_id == self.run}
         if len(judges) > 1:
             raise UsageError(
@@ -194,44 +194,44 @@ class Answered:
             self._listed.setdefault(query, {}).setdefault(nugget, weight)
             if line.run_id == self.run:
                 failed = line.status if not table.said_in(row).is_graded else ""
-                said = None if failed else support.worth(row) == 1
+                is_answered = None if failed else support.worth(row) == 1
                 place = query, str(line.repeat)
-                self.fates.setdefault(place, {})[nugget] = said, weight, failed
+                self.fates.setdefault(place, {})[nugget] = is_answered, weight, failed
 
     @property
     def queries(self) -> dict[str, list[str]]:
         """The questions of which any system was judged, each with the repeats of this one."""
-        found: dict[str, list[str]] = {}
+        repeats: dict[str, list[str]] = {}
         for query, repeat in self.fates:
-            found.setdefault(query, []).append(repeat)
+            repeats.setdefault(query, []).append(repeat)
         # What other systems were judged on, and this one was not at all, is missing.
-        return {query: found.get(query, [""]) for query in {**found, **self._listed}}
+        return {query: repeats.get(query, [""]) for query in {**repeats, **self._listed}}
 
     def of(self, query: str, repeat: str, more: Iterable[str]) -> dict[str, tuple[bool | None, float, str]]:
         """Return (in the answer, weight, why nobody knows) of each nugget of an answer, and of `more`."""
-        said = self.fates.get((query, repeat), {})
+        fates = self.fates.get((query, repeat), {})
         listed = {**dict.fromkeys(more, 1.0), **self._listed.get(query, {})}
-        return {nugget: said.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
+        return {nugget: fates.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
 
 
-def _system(runs: Sequence[str], wanted: str | None) -> str:
+def _choose_system(runs: Sequence[str], system: str | None) -> str:
     """Return the one system, or the one that is wanted."""
-    known = list(dict.fromkeys(runs))
-    if not known:
+    systems = list(dict.fromkeys(runs))
+    if not systems:
         raise InputError(
             problem="no judgement says which nuggets an answer has",
             expected="those of rageval judge nugget-assignment",
         )
-    if wanted is None and len(known) > 1:
+    if system is None and len(systems) > 1:
         raise UsageError(
-            f"several systems were judged: {', '.join(map(visible, known))}; choose one: --system"
+            f"several systems were judged: {', '.join(map(visible, systems))}; choose one: --system"
         )
-    if wanted is not None and wanted not in known:
+    if system is not None and system not in systems:
         raise UsageError(
-            f"--system {visible(wanted)}: is not judged; use one of {', '.join(map(visible, known))}"
-            + suggestion(wanted, known)
+            f"--system {visible(system)}: is not judged; use one of {', '.join(map(visible, systems))}"
+            + suggestion(system, systems)
         )
-    return known[0] if wanted is None else wanted
+    return systems[0] if system is None else system
 
 
 # The right answer as the one nugget of its question, for those who have no nuggets.
@@ -265,38 +265,38 @@ def by_right_answers(
     asked = hooks.questions_in(_file(questions, "questions"), [])
     texts = dict(passages_in(_file(passages, "passages")))
     retrieved = dict(run.ranked(Order()))
-    said = list(_said(table))
-    known = [query for query in dict.fromkeys(row["query_id"] for row in said) if query in asked]
+    judgements = list(_crag_judgements(table))
+    queries = [query for query in dict.fromkeys(row["query_id"] for row in judgements) if query in asked]
     # A yes, or a premise that is wrong, stands in no passage as such.
-    told = [
+    usable = [
         asked[query]
-        for query in known
+        for query in queries
         if any(
             gold.strip().lower().rstrip(".") not in _WORDLESS for gold in asked[query].gold if gold.strip()
         )
     ]
-    if not told:
+    if not usable:
         raise InputError(
             at=Place(table.name),
             problem="none of its questions has a right answer whose words could be found",
         )
     remarks = [Remark("gold_as_nuggets")]
-    if len(told) < len(known):
-        counts = {"number": len(known) - len(told), "total": len(known)}
+    if len(usable) < len(queries):
+        counts = {"number": len(queries) - len(usable), "total": len(queries)}
         remarks.append(Remark("gold_without_words", facts=counts))
     holding: list[Qrel] = []
-    for question in told:
+    for question in usable:
         documents = retrieved.get(question.query_id, ())
         shown = {doc: texts[doc] for doc in documents if doc in texts}
         right = holding_gold(question, shown)
         holding += [Qrel(question.query_id, doc, int(doc in right), _NUGGET) for doc in shown]
         if not shown:
             holding.append(Qrel(question.query_id, _NOTHING, 0, _NUGGET))
-    is_told = {question.query_id for question in told}
+    usable_ids = {question.query_id for question in usable}
     return RightAnswers(
-        [row for row in said if row["query_id"] in is_told],
+        [row for row in judgements if row["query_id"] in usable_ids],
         Qrels.from_records(holding, "the right answers"),
-        [Nugget(each.query_id, _NUGGET, " / ".join(each.gold)) for each in told],
+        [Nugget(question.query_id, _NUGGET, " / ".join(question.gold)) for question in usable],
         remarks,
     )
 
@@ -305,7 +305,7 @@ def _file(records: Any, name: str) -> Any:
     return in_memory(records, name) if isinstance(records, list | tuple) else records
 
 
-def _said(table: JudgementTable) -> Iterator[dict[str, Any]]:
+def _crag_judgements(table: JudgementTable) -> Iterator[dict[str, Any]]:
     """Yield a judgement of the nugget for each of an answer: what is right in part has it."""
     crag = required(table, CRAG, "diagnose without --qrels")
     for answer, row in crag.rows():
@@ -399,8 +399,8 @@ class Diagnosis:
 
     def worst(self) -> list[QuestionLosses]:
         """Return the questions with the largest losses, the worst first."""
-        lost = [found for found in self.questions if found.shares and found.lost]
-        return sorted(lost, key=lambda found: (found.recall, found.query_id))[:_WORST]
+        lost = [losses for losses in self.questions if losses.shares and losses.lost]
+        return sorted(lost, key=lambda losses: (losses.recall, losses.query_id))[:_WORST]
 
     def tables(self) -> list[Table]:
         """Return the shares, what could be gained, slices, refusals, and the worst questions."""
@@ -419,23 +419,25 @@ class Diagnosis:
             "in_passages": self.in_passages,
             "shares": {kind: self.shares[kind]._asdict() for kind in KINDS},
             "counts": dict(self.counts),
-            "what_if": {name: found and finite(found._asdict()) for name, found in self.what_if.items()},
+            "what_if": {name: gain and finite(gain._asdict()) for name, gain in self.what_if.items()},
             "abstention": finite(self.abstention),
-            "by": {name: {group: dict(found) for group, found in of.items()} for name, of in self.by.items()},
+            "by": {
+                name: {group: dict(shares) for group, shares in of.items()} for name, of in self.by.items()
+            },
             "worst": [
                 {
-                    "query_id": found.query_id,
-                    "in_answer": found.recall,
+                    "query_id": losses.query_id,
+                    "in_answer": losses.recall,
                     "lost": [
                         {
                             "nugget_id": nugget,
                             "how": how,
-                            "text": self.texts.get((found.query_id, nugget), nugget),
+                            "text": self.texts.get((losses.query_id, nugget), nugget),
                         }
-                        for nugget, how in found.lost
+                        for nugget, how in losses.lost
                     ],
                 }
-                for found in self.worst()
+                for losses in self.worst()
             ],
             "remarks": [remark.as_record() for remark in self.remarks],
             "signature": self.signature,
@@ -499,12 +501,13 @@ def diagnose(
     Examples
     --------
     >>> from rageval.comparison import diagnose
-    >>> said = [("n1", "support"), ("n2", "not_support"), ("n3", "not_support"), ("n4", "not_support")]
-    >>> judged = [{"query_id": "q", "run_id": "ours", "aspect": name, "label": label} for name, label in said]
+    >>> labels = [("n1", "support"), ("n2", "not_support"), ("n3", "not_support"), ("n4", "not_support")]
+    >>> judged = [{"query_id": "q", "run_id": "ours", "aspect": name, "label": label}
+    ...           for name, label in labels]
     >>> run = {"q": {"a": 3.0, "b": 2.0}}
     >>> qrels = {"q": {"n1": {"a": 1}, "n2": {"a": 1}, "n3": {"b": 1}, "n4": {"c": 1}}}
-    >>> found = diagnose(judged, run, qrels, depth=1)
-    >>> {kind: share.value for kind, share in found.shares.items() if share.value}
+    >>> diagnosis = diagnose(judged, run, qrels, depth=1)
+    >>> {kind: share.value for kind, share in diagnosis.shares.items() if share.value}
     {'used': 0.25, 'lost_by_generator': 0.25, 'cut': 0.25, 'missed': 0.25}
     """
     if on_missing not in ON_MISSING:
@@ -517,44 +520,48 @@ def diagnose(
     retrieved = source.run()
     if qrels is None:
         by_gold = by_right_answers(table, retrieved, questions, passages)
-        judged, known, said_first = by_gold.qrels, by_gold.nuggets, by_gold.remarks
+        judged, bank, first_remarks = by_gold.qrels, by_gold.nuggets, by_gold.remarks
         answers = read_judgements(by_gold.judgements)
     else:
-        judged, known, said_first, answers = as_qrels(qrels), _bank(nuggets), [], table
+        judged, bank, first_remarks, answers = as_qrels(qrels), _list_nuggets(nuggets), [], table
     evidence = Evidence(retrieved, judged, depth, rel)
-    answered = Answered(answers, system, {(n.query_id, n.text): n.nugget_id for n in known})
-    remarks = [*said_first, *_of_another(tag, answered.run), *_left_out(answered, evidence, judged.name)]
+    answered = Answered(answers, system, {(n.query_id, n.text): n.nugget_id for n in bank})
+    remarks = list(first_remarks)
+    # The run may be of another system than the answers, where each says whose it is.
+    if tag and answered.run and tag != answered.run:
+        remarks.append(Remark("run_of_another", facts={"tag": tag, "system": answered.run}))
+    remarks += _check_overlap(answered, evidence, judged.name)
     of_query: dict[str, list[list[NuggetFate]]] = {
         query: [_fates(answered, evidence, query, repeat) for repeat in repeats]
         for query, repeats in answered.queries.items()
         if query in evidence
     }
-    remarks += _said_of(of_query, evidence, on_missing)
-    found = [_losses(query, cases, on_missing) for query, cases in of_query.items()]
-    whole = [each for each in found if each.shares]
+    remarks += _missing_remarks(of_query, evidence, on_missing)
+    losses = [_question_losses(query, cases, on_missing) for query, cases in of_query.items()]
+    whole = [question for question in losses if question.shares]
     if not whole:
         raise InputError(at=Place(table.name), problem="no judgement of a nugget is left to diagnose")
-    counts = _counts(of_query, on_missing)
-    made = dict(judged.provenance)
-    made |= {"pool": "adaptive"} if judged.is_adaptive else {}
-    made |= {"gold": "right-answer"} if qrels is None else {}
-    said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
+    counts = _count_kinds(of_query, on_missing)
+    provenance = dict(judged.provenance)
+    provenance |= {"pool": "adaptive"} if judged.is_adaptive else {}
+    provenance |= {"gold": "right-answer"} if qrels is None else {}
+    parts = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **provenance, "v": __version__}
     return Diagnosis(
         answered.run,
         evidence.depth,
-        found,
+        losses,
         _shares(whole),
         counts,
-        _what_if(whole, counts, level, resamples, seed),
-        join_signature("diagnosis", said),
+        _possible_gains(whole, counts, level, resamples, seed),
+        join_signature("diagnosis", parts),
         [*judged.remarks(), *remarks],
-        {name: _slices(whole, of) for name, of in (groups or {}).items()},
-        _abstention(table, answered.run, evidence, of_query),
-        {(n.query_id, n.nugget_id): n.text for n in known},
+        {name: _slice_shares(whole, of) for name, of in (groups or {}).items()},
+        _abstention_rates(table, answered.run, evidence, of_query),
+        {(n.query_id, n.nugget_id): n.text for n in bank},
     )
 
 
-def _bank(nuggets: NuggetsLike | None) -> list[Nugget]:
+def _list_nuggets(nuggets: NuggetsLike | None) -> list[Nugget]:
     """Return the nuggets of a file, or as they were handed over."""
     bank: Any = () if nuggets is None else nuggets
     return list(bank if isinstance(bank, list | tuple) else read_nuggets(bank))
@@ -562,44 +569,46 @@ def _bank(nuggets: NuggetsLike | None) -> list[Nugget]:
 
 def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> list[NuggetFate]:
     return [
-        NuggetFate(nugget, weight, BOTH if said is None else (said,), *evidence.of(query, nugget), status)
-        for nugget, (said, weight, status) in answered.of(query, repeat, evidence.nuggets(query)).items()
+        NuggetFate(
+            nugget,
+            weight,
+            BOTH if is_answered is None else (is_answered,),
+            *evidence.of(query, nugget),
+            status,
+        )
+        for nugget, (is_answered, weight, status) in answered.of(
+            query, repeat, evidence.nuggets(query)
+        ).items()
     ]
 
 
-def _of_another(tag: str, system: str) -> Iterator[Remark]:
-    """Yield that the run may be of another system than the answers, where each says whose it is."""
-    if tag and system and tag != system:
-        yield Remark("run_of_another", facts={"tag": tag, "system": system})
-
-
-def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[Remark]:
+def _check_overlap(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[Remark]:
     """Refuse judgements that speak of other nuggets; say which questions cannot be looked into."""
     queries = answered.queries
-    known = [query for query in queries if query in evidence]
-    ours = {nugget for (query, _), said in answered.fates.items() if query in evidence for nugget in said}
-    theirs = {nugget for query in known for nugget in evidence.nuggets(query)}
-    if not known or not ours & theirs:
-        what = "question" if not known else "nugget"
-        names = (queries, evidence.queries) if not known else (ours, theirs)
+    covered = [query for query in queries if query in evidence]
+    ours = {nugget for (query, _), fates in answered.fates.items() if query in evidence for nugget in fates}
+    theirs = {nugget for query in covered for nugget in evidence.nuggets(query)}
+    if not covered or not ours & theirs:
+        what = "question" if not covered else "nugget"
+        names = (queries, evidence.queries) if not covered else (ours, theirs)
         raise InputError(
             at=Place(visible(qrels)),
             problem=f"no {what} in common with the judged answers",
             expected=f"judgements of documents by the same {what}s",
             remedy=near_misses(*(list(map(str, some)) for some in names)),
         )
-    if len(known) < len(queries):
-        counts = {"number": len(queries) - len(known), "total": len(queries)}
+    if len(covered) < len(queries):
+        counts = {"number": len(queries) - len(covered), "total": len(queries)}
         yield Remark("questions_without_documents", facts=counts)
     if lacking := len(set(evidence.queries) - set(queries)):
         total = len(set(evidence.queries))
         yield Remark("questions_without_answer", facts={"number": lacking, "total": total})
-    empty = sum(not evidence.retrieved(query) for query in known)
+    empty = sum(not evidence.retrieved(query) for query in covered)
     if empty:
-        yield Remark("nothing_retrieved", facts={"number": empty, "total": len(known)})
+        yield Remark("nothing_retrieved", facts={"number": empty, "total": len(covered)})
 
 
-def _said_of(
+def _missing_remarks(
     of_query: Mapping[str, list[list[NuggetFate]]], evidence: Evidence, on_missing: str
 ) -> Iterator[Remark]:
     """Say how many passages are unjudged and judgements missing; raise an error where these may not be."""
@@ -618,21 +627,21 @@ def _said_of(
     yield missing
 
 
-def _losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) -> QuestionLosses:
+def _question_losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) -> QuestionLosses:
     """Return what became of the nuggets of a question, the mean over its answers."""
     shares: list[dict[str, float]] = []
     bounds: list[dict[str, tuple[float, float]]] = []
     parts: list[tuple[float, ...]] = []
     lost: dict[tuple[str, str], float] = {}
     for fates in cases:
-        said = [(fate, _answer(fate, on_missing)) for fate in fates]
-        kept = [(fate, fate.at_point(answer), answer) for fate, answer in said if answer is not None]
+        answers = [(fate, _assumed_answer(fate, on_missing)) for fate in fates]
+        kept = [(fate, fate.at_point(answer), answer) for fate, answer in answers if answer is not None]
         total, every = (math.fsum(fate.weight for fate in some) for some in ([k[0] for k in kept], fates))
         if not kept:
             continue
         weights = {kind: math.fsum(f.weight for f, k, _ in kept if k == kind) for kind in KINDS}
         shares.append({kind: weight / total for kind, weight in weights.items()})
-        bounds.append(_ends(fates, every))
+        bounds.append(_share_bounds(fates, every))
         used, dropped, memory = (shares[-1][kind] for kind in (USED, DROPPED, MEMORY))
         away = math.fsum(shares[-1][kind] for kind in (MEMORY, CUT, MISSED, GAP))
         parts.append((used + dropped, used, away, memory))
@@ -645,21 +654,21 @@ def _losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missing: str) 
     sums = [math.fsum(column) / len(shares) for column in zip(*parts, strict=True)]
     return QuestionLosses(
         query,
-        {kind: math.fsum(each[kind] for each in shares) / len(shares) for kind in KINDS},
-        {kind: _mean_ends([each[kind] for each in bounds]) for kind in KINDS},
+        {kind: math.fsum(row[kind] for row in shares) / len(shares) for kind in KINDS},
+        {kind: _mean_ends([row[kind] for row in bounds]) for kind in KINDS},
         (sums[0], sums[1], sums[2], sums[3]),
         of_most,
     )
 
 
-def _answer(fate: NuggetFate, on_missing: str) -> bool | None:
+def _assumed_answer(fate: NuggetFate, on_missing: str) -> bool | None:
     """Return whether the answer has a nugget, as far as it is known or taken for; None to leave it out."""
     if len(fate.answered) == 1:
         return fate.answered[0]
     return {"worst": False, "best": True}.get(on_missing)
 
 
-def _ends(fates: Sequence[NuggetFate], total: float) -> dict[str, tuple[float, float]]:
+def _share_bounds(fates: Sequence[NuggetFate], total: float) -> dict[str, tuple[float, float]]:
     """Return between what values each share lies, over all that is not known."""
     may = [(fate.weight, fate.kinds()) for fate in fates]
     return {
@@ -672,43 +681,46 @@ def _ends(fates: Sequence[NuggetFate], total: float) -> dict[str, tuple[float, f
 
 
 def _mean_ends(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    low, high = (math.fsum(end[at] for end in ends) / len(ends) for at in (0, 1))
+    low, high = (math.fsum(end[side] for end in ends) / len(ends) for side in (0, 1))
     return low, high
 
 
-def _shares(found: Sequence[QuestionLosses]) -> dict[str, Bounded]:
+def _shares(losses: Sequence[QuestionLosses]) -> dict[str, Bounded]:
     """Return the six shares, the means over questions."""
     return {
         kind: Bounded(
-            math.fsum(each.shares[kind] for each in found) / len(found),
-            *_mean_ends([each.bounds[kind] for each in found]),
+            math.fsum(question.shares[kind] for question in losses) / len(losses),
+            *_mean_ends([question.bounds[kind] for question in losses]),
         )
         for kind in KINDS
     }
 
 
-def _slices(found: Sequence[QuestionLosses], groups: Mapping[str, str]) -> dict[str, dict[str, float]]:
+def _slice_shares(losses: Sequence[QuestionLosses], groups: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Return the shares of each group, and how many questions it has."""
     parts: dict[str, list[QuestionLosses]] = {}
-    for each in found:
-        parts.setdefault(groups[each.query_id], []).append(each)
+    for question in losses:
+        parts.setdefault(groups[question.query_id], []).append(question)
     return {
         group: {"questions": float(len(some)), **{kind: share.value for kind, share in _shares(some).items()}}
         for group, some in sorted(parts.items())
     }
 
 
-def _counts(of_query: Mapping[str, Sequence[Sequence[NuggetFate]]], on_missing: str) -> dict[str, int]:
+def _count_kinds(of_query: Mapping[str, Sequence[Sequence[NuggetFate]]], on_missing: str) -> dict[str, int]:
     """Return how many nuggets are of each kind."""
-    said = [
-        (fate, _answer(fate, on_missing)) for cases in of_query.values() for fates in cases for fate in fates
+    answers = [
+        (fate, _assumed_answer(fate, on_missing))
+        for cases in of_query.values()
+        for fates in cases
+        for fate in fates
     ]
-    count = Counter(fate.at_point(answer) for fate, answer in said if answer is not None)
+    count = Counter(fate.at_point(answer) for fate, answer in answers if answer is not None)
     return {kind: count[kind] for kind in KINDS}
 
 
-def _what_if(
-    found: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
+def _possible_gains(
+    losses: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
 ) -> dict[str, Range | None]:
     """Return what a perfect retriever and a perfect generator would add to the recall, with intervals."""
 
@@ -724,25 +736,25 @@ def _what_if(
 
     are_there = counts[USED] + counts[DROPPED] >= FEWEST
     are_away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
-    wanted: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+    gains: dict[str, tuple[bool, Callable[[Any], Any]]] = {
         "retriever": (are_there and are_away, by_retriever),
         "generator": (are_there, by_generator),
     }
     if not are_there:
-        return dict.fromkeys(wanted)
+        return dict.fromkeys(gains)
     import numpy as np
 
     # By id, so that the order of lines changes nothing that is drawn.
-    parts = np.array([each.parts for each in sorted(found, key=lambda each: each.query_id)])
-    found_by: dict[str, Range | None] = dict.fromkeys(wanted)
-    for name, (enough, gain) in wanted.items():
+    parts = np.array([question.parts for question in sorted(losses, key=lambda question: question.query_id)])
+    ranges: dict[str, Range | None] = dict.fromkeys(gains)
+    for name, (enough, gain) in gains.items():
         if enough:
             ends = interval_of(gain, parts, level, resamples, seed)
-            found_by[name] = Range(float(gain(parts.sum(axis=0))), *ends)
-    return found_by
+            ranges[name] = Range(float(gain(parts.sum(axis=0))), *ends)
+    return ranges
 
 
-def _abstention(
+def _abstention_rates(
     table: JudgementTable,
     run: str,
     evidence: Evidence,
@@ -753,22 +765,22 @@ def _abstention(
         return {}
     crag = on(table, ABSTENTION)
     lines = [table.line(answer, row) for answer, row in crag.rows()]
-    said = [line for line in lines if line.run_id == run and line.label is not None]
-    if not said:
+    judged_lines = [line for line in lines if line.run_id == run and line.label is not None]
+    if not judged_lines:
         return {}
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for name in family("abstention"):
         with suppress(UsageError):  # nothing says which questions can be answered
-            found[name] = scored_answers(name, table, on_missing="skip")[run].scores[0].value
+            rates[name] = scored_answers(name, table, on_missing="skip")[run].scores[0].value
     refused: dict[str, list[bool]] = {}
-    known = {str(table.queries.words[query]): can for query, can in answerable_in(table).items()}
-    for line in said:  # a question with nuggets can be answered, unless somebody says otherwise
-        if str(line.query_id) in of_query and known.get(str(line.query_id), True):
+    answerable = {str(table.queries.words[query]): can for query, can in answerable_in(table).items()}
+    for line in judged_lines:  # a question with nuggets can be answered, unless somebody says otherwise
+        if str(line.query_id) in of_query and answerable.get(str(line.query_id), True):
             refused.setdefault(str(line.query_id), []).append(line.label == REFUSED)
     shares = {query: sum(some) / len(some) for query, some in refused.items()}
-    held = {query: any(fate.found[0] for fate in of_query[query][0]) for query in shares}
-    for name, wanted in (("refused_with_evidence", True), ("refused_without_evidence", False)):
-        found[name] = math.fsum(shares[query] for query in shares if held[query] == wanted) / (
+    has_evidence = {query: any(fate.found[0] for fate in of_query[query][0]) for query in shares}
+    for name, expected in (("refused_with_evidence", True), ("refused_without_evidence", False)):
+        rates[name] = math.fsum(shares[query] for query in shares if has_evidence[query] == expected) / (
             len(shares) or 1
         )
-    return found
+    return rates

@@ -47,31 +47,31 @@ from rageval.subjects import RUNS, kind_of_measure
 
 def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
     """Return queries won, tied and lost."""
-    known = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
-    won, lost = int((known > SLACK).sum()), int((known < -SLACK).sum())
-    return won, len(known) - won - lost, lost
+    defined = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
+    won, lost = int((defined > SLACK).sum()), int((defined < -SLACK).sum())
+    return won, len(defined) - won - lost, lost
 
 
 def failures(results: Sequence[Scores]) -> dict[str, Remark]:
     """Return runs with which nothing can be compared, and why."""
-    found = {}
+    remarks = {}
     for scores in results:
         about = Scope((scores.run,))
         values = [score.numbers for score in scores.scores]
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
         if scores.is_adaptive:
-            found[scores.run] = Remark("adaptive_judgements")
+            remarks[scores.run] = Remark("adaptive_judgements")
         elif all(value != value for of_measure in values for value in of_measure):
-            found[scores.run] = Remark("no_value", about, {"is_hopeless": hopeless})
+            remarks[scores.run] = Remark("no_value", about, {"is_hopeless": hopeless})
         elif scores.notes is not None and not scores.judged:
-            found[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
+            remarks[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
         # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
         elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
             score.measure.better == HIGH_IS_GOOD and kind_of_measure(score.measure) is RUNS
             for score in scores.scores
         ):
-            found[scores.run] = Remark("zero_everywhere", about, {"is_hopeless": hopeless})
-    return found
+            remarks[scores.run] = Remark("zero_everywhere", about, {"is_hopeless": hopeless})
+    return remarks
 
 
 def ruling_of_test(adjusted: float, direction: int, difference: float, level: float) -> ReasonedRuling:
@@ -109,18 +109,18 @@ def without_difference(
     return None
 
 
-def set_apart(one: Scores, other: Scores) -> dict[str, Remark]:
+def why_incomparable(one: Scores, other: Scores) -> dict[str, Remark]:
     """Return why two runs cannot be compared at all, by measure."""
     if one.made_by and other.made_by and one.made_by.differs(other.made_by):
         return {str(score.measure): Remark("other_judgements") for score in one.scores}
-    found = {}
+    remarks = {}
     for mine, theirs in zip(one.scores, other.scores, strict=True):
         asked, others = set(mine.query_ids), set(theirs.query_ids)
         # What the rules left out, as the run lacks it, is known; of any other query nobody said anything.
         alone = (asked - others - other.absent) | (others - asked - one.absent)
         if alone:
-            found[str(mine.measure)] = Remark("other_queries", facts={"number": len(alone)})
-    return found
+            remarks[str(mine.measure)] = Remark("other_queries", facts={"number": len(alone)})
+    return remarks
 
 
 def refused(reason: Remark) -> ReasonedRuling:
@@ -148,10 +148,12 @@ def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> Remark |
     if best.signature != other.signature:
         return Remark("other_rules")
     ruling = Ruling.LOWER if best.measure.better == LOW_IS_GOOD else Ruling.HIGHER
-    return doubt_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, ruling)
+    return doubt_of_unlike(best, judged_differently(best, other, names)) or doubt_of_losses(
+        best, other, ruling
+    )
 
 
-def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
+def judged_differently(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
     """Return the queries on which two were not judged by the same: by other nuggets, or against others."""
     mine, theirs = one.judged_by, other.judged_by
     return {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
@@ -234,26 +236,28 @@ def tables(
     else:
         base = runs.index(settings.baseline)
         family = np.array([(run, base) for run in range(len(runs)) if run != base])
-    found = []
-    able = [at for at, run in enumerate(runs) if run not in failed]
-    whole = [at for at in able if not (absent or {}).get(runs[at])]
-    for at in range(len(results[0].scores)):
-        scores = [result.scores[at] for result in results]
+    tested = []
+    able = [index for index, run in enumerate(runs) if run not in failed]
+    whole = [index for index in able if not (absent or {}).get(runs[index])]
+    for index in range(len(results[0].scores)):
+        scores = [result.scores[index] for result in results]
         values = _sample(scores, settings.clusters)
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
-        best, first = best_among(way_of(scores[0]), values, lacks_nothing)
-        tested = _test(values, family, settings)
-        p = tested.p
+        best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
+        significance = _test(values, family, settings)
+        p = significance.p
         if settings.adjust == "holm":
             adjusted = holm(p)
         else:
             # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-            tested = max_t(*_flipped(values, family), settings.draws, settings.seed, tested)
-            adjusted = tested.p
-        rest = tested.at_floor, tested.draws, tested.direction
-        found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
-    return found
+            significance = max_t(
+                *_flip_arguments(values, family), settings.draws, settings.seed, significance
+            )
+            adjusted = significance.p
+        rest = significance.at_floor, significance.draws, significance.direction
+        tested.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
+    return tested
 
 
 def differences(values: Sample, pairs: Int) -> Sample:
@@ -269,7 +273,7 @@ def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
 
 def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
     units = None if values.is_complete else differences(values, pairs).counts()
-    return sign_flip(*_flipped(values, pairs), settings.draws, settings.seed, settings.level, units)
+    return sign_flip(*_flip_arguments(values, pairs), settings.draws, settings.seed, settings.level, units)
 
 
 def _student(values: Sample, pairs: Int, settings: Settings) -> Significance:
@@ -282,7 +286,7 @@ TESTS: Mapping[str, Callable[[Sample, Int, Settings], Significance]] = {
 }
 
 
-def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
+def _flip_arguments(values: Sample, pairs: Int) -> tuple[Float, Int]:
     """Return sums by unit, and the two columns of them that make up each pair."""
     if values.is_complete:
         return values.sums(), pairs
@@ -292,7 +296,7 @@ def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
     return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
 
 
-def way_of(score: Score) -> str:
+def better_direction(score: Score) -> str:
     """Return which way is the better one for whoever names the best run: by words alone, neither is."""
     return NEITHER if score.basis.is_of_texts else score.measure.better
 
@@ -306,48 +310,48 @@ def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozen
     """
     # Only of runs that have a value for half as many queries as the one with the most, or more.
     counts = (~np.isnan(values.values)).sum(axis=0)
-    most = max((int(counts[at]) for at in able), default=0)
-    means = {at: mean(values.values[:, at]) for at in able if 2 * int(counts[at]) >= most}
+    most = max((int(counts[index]) for index in able), default=0)
+    means = {index: mean(values.values[:, index]) for index in able if 2 * int(counts[index]) >= most}
     # NaN is the one number that differs from itself.
-    known = {at: value for at, value in means.items() if value == value}
-    first = next(iter(known or means), 0)
-    if not known or better == NEITHER:
+    defined = {index: value for index, value in means.items() if value == value}
+    first = next(iter(defined or means), 0)
+    if not defined or better == NEITHER:
         return frozenset(), first
     # Which way is better is declared with the measure; a fixed maximum once made the worst system of an error
     # rate the best.
-    top = (min if better == LOW_IS_GOOD else max)(known.values())
+    top = (min if better == LOW_IS_GOOD else max)(defined.values())
     # Means that differ by rounding only are the same.
-    best = [at for at, value in known.items() if abs(value - top) <= SLACK]
+    best = [index for index, value in defined.items() if abs(value - top) <= SLACK]
     # If all are best, none is.
-    shared = len(best) == len(known) > 1
-    if shared or not _best_together(better, values, list(able), best):
+    shared = len(best) == len(defined) > 1
+    if shared or not _is_best_on_shared(better, values, list(able), best):
         return frozenset(), best[0]
     return frozenset(best), best[0]
 
 
-def _best_together(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
+def _is_best_on_shared(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
     """Return whether the best runs are that on the queries that all the runs have, too."""
-    known = values.values[:, [at for at in able if not np.isnan(values.values[:, at]).all()]]
-    rows = np.flatnonzero(~np.isnan(known).any(axis=1))
-    if len(rows) == len(known):
+    columns = values.values[:, [index for index in able if not np.isnan(values.values[:, index]).all()]]
+    rows = np.flatnonzero(~np.isnan(columns).any(axis=1))
+    if len(rows) == len(columns):
         return True
     # The shared queries are too few to decide by; then nothing is called best.
-    if 2 * len(rows) < len(known):
+    if 2 * len(rows) < len(columns):
         return False
-    means, ours = known[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
+    means, ours = columns[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
     top = means.min() if better == LOW_IS_GOOD else means.max()
     return bool((np.abs(ours - top) <= SLACK).all())
 
 
 @dataclass(frozen=True, slots=True)
-class KnownOfRuns:
+class RunFacts:
     """What is known of runs besides values: which failed, what they lack, which are alike or set apart."""
 
     failed: Mapping[str, Remark] = field(default_factory=dict)
     absent: Absent = field(default_factory=dict)
     alike: Alike = field(default_factory=dict)
     results: Mapping[str, Scores] = field(default_factory=dict)
-    _apart: dict[frozenset[str], Mapping[str, Remark]] = field(default_factory=dict)
+    _incomparable: dict[frozenset[str], Mapping[str, Remark]] = field(default_factory=dict)
 
     def forbids(self, names: tuple[str, str], measure: str) -> Remark | None:
         """Return why no claim is possible about two runs, for any values; None where one is."""
@@ -356,40 +360,40 @@ class KnownOfRuns:
             return failed
         # Only for the pairs that are asked about: to look at all would take the square of the runs.
         both = frozenset(names)
-        if both not in self._apart:
-            self._apart[both] = set_apart(*(self.results[name] for name in names))
-        return self._apart[both].get(measure)
+        if both not in self._incomparable:
+            self._incomparable[both] = why_incomparable(*(self.results[name] for name in names))
+        return self._incomparable[both].get(measure)
 
 
-def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunFacts) -> list[Pair]:
     """Return every pair that is shown."""
     table = table.shown(settings)
     columns, better = table.differences(), table.better
-    low, high = _intervals(table, columns, runs, settings, known)
+    low, high = _intervals(table, columns, runs, settings, run_facts)
     span = ranges_of_differences(table.sample.values, table.pairs, table.limits).span
     error, effect = least_errors(columns, settings.level, span), columns.cohens_d()
     # Units of the pair: queries on which both have a value, or clusters of such.
     units = (columns.sizes() > 0).sum(axis=0)
     differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
-    found = []
-    for at, (first, second) in enumerate(table.pairs.tolist()):
-        won, tied, lost = outcomes(columns.values[:, at], better)
-        gap = mean(columns.values[:, at])
-        strength = float(error[at]), int(units[at]), settings.level, settings.power
+    pairs = []
+    for index, (first, second) in enumerate(table.pairs.tolist()):
+        won, tied, lost = outcomes(columns.values[:, index], better)
+        gap = mean(columns.values[:, index])
+        strength = float(error[index]), int(units[index]), settings.level, settings.power
         # The t test takes ties for information; flipping signs and ranking do not.
-        differ = None if settings.test == "t" else int(differing[at])
+        differ = None if settings.test == "t" else int(differing[index])
         is_reachable = differ is None or differ >= fewest(settings.level)
-        least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
-        ruling, reasons = _ruling(table, at, runs, settings, known)
-        ends = float(low[at]), float(high[at])
+        least, most = needed_between(float(low[index]), float(high[index]), *strength, differ)
+        ruling, reasons = _ruling(table, index, runs, settings, run_facts)
+        ends = float(low[index]), float(high[index])
         if ruling.is_direction and ends[0] <= 0 <= ends[1]:
             # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
-            is_lopsided = is_skewed(columns.sums()[:, at])
+            is_lopsided = is_skewed(columns.sums()[:, index])
             reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
             ruling, reasons = Ruling.UNDECIDED, (reason,)
-        reasons = reasons or _beyond_family(ruling, table, at, ends, settings)
+        reasons = reasons or _family_remarks(ruling, table, index, ends, settings)
         # A pair has no order there.
-        same = known.alike.get(frozenset((runs[first], runs[second])))
+        same = run_facts.alike.get(frozenset((runs[first], runs[second])))
         basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
         ruling = claimed(ruling, better, basis)
         if ruling is Ruling.NO_WINNER and not reasons:
@@ -400,11 +404,11 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
             measure=str(table.scores[0].measure),
             queries=won + tied + lost,
             difference=gap,
-            low=float(low[at]),
-            high=float(high[at]),
-            p=float(table.p[at]),
-            adjusted=float(table.adjusted[at]),
-            effect=float(effect[at]),
+            low=float(low[index]),
+            high=float(high[index]),
+            p=float(table.p[index]),
+            adjusted=float(table.adjusted[index]),
+            effect=float(effect[index]),
             wins=won,
             ties=tied,
             losses=lost,
@@ -416,12 +420,12 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
             better_run=better_of(runs[first], runs[second], ruling, better),
             basis=basis,
         )
-        found.append(pair)
-    return found
+        pairs.append(pair)
+    return pairs
 
 
 def _intervals(
-    table: Tested, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
+    table: Tested, columns: Sample, runs: list[str], settings: Settings, run_facts: RunFacts
 ) -> tuple[Float, Float]:
     """Return the interval of each difference; the same rankings differ by 0, and that is no estimate.
 
@@ -433,7 +437,7 @@ def _intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )
     same = [
-        known.alike.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
+        run_facts.alike.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
         for first, second in table.pairs.tolist()
     ]
     untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
@@ -444,13 +448,13 @@ def _intervals(
 
 
 def _ruling(
-    table: Tested, at: int, runs: list[str], settings: Settings, known: KnownOfRuns
+    table: Tested, index: int, runs: list[str], settings: Settings, run_facts: RunFacts
 ) -> ReasonedRuling:
     """Return what may be claimed of one pair."""
-    first, second = (int(run) for run in table.pairs[at])
+    first, second = (int(run) for run in table.pairs[index])
     names = runs[first], runs[second]
     # Whatever the numbers are, they rest on judgements that are not there.
-    if reason := known.forbids(names, str(table.scores[first].measure)):
+    if reason := run_facts.forbids(names, str(table.scores[first].measure)):
         return refused(reason)
     gaps = table.sample.values[:, first] - table.sample.values[:, second]
     won, tied, lost = outcomes(gaps, table.better)
@@ -459,67 +463,71 @@ def _ruling(
     scores = table.scores[first], table.scores[second]
     if scores[0].signature != scores[1].signature:
         return refused(Remark("other_rules"))
-    apart = unlike(*scores, names)
-    by_others = doubt_of_unlike(scores[0], apart)
+    unlike_queries = judged_differently(*scores, names)
+    by_others = doubt_of_unlike(scores[0], unlike_queries)
     doubt = by_others or doubt_of_losses(*scores, Ruling.IDENTICAL)
     # Queries on which exactly one of the two has a value.
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
-    same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
+    same = without_difference(won, tied, lost, alone, run_facts.alike.get(frozenset(names)), doubt)
     if same is not None:
         return same
-    found = ruling_of_test(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
-    if found.ruling is Ruling.UNDECIDED:
-        return found._replace(reasons=found.reasons or _of_resolution(table, at, won + lost, settings))
+    reasoned = ruling_of_test(
+        float(table.adjusted[index]), int(table.direction[index]), mean(gaps), settings.level
+    )
+    if reasoned.ruling is Ruling.UNDECIDED:
+        return reasoned._replace(
+            reasons=reasoned.reasons or _resolution_remarks(table, index, won + lost, settings)
+        )
     # A query that only one run answers counts as 0 for the other: the claim must hold without such.
-    missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
-    if missing and not _holds_without(table, at, missing, settings):
+    missing = set(run_facts.absent.get(names[0], ())) | set(run_facts.absent.get(names[1], ()))
+    if missing and not _holds_without(table, index, missing, settings):
         one_sided = Remark("queries_of_one_run", facts={"number": len(missing)})
         return refused(Remark("not_on_others", facts={"reason": one_sided}))
     # Nor may it rest on queries that different judges judged.
-    if apart and not _holds_without(table, at, apart, settings):
+    if unlike_queries and not _holds_without(table, index, unlike_queries, settings):
         return refused(Remark("not_on_others", facts={"reason": by_others}))
-    doubt = doubt_of_losses(*scores, found.ruling)
-    return refused(doubt) if doubt else found
+    doubt = doubt_of_losses(*scores, reasoned.ruling)
+    return refused(doubt) if doubt else reasoned
 
 
-def _beyond_family(
-    ruling: Ruling, table: Tested, at: int, ends: tuple[float, float], settings: Settings
+def _family_remarks(
+    ruling: Ruling, table: Tested, index: int, ends: tuple[float, float], settings: Settings
 ) -> tuple[Remark, ...]:
     """Return why the interval of a pair excludes 0 where p, adjusted for all pairs, decides nothing."""
-    if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[at] <= table.p[at]:
+    if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[index] <= table.p[index]:
         return ()
-    numbers = {"p": float(table.p[at]), "adjusted": float(table.adjusted[at])}
+    numbers = {"p": float(table.p[index]), "adjusted": float(table.adjusted[index])}
     facts = {**numbers, "pairs": table.family, "adjust": settings.adjust}
     return (Remark("interval_of_pair_alone", facts=facts),)
 
 
-def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> tuple[Remark, ...]:
+def _resolution_remarks(table: Tested, index: int, differ: int, settings: Settings) -> tuple[Remark, ...]:
     """Return why no difference, however large, could have been shown; nothing where one could."""
-    if not table.unresolved(settings.level)[at]:
+    if not table.unresolved(settings.level)[index]:
         return ()
     # max-T adjusts by drawing, so that the floor is that of the adjusted p.
-    p = float((table.adjusted if settings.adjust == "max_t" else table.p)[at])
+    p = float((table.adjusted if settings.adjust == "max_t" else table.p)[index])
     is_clustered = table.sample.is_clustered
     if is_clustered:
-        differ = int((np.abs(table.differences().sums()[:, at]) > SLACK).sum())
+        differ = int((np.abs(table.differences().sums()[:, index]) > SLACK).sum())
     # One sign to flip gives p = 1, always.
     if differ == 1:
         return (Remark("one_differs", facts={"is_clustered": is_clustered}),)
     is_raised = settings.adjust == "holm" and table.family > 1
     facts = {
         "p": p,
-        "draws": int(table.draws[at]),
+        "draws": int(table.draws[index]),
         "differ": differ,
         "is_clustered": is_clustered,
         "pairs": table.family,
-        "adjusted": float(table.adjusted[at]) if is_raised else None,
+        "adjusted": float(table.adjusted[index]) if is_raised else None,
     }
     return (Remark("p_at_least", facts=facts),)
 
 
-def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings) -> bool:
+def _holds_without(table: Tested, index: int, missing: set[str], settings: Settings) -> bool:
     """Return whether the difference is shown, and has the same sign, on the queries that both runs answer."""
-    pair = table.pairs[at : at + 1]
+    pair = table.pairs[index : index + 1]
     kept = np.array([query not in missing for query in table.sample.queries])
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
@@ -537,67 +545,74 @@ def is_corrected(table: Tested) -> bool:
 
 def best_of(table: Tested, means: Sequence[Estimate], able: Sequence[bool]) -> Tested:
     """Return the table with the best runs by the corrected means, as far as these are known."""
-    known = [at for at, mean in enumerate(means) if able[at] and mean.is_defined]
-    if table.better == NEITHER or not known:
+    defined = [index for index, mean in enumerate(means) if able[index] and mean.is_defined]
+    if table.better == NEITHER or not defined:
         return table._replace(best=frozenset())
     sign = -1.0 if table.better == LOW_IS_GOOD else 1.0
-    top = max(sign * means[at].value for at in known)
-    best = [at for at in known if sign * means[at].value == top]
+    top = max(sign * means[index].value for index in defined)
+    best = [index for index in defined if sign * means[index].value == top]
     return table._replace(best=frozenset(best), base=best[0])
 
 
-def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_facts: RunFacts) -> list[Pair]:
     """Return every pair that is shown, tested by the judge's difference corrected by human labels."""
 
     def difference(first: int, second: int) -> Labelled:
         names = runs[first], runs[second]
-        lacking = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
+        lacking = set(run_facts.absent.get(names[0], ())) | set(run_facts.absent.get(names[1], ()))
         return corrected_pair(table.scores[first], table.scores[second], names, settings, lacking)
 
     family = [(first, second) for first, second in table.pairs.tolist()]
     tested = [difference(*pair) for pair in family]
     # Adjusted over all pairs that could be tested; NaN of others.
-    found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
-    p = [each.p for _, each in found]
+    estimates = [
+        (index, labelled.estimate) for index, labelled in enumerate(tested) if labelled.estimate is not None
+    ]
+    p = [estimate.p for _, estimate in estimates]
     if settings.adjust == "holm":
         p = holm(np.array(p)).tolist()
-    elif found:
-        units = [each.units if settings.clusters is not None else tested[at].queries for at, each in found]
+    elif estimates:
+        units = [
+            estimate.units if settings.clusters is not None else tested[index].queries
+            for index, estimate in estimates
+        ]
         p = corrected_max_t(
-            [each for _, each in found], units=units, draws=settings.draws, seed=settings.seed
+            [estimate for _, estimate in estimates], units=units, draws=settings.draws, seed=settings.seed
         )
     adjusted = dict.fromkeys(map(frozenset, family), math.nan)
-    for (at, _), value in zip(found, p, strict=True):
-        adjusted[frozenset(family[at])] = value
+    for (index, _), value in zip(estimates, p, strict=True):
+        adjusted[frozenset(family[index])] = value
     return [
-        _pair(table, (first, second), difference(first, second), adjusted, runs, settings, known)
+        _build_corrected_pair(
+            table, (first, second), difference(first, second), adjusted, runs, settings, run_facts
+        )
         for first, second in table.shown(settings).pairs.tolist()
     ]
 
 
-def _pair(
+def _build_corrected_pair(
     table: Tested,
     pair: tuple[int, int],
     difference: Labelled,
     adjusted: dict[frozenset[int], float],
     runs: list[str],
     settings: Settings,
-    known: KnownOfRuns,
+    run_facts: RunFacts,
 ) -> Pair:
-    found, better = difference.found, table.better
+    estimate, better = difference.estimate, table.better
     names = runs[pair[0]], runs[pair[1]]
     p = adjusted[frozenset(pair)]
-    ruled = _corrected_ruling(table, pair, difference, p, names, settings, known)
+    ruled = _corrected_ruling(table, pair, difference, p, names, settings, run_facts)
     labels = np.array(list(difference.people.values()), np.float64)
     won, tied, lost = outcomes(labels, better)
-    people = [people_of(table.scores[at]) for at in pair]
-    labellers = dict.fromkeys(chain.from_iterable(each.by for each in people))
+    people = [people_of(table.scores[index]) for index in pair]
+    labellers = dict.fromkeys(chain.from_iterable(human_values.by for human_values in people))
     unlabeled = len(difference.queries) - len(difference.people)
     drawn = draw_of_pair(table.scores[pair[0]], table.scores[pair[1]]).kind(unlabeled)
     basis = Basis.of_labels(labellers, table.scores[pair[0]].basis, drawn)
     ruling = claimed(ruled.ruling, better, basis)
     spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
-    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    value, low, high = (estimate.value, estimate.low, estimate.high) if estimate else (math.nan,) * 3
     return Pair(
         run=names[0],
         other=names[1],
@@ -606,14 +621,14 @@ def _pair(
         difference=value,
         low=low,
         high=high,
-        p=found.p if found else math.nan,
+        p=estimate.p if estimate else math.nan,
         adjusted=p,
         effect=value / spread if spread else math.nan,
         wins=won,
         ties=tied,
         losses=lost,
-        detectable=detectable(found.error, len(labels), settings.level, settings.power)
-        if found and found.error
+        detectable=detectable(estimate.error, len(labels), settings.level, settings.power)
+        if estimate and estimate.error
         else math.nan,
         needed_least=None,
         needed_most=None,
@@ -624,7 +639,7 @@ def _pair(
         judged=difference.mean,
         people=float(labels.mean()) if len(labels) else math.nan,
         labels=len(labels),
-        gain=found.gain if found else math.nan,
+        gain=estimate.gain if estimate else math.nan,
     )
 
 
@@ -635,36 +650,36 @@ def _corrected_ruling(
     p: float,
     names: tuple[str, str],
     settings: Settings,
-    known: KnownOfRuns,
+    run_facts: RunFacts,
 ) -> ReasonedRuling:
     """Return what may be claimed of one pair; never what the judge alone says of it."""
-    if reason := known.forbids(names, str(table.scores[pair[0]].measure)):
+    if reason := run_facts.forbids(names, str(table.scores[pair[0]].measure)):
         return refused(reason)
-    likeness = known.alike.get(frozenset(names))
+    likeness = run_facts.alike.get(frozenset(names))
     if likeness is not None:
         return SAME_RANKINGS[likeness]
     scores = table.scores[pair[0]], table.scores[pair[1]]
     if scores[0].signature != scores[1].signature:
         return refused(Remark("other_rules"))
-    by_others = doubt_of_unlike(scores[0], unlike(*scores, names))
+    by_others = doubt_of_unlike(scores[0], judged_differently(*scores, names))
     if by_others is not None:
         return refused(by_others)
-    if difference.found is None:
+    if difference.estimate is None:
         return ReasonedRuling(Ruling.REFUSED, difference.reasons)
     level, look = settings.level, difference.look
     people = scores[0].people
     if look is not None and people is not None and people.draw.plan is not None:
         level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
-    value = difference.found.value
+    value = difference.estimate.value
     verdict = ruling_of_test(p, (value > 0) - (value < 0), value, level)
     is_decided = verdict.ruling is not Ruling.UNDECIDED
     # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
     if not is_decided and difference.least_p <= 1 - level:
         return refused(Remark("missing_queries_may_reverse", facts={"number": difference.lacks}))
     reasons = []
-    if difference.found.coarse is not None:
-        counts = {"number": difference.found.coarse, "total": len(difference.people)}
+    if difference.estimate.coarse is not None:
+        counts = {"number": difference.estimate.coarse, "total": len(difference.people)}
         reasons.append(Remark("coarse_difference", facts=counts))
     if look is not None:
         # Whether to label on: p is held against the bound of a look that may be taken at any time.

@@ -65,12 +65,10 @@ _FAMILIES = {
 }
 
 
-def length_leaning(
-    errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]
-) -> float:
+def length_bias(errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]) -> float:
     """Return Kendall's τ_b between answer length and how much too well answers were judged, or NaN."""
-    known = [key for key in errors if key in lengths]
-    columns = (np.array([column[key] for key in known], np.float64) for column in (errors, lengths))
+    keys = [key for key in errors if key in lengths]
+    columns = (np.array([column[key] for key in keys], np.float64) for column in (errors, lengths))
     return tau_b(*columns)
 
 
@@ -92,7 +90,7 @@ def kin(judges: Iterable[str], systems: Iterable[str]) -> list[str]:
 Values = Mapping[str, Mapping[str, float]]  # system -> query -> value
 
 
-class RankedAlike(NamedTuple):
+class RankingAgreement(NamedTuple):
     """Kendall's τ_b and τ_AP of the systems' means; the mean τ_b over the queries where it is defined."""
 
     systems: int
@@ -112,16 +110,16 @@ def _mean_of(values: Mapping[str, float], weights: _Weights) -> float:
     return math.fsum(value * weight for value, weight in counted) / math.fsum(w for _, w in counted)
 
 
-def ranked_alike(judged: Values, gold: Values, weights: _Weights = None) -> RankedAlike:
+def compare_rankings(judged: Values, gold: Values, weights: _Weights = None) -> RankingAgreement:
     """Return how far two judges agree on which systems are better."""
     systems = sorted(judged.keys() & gold.keys())
     mine, theirs = (
         np.array([_mean_of(values[name], weights) for name in systems]) for values in (judged, gold)
     )
-    known = ~(np.isnan(mine) | np.isnan(theirs))
-    mine, theirs = mine[known], theirs[known]
+    is_defined = ~(np.isnan(mine) | np.isnan(theirs))
+    mine, theirs = mine[is_defined], theirs[is_defined]
     if len(mine) < 2:
-        return RankedAlike(len(mine), math.nan, math.nan, math.nan, 0)
+        return RankingAgreement(len(mine), math.nan, math.nan, math.nan, 0)
     of_topics = {}
     for query in dict.fromkeys(query for name in systems for query in judged[name]):
         values = [
@@ -136,7 +134,7 @@ def ranked_alike(judged: Values, gold: Values, weights: _Weights = None) -> Rank
         if not math.isnan(tau):
             of_topics[query] = tau
     of_topic = _mean_of(of_topics, weights)
-    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), of_topic, len(of_topics))
+    return RankingAgreement(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), of_topic, len(of_topics))
 
 
 def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
@@ -152,13 +150,13 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
     """Return the values of a measure, turned so that high is good; what is missing is left out."""
-    found = scored_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
-    turned = {}
-    for run, scores in found.items():
+    results = scored_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
+    oriented = {}
+    for run, scores in results.items():
         score = next(iter(scores.values()))
         sign = -1.0 if score.measure.better == "lower" else 1.0
-        turned[run] = {query: sign * value for query, value in score.by_query.items()}
-    return turned
+        oriented[run] = {query: sign * value for query, value in score.by_query.items()}
+    return oriented
 
 
 # What is said of each place; equal sayings of a file are one object, so that each is looked at once.
@@ -186,9 +184,14 @@ class Passport(Displayed):
 
     def _records(self) -> list[dict[str, Any]]:
         return [
-            {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
+            {
+                "coefficient": coefficient.name,
+                "value": coefficient.value,
+                "low": coefficient.low,
+                "high": coefficient.high,
+            }
             | {"drawn": self.facts["drawn"]}
-            for each in self.coefficients
+            for coefficient in self.coefficients
         ]
 
     def plot(self) -> Any:
@@ -198,8 +201,12 @@ class Passport(Displayed):
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""
         coefficients = {
-            each.name: {"value": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
-            for each in self.coefficients
+            coefficient.name: {
+                "value": or_none(coefficient.value),
+                "low": or_none(coefficient.low),
+                "high": or_none(coefficient.high),
+            }
+            for coefficient in self.coefficients
         }
         confusion = [list(row) for row in self.confusion]
         return {
@@ -216,37 +223,37 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a dataset's; `nuggets_in_qrels`
     says whether the second column of qrels names a nugget (None: if it looks so).
     """
-    found: dict[JudgementKey, Mapping[str, Any]] = {}
-    for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
-        for line, key, judgement in zip(lines, places, sayings, strict=False):
+    judged: dict[JudgementKey, Mapping[str, Any]] = {}
+    for name, lines, places, judgements in _checked_batches(source, nuggets_in_qrels):
+        for line, key, judgement in zip(lines, places, judgements, strict=False):
             # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
-            if key in found:
+            if key in judged:
                 raise InputError(
                     at=_where(name, line),
-                    problem=f"already judged by {found[key]['judge']!r}",
-                    expected=f"one judge a file{_of_repeats(judgement)}",
+                    problem=f"already judged by {judged[key]['judge']!r}",
+                    expected=f"one judge a file{_repeat_hint(judgement)}",
                 )
-            found[key] = judgement
-    return found
+            judged[key] = judgement
+    return judged
 
 
 def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[str, Judged]:
     """Return the judgements of a file by annotator; a repeated judgement by the same annotator is refused."""
-    found: dict[str, dict[JudgementKey, Mapping[str, Any]]] = {}
-    for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
-        for line, key, judgement in zip(lines, places, sayings, strict=False):
+    people: dict[str, dict[JudgementKey, Mapping[str, Any]]] = {}
+    for name, lines, places, judgements in _checked_batches(source, nuggets_in_qrels):
+        for line, key, judgement in zip(lines, places, judgements, strict=False):
             # People may stand in one file, told apart by the field; without it they are one.
-            own = found.setdefault(judgement["judge"], {})
+            own = people.setdefault(judgement["judge"], {})
             if key in own:
                 judge = visible(judgement["judge"])
                 raise InputError(
-                    at=_where(name, line), problem=f"already judged by {judge!r}{_of_repeats(judgement)}"
+                    at=_where(name, line), problem=f"already judged by {judge!r}{_repeat_hint(judgement)}"
                 )
             own[key] = judgement
-    return dict(found)
+    return dict(people)
 
 
-def _of_repeats(judgement: Mapping[str, Any]) -> str:
+def _repeat_hint(judgement: Mapping[str, Any]) -> str:
     """Return the way out where several answers of a system to a query were judged."""
     return ", and one repeat of each answer" if "repeat" in judgement else ""
 
@@ -256,30 +263,30 @@ def together(people: Mapping[str, Judged]) -> Judged:
     if len(people) == 1:
         # One person needs no vote, and keeps grades that no vote could give.
         return next(iter(people.values()))
-    said = (judgement for own in people.values() for judgement in records_of(own.items()))
-    return {place(judgement): judgement for judgement in voted(said, "majority")}
+    judgements = (judgement for own in people.values() for judgement in records_of(own.items()))
+    return {place(judgement): judgement for judgement in voted(judgements, "majority")}
 
 
-def records_of(said: Iterable[tuple[JudgementKey, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def records_of(judgements: Iterable[tuple[JudgementKey, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield judgements with what they are about."""
-    return ({**dict(zip(_PLACE, key, strict=True)), **judgement} for key, judgement in said)
+    return ({**dict(zip(_PLACE, key, strict=True)), **judgement} for key, judgement in judgements)
 
 
-class _Saying(NamedTuple):
+class _Content(NamedTuple):
     """What is said of one place or of several."""
 
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
     number: int
     first: JudgementKey
 
 
-def _each_once(judged: Judged) -> list[_Saying]:
+def _distinct_contents(judged: Judged) -> list[_Content]:
     """Return everything that is said, each once, by first appearance."""
     number = Counter(map(id, judged.values()))
     firsts: dict[int, JudgementKey] = {}
     for key, judgement in judged.items():
         firsts.setdefault(id(judgement), key)
-    return [_Saying(judged[key], number[which], key) for which, key in firsts.items()]
+    return [_Content(judged[key], number[which], key) for which, key in firsts.items()]
 
 
 def between(
@@ -287,18 +294,22 @@ def between(
 ) -> list[dict[str, Any]]:
     """Return the agreement of each two annotators who judged the same: kappa, its interval, how many."""
     weights = None if draw is None else draw.weights({key[0] for own in people.values() for key in own})
-    found = []
+    agreements = []
     for (one, mine), (other, theirs) in combinations(people.items(), 2):
         # What failed for either is no disagreement.
         both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
         if not both:
             continue
-        first, second = (_grades_of(both, said) for said in (mine, theirs))
-        known = agreement(first, second, [key[0] for key in both], kind, weights=weights)
-        each = next(coefficient for coefficient in known if coefficient.name == "kappa")
-        kappa = {"kappa": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
-        found.append({"one": one, "other": other, "compared": len(both), **kappa})
-    return found
+        first, second = (_grades_of(both, judged) for judged in (mine, theirs))
+        coefficients = agreement(first, second, [key[0] for key in both], kind, weights=weights)
+        estimate = next(coefficient for coefficient in coefficients if coefficient.name == "kappa")
+        kappa = {
+            "kappa": or_none(estimate.value),
+            "low": or_none(estimate.low),
+            "high": or_none(estimate.high),
+        }
+        agreements.append({"one": one, "other": other, "compared": len(both), **kappa})
+    return agreements
 
 
 def agreement_of_several(
@@ -318,9 +329,9 @@ def agreement_of_several(
         ]
     )
     weights = None if draw is None else draw.weights({key[0] for key in items})
-    found = alpha(grades, [key[0] for key in items], kind, weights=weights)
+    estimate = alpha(grades, [key[0] for key in items], kind, weights=weights)
     several = int(((~np.isnan(grades)).sum(axis=1) > 1).sum())
-    numbers = {"alpha": or_none(found.value), "low": or_none(found.low), "high": or_none(found.high)}
+    numbers = {"alpha": or_none(estimate.value), "low": or_none(estimate.low), "high": or_none(estimate.high)}
     return {"annotators": list(people), "compared": several, **numbers}
 
 
@@ -340,25 +351,25 @@ class _Texts(dict[Any, str]):
         return text
 
 
-class _Sayings(dict[bytes, dict[str, Any]]):
+class _ContentCache(dict[bytes, dict[str, Any]]):
     """What lines say beside their place, by its JSON: equal sayings are one object."""
 
     def __missing__(self, encoded: bytes) -> dict[str, Any]:
-        pairs = zip(_SAID, msgspec.json.decode(encoded), strict=True)
-        said = {f.name: value for f, value in pairs if value != f.default or f.name in _ALWAYS}
-        self[encoded] = said
-        return said
+        pairs = zip(_CONTENT_FIELDS, msgspec.json.decode(encoded), strict=True)
+        content = {f.name: value for f, value in pairs if value != f.default or f.name in _ALWAYS}
+        self[encoded] = content
+        return content
 
 
-def _checked(
+def _checked_batches(
     source: Source, nuggets_in_qrels: bool | None
 ) -> Iterator[tuple[str, Iterable[int], list[JudgementKey], list[dict[str, Any]]]]:
     """Yield stretches of a file: its name, the lines, what judgements are about, and what they say."""
-    texts, aspects, sayings = _Texts(), _Texts(), _Sayings()
-    encode, said_by = msgspec.json.Encoder().encode, attrgetter(*(field.name for field in _SAID))
+    texts, aspects, contents = _Texts(), _Texts(), _ContentCache()
+    encode, content_of = msgspec.json.Encoder().encode, attrgetter(*(field.name for field in _CONTENT_FIELDS))
     for name, lines, records in _judgements_in(source, nuggets_in_qrels):
         # Maps of getters run in C, where a loop over lines would be most of the time.
-        ids = [list(map(texts.__getitem__, map(attrgetter(each), records))) for each in _PLACE[:-1]]
+        ids = [list(map(texts.__getitem__, map(attrgetter(field), records))) for field in _PLACE[:-1]]
         if any(map(problem_of_id, texts.new)):
             for line, *those in zip(lines, *ids, strict=False):
                 if problem := next(filter(None, map(problem_of_id, those)), None):
@@ -366,7 +377,7 @@ def _checked(
         texts.new.clear()
         # The aspect may be a text, such as a nugget's; the other three are ids.
         places = list(zip(*ids, map(aspects.__getitem__, map(attrgetter(_PLACE[-1]), records)), strict=True))
-        yield name, lines, places, list(map(sayings.__getitem__, map(encode, map(said_by, records))))
+        yield name, lines, places, list(map(contents.__getitem__, map(encode, map(content_of, records))))
 
 
 def passport(
@@ -389,9 +400,15 @@ def passport(
     `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
     agreement between the annotators of gold, see `between`; `several` is that of three or more.
     """
-    mine, theirs = map(_each_once, (judged, gold))
-    graded = [sum(each.number for each in side if _is_graded(each.said)) for side in (mine, theirs)]
-    both = [key for key, said in judged.items() if key in gold and _is_graded(said) and _is_graded(gold[key])]
+    mine, theirs = map(_distinct_contents, (judged, gold))
+    graded = [
+        sum(content.number for content in side if _is_graded(content.fields)) for side in (mine, theirs)
+    ]
+    both = [
+        key
+        for key, judgement in judged.items()
+        if key in gold and _is_graded(judgement) and _is_graded(gold[key])
+    ]
     if not both:
         none = [len(side) - count for side, count in zip((judged, gold), graded, strict=True)]
         why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
@@ -409,7 +426,7 @@ def passport(
     counts: Float = np.array([1.0 if weights is None else weights[key[0]] for key in both])
     levels, table = table_of(one, other)
     _, weighted = table_of(one, other, counts)
-    names = _names([*mine, *theirs])
+    names = _grade_names([*mine, *theirs])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     failed, shared = len(judged) - graded[0], sum(map(gold.__contains__, judged))
     # Labels without a judgement of the judge: agreement lies between what it is if none of these would
@@ -418,9 +435,9 @@ def passport(
     alike, whole = float(counts @ (one == other)), float(counts.sum())
     lost = float(lacking)
     if weights is not None:
-        lost = math.fsum(weights[key[0]] for key, said in gold.items() if _is_graded(said)) - whole
+        lost = math.fsum(weights[key[0]] for key, judgement in gold.items() if _is_graded(judgement)) - whole
     facts = {
-        **_counts(judged, both, len(differing)),
+        **_count_compared(judged, both, len(differing)),
         "only_judged": len(judged) - shared,
         "only_gold": len(gold) - shared,
         "failed": failed,
@@ -431,10 +448,10 @@ def passport(
         "bias": float(np.average(good * (one - other), weights=counts)),
         "by_label": _by_label(labels, weighted),
         "by_system": _by_system(both, sides, counts),
-        **_alike(sides, both, good * one, good * other, measure, nuggets, weights),
-        **_leanings(mine, judged, both, good * (one - other), lengths),
-        **_spent_on(mine),
-        "canaries": _canaries(mine),
+        **_ranking_facts(sides, both, good * one, good * other, measure, nuggets, weights),
+        **_bias_facts(mine, judged, both, good * (one - other), lengths),
+        **_cost_of(mine),
+        "canaries": _canary_counts(mine),
         "annotators": list(people),
         "several_annotators": several,
         "unfenced": sorted(judge for judge in _judges_of(mine) if parse_judge(judge).is_unfenced),
@@ -448,7 +465,7 @@ def passport(
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _counts(judged: Judged, both: list[JudgementKey], differing: int) -> dict[str, Any]:
+def _count_compared(judged: Judged, both: list[JudgementKey], differing: int) -> dict[str, Any]:
     compared = Counter(map(_ANSWER, both))
     there = Counter(filter(compared.__contains__, map(_ANSWER, judged)))
     return {
@@ -467,11 +484,11 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
     mine, theirs, both = table.sum(axis=1), table.sum(axis=0), table.diagonal()
     return {
         label: {
-            "judge": float(mine[at] / table.sum()),
-            "gold": float(theirs[at] / table.sum()),
-            "agreement": float(2 * both[at] / (mine[at] + theirs[at])),
+            "judge": float(mine[index] / table.sum()),
+            "gold": float(theirs[index] / table.sum()),
+            "agreement": float(2 * both[index] / (mine[index] + theirs[index])),
         }
-        for at, label in enumerate(labels)
+        for index, label in enumerate(labels)
     }
 
 
@@ -483,23 +500,23 @@ def _by_system(both: list[JudgementKey], sides: list[list[Any]], counts: Float) 
 
     Of people's four labels perfect and acceptable are accurate. {} where the labels are others.
     """
-    said = {id(judgement): judgement for judgement in chain(*sides)}
-    folds = {which: folded(str(judgement.get("label"))) for which, judgement in said.items()}
+    judgements = {id(judgement): judgement for judgement in chain(*sides)}
+    folds = {which: folded(str(judgement.get("label"))) for which, judgement in judgements.items()}
     label_of = {which: _ACCURATE.get(label, label) for which, label in folds.items()}
-    known = sorted(set(label_of.values()))
-    if not set(known) <= set(CRAG.labels):
+    levels = sorted(set(label_of.values()))
+    if not set(levels) <= set(CRAG.labels):
         return {}
     labels = [[label_of[id(judgement)] for judgement in side] for side in sides]
-    number = {label: at for at, label in enumerate(known)}
+    number = {label: index for index, label in enumerate(levels)}
     tables: dict[str, Float] = {}
     for key, mine, theirs, count in zip(both, *labels, counts.tolist(), strict=True):
-        table = tables.setdefault(key[1], np.zeros((len(known), len(known))))
+        table = tables.setdefault(key[1], np.zeros((len(levels), len(levels))))
         table[number[mine], number[theirs]] += count
     compared = Counter(key[1] for key in both)
     return {run: {"compared": compared[run], **correctness(t)._asdict()} for run, t in tables.items()}
 
 
-def _alike(
+def _ranking_facts(
     sides: list[list[Any]],
     both: list[JudgementKey],
     one: Float,
@@ -516,31 +533,31 @@ def _alike(
             mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))
             for grades in (one, other)
         ]
-    found = ranked_alike(values[0], values[1], weights)
+    agreement_of_ranks = compare_rankings(values[0], values[1], weights)
     return {
         "ranked_by": measure or "mean grade",
-        "tau_b": or_none(found.tau_b),
-        "tau_ap": or_none(found.tau_ap),
-        "tau_per_topic": or_none(found.tau_per_topic),
-        "topics": found.topics,
+        "tau_b": or_none(agreement_of_ranks.tau_b),
+        "tau_ap": or_none(agreement_of_ranks.tau_ap),
+        "tau_per_topic": or_none(agreement_of_ranks.tau_per_topic),
+        "topics": agreement_of_ranks.topics,
     }
 
 
-def _leanings(
-    mine: list[_Saying],
+def _bias_facts(
+    mine: list[_Content],
     judged: Judged,
     both: list[JudgementKey],
     error: Float,
     lengths: Mapping[tuple[str, str], float] | None,
 ) -> dict[str, Any]:
-    shows = {id(each.said) for each in mine if compares_answers(each.said)}
-    positions = positions_in(records_of(each for each in judged.items() if id(each[1]) in shows))
+    shows = {id(content.fields) for content in mine if compares_answers(content.fields)}
+    positions = positions_in(records_of(item for item in judged.items() if id(item[1]) in shows))
     order = positions and positions.as_dict()
     length = None
     if lengths is not None:
         too_good = mean_grades((key[0], key[1], gap) for key, gap in zip(both, error.tolist(), strict=True))
-        of_answer = {(query, run): gap for run, found in too_good.items() for query, gap in found.items()}
-        length = or_none(length_leaning(of_answer, lengths))
+        of_answer = {(query, run): gap for run, gaps in too_good.items() for query, gap in gaps.items()}
+        length = or_none(length_bias(of_answer, lengths))
     return {
         "length_tau": length,
         "order": order and order["pairs"],
@@ -549,37 +566,37 @@ def _leanings(
     }
 
 
-def _judges_of(sayings: list[_Saying]) -> set[str]:
-    return {str(each.said.get("judge", "")) for each in sayings}
+def _judges_of(contents: list[_Content]) -> set[str]:
+    return {str(content.fields.get("judge", "")) for content in contents}
 
 
-def _spent_on(sayings: list[_Saying]) -> dict[str, Any]:
+def _cost_of(contents: list[_Content]) -> dict[str, Any]:
     """Return tokens, and money where all prices are known."""
     tokens = 0
     costs: list[tuple[float | None, int]] = []
     priced = cache(lambda read, written, judge: cost(Usage(read, written), judge))  # few differ
-    for judgement, number, _ in sayings:
+    for judgement, number, _ in contents:
         usage = judgement.get("usage")
         if isinstance(usage, dict):
             spent = int(usage.get("input", 0)), int(usage.get("output", 0))
             tokens += sum(spent) * number
             judge = str(judgement.get("judge", "")).partition("@")[0]
             costs.append((priced(*spent, judge), number))
-    known = [repeat(price, number) for price, number in costs if price is not None]
-    has_all = known and len(known) == len(costs)
-    return {"tokens": tokens, "cost": math.fsum(chain.from_iterable(known)) if has_all else None}
+    prices = [repeat(price, number) for price, number in costs if price is not None]
+    has_all = prices and len(prices) == len(costs)
+    return {"tokens": tokens, "cost": math.fsum(chain.from_iterable(prices)) if has_all else None}
 
 
-def _canaries(sayings: list[_Saying]) -> dict[str, list[int]]:
+def _canary_counts(contents: list[_Content]) -> dict[str, list[int]]:
     """Return, by attack, how many verdicts on canaries were the best there is, of how many in all jobs."""
-    found: dict[str, list[int]] = {}
-    for judgement, number, _ in sayings:
-        said = judgement.get("canaries")
-        for name, rate in said.items() if isinstance(said, dict) else ():
-            if isinstance(rate, list) and len(rate) == 2 and all(type(each) is int for each in rate):
-                best, shown = found.get(name, (0, 0))
-                found[name] = [best + rate[0] * number, shown + rate[1] * number]
-    return found
+    counts: dict[str, list[int]] = {}
+    for judgement, number, _ in contents:
+        canaries = judgement.get("canaries")
+        for name, rate in canaries.items() if isinstance(canaries, dict) else ():
+            if isinstance(rate, list) and len(rate) == 2 and all(type(count) is int for count in rate):
+                best, shown = counts.get(name, (0, 0))
+                counts[name] = [best + rate[0] * number, shown + rate[1] * number]
+    return counts
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:
@@ -592,10 +609,10 @@ _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()
 
 def _grades_of(places: Sequence[JudgementKey], judged: Judged) -> Float:
     """Return the grades of these places; each saying is looked at once."""
-    sayings = list(map(judged.__getitem__, places))
-    which = list(map(id, sayings))
+    judgements = list(map(judged.__getitem__, places))
+    which = list(map(id, judgements))
     grades: dict[int, float] = {}
-    for number, key, judgement in zip(which, places, sayings, strict=True):
+    for number, key, judgement in zip(which, places, judgements, strict=True):
         if number not in grades:
             grades[number] = _grade_of(judgement, key)
     return np.array(list(map(grades.__getitem__, which)))
@@ -615,10 +632,10 @@ def _grade_of(judgement: Mapping[str, Any], about: JudgementKey) -> float:
     return float(grade)
 
 
-def _names(sayings: Sequence[_Saying]) -> dict[float, str]:
+def _grade_names(contents: Sequence[_Content]) -> dict[float, str]:
     """Return what each grade is called, where it has a name."""
     names: dict[float, str] = {}
-    for judgement, _, about in sayings:
+    for judgement, _, about in contents:
         label = judgement.get("label")
         if label and _is_graded(judgement):
             names.setdefault(_grade_of(judgement, about), str(label))
@@ -635,16 +652,14 @@ class _JudgedLine(JudgementLine, gc=False):
     evidence: Any = None
 
 
-_SAID = [field for field in msgspec.structs.fields(_JudgedLine) if field.name not in _PLACE]
-_Stretch = tuple[
-    str, Iterable[int], Sequence[_JudgedLine]
-]  # a file, line numbers (0: it has none), judgements
+_CONTENT_FIELDS = [field for field in msgspec.structs.fields(_JudgedLine) if field.name not in _PLACE]
+_Batch = tuple[str, Iterable[int], Sequence[_JudgedLine]]  # a file, line numbers (0: it has none), judgements
 
 
-def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Stretch]:
+def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Batch]:
     """Yield the judgements of a file or a data set, with where they stand."""
     if callable(content := getattr(source, "qrels", None)):
-        yield _of_documents(content(), name_of(source))
+        yield _document_rows(content(), name_of(source))
         return
     start = start_of_file(source)
     kind, name = kind_of_start(start), name_of(source)
@@ -652,9 +667,9 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
         for lines, judged in read_judged(source, start.text):
             yield name, lines, [_JudgedLine(**row) for row in judged.rows]
     elif not start.is_json or (kind is not None and kind.holds in (JUDGED_DOCUMENTS, EITHER)):
-        yield _of_qrels(source, nuggets_in_qrels)
+        yield _qrels_rows(source, nuggets_in_qrels)
     elif kind is not None and kind.name == "assignments":
-        yield from _of_assignments(source)
+        yield from _assignment_rows(source)
     elif kind is not None and kind.name != "judgements":
         raise wrong_kind(source, kind, "judgements")
     else:
@@ -662,21 +677,21 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
             yield name, lines, records
 
 
-def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> _Stretch:
+def _qrels_rows(source: Source, nuggets_in_qrels: bool | None) -> _Batch:
     """Return rows of qrels; a second column that is no nugget says nothing."""
     qrels = read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain if nuggets_in_qrels is None else nuggets_in_qrels
-    return _of_documents(qrels if named else qrels.without_nuggets(), qrels.name)
+    return _document_rows(qrels if named else qrels.without_nuggets(), qrels.name)
 
 
-def _of_documents(qrels: Iterable[Qrel], name: str) -> _Stretch:
+def _document_rows(qrels: Iterable[Qrel], name: str) -> _Batch:
     rows = [
         _JudgedLine(q.query_id, DOCUMENTS, q.doc_id, q.iteration, grade=float(q.relevance)) for q in qrels
     ]
     return name, repeat(0), rows
 
 
-def _of_assignments(source: Source) -> Iterator[_Stretch]:
+def _assignment_rows(source: Source) -> Iterator[_Batch]:
     for line, answer in read_records(source, Assignment, ASSIGNMENTS):
         names = distinct([nugget.text for nugget in answer.nuggets])
         rows = []
@@ -727,20 +742,20 @@ class Parting(NamedTuple):
 
 def one_judge(judged: Judged) -> OneJudge:
     """Return what a judge did."""
-    said = list(judged.values())
+    judgements = list(judged.values())
     graded = [(row, about) for about, row in judged.items() if _is_graded(row)]
-    grades = [_grade_of(*each) for each in graded]
-    spent = _spent_on(_each_once(judged))
+    grades = [_grade_of(*item) for item in graded]
+    spent = _cost_of(_distinct_contents(judged))
     return OneJudge(
-        _named(said, "judge"),
-        _named(said, "rubric"),
-        len(said),
-        len(said) - len(graded),
+        _join_names(judgements, "judge"),
+        _join_names(judgements, "rubric"),
+        len(judgements),
+        len(judgements) - len(graded),
         sum(grades) / len(grades) if grades else None,
-        sum(int(row.get("attempts") or 0) for row in said),
+        sum(int(row.get("attempts") or 0) for row in judgements),
         spent["tokens"],
         spent["cost"],
-        Counter(_verdict(*each) for each in graded),
+        Counter(_verdict(*item) for item in graded),
     )
 
 
@@ -755,7 +770,7 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
         if gap:
             reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
             partings.append(Parting(*about, _verdict(mine, about), _verdict(theirs, about), gap, *reasons))
-    return sorted(partings, key=lambda each: (-each.gap, each.place))
+    return sorted(partings, key=lambda item: (-item.gap, item.place))
 
 
 def _verdict(judgement: Mapping[str, Any], about: JudgementKey) -> str:
@@ -763,6 +778,6 @@ def _verdict(judgement: Mapping[str, Any], about: JudgementKey) -> str:
     return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
 
 
-def _named(said: list[Mapping[str, Any]], key: str) -> str:
+def _join_names(judgements: list[Mapping[str, Any]], key: str) -> str:
     """Return whoever is named, one behind the other where there are several."""
-    return ", ".join(dict.fromkeys(str(row[key]) for row in said if row.get(key)))
+    return ", ".join(dict.fromkeys(str(row[key]) for row in judgements if row.get(key)))

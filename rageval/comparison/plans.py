@@ -80,22 +80,22 @@ class Aim:
 def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
     """Return the rubric for annotators: the judge's, unless another is named."""
     if named is not None:
-        return _askable(rubric_named(named))
-    found = sorted(judged.rubrics())
+        return _require_askable(rubric_named(named))
+    names = sorted(judged.rubrics())
     # Several of our rubrics may write judgements under one name; people are asked by the first of them.
-    known = []
-    for name in found:
+    choices = []
+    for name in names:
         ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
-        known.append(name if name in ours or not ours else ours[0])
-    if len(set(known)) != 1 or known[0] not in rubric_names():
-        shown = ", ".join(visible(name) or "none" for name in found)
+        choices.append(name if name in ours or not ours else ours[0])
+    if len(set(choices)) != 1 or choices[0] not in rubric_names():
+        shown = ", ".join(visible(name) or "none" for name in names)
         raise UsageError(
             f"{visible(judged.name)}: is judged by {shown}; add --rubric NAME, the rubric for annotators"
         )
-    return _askable(rubric_named(known[0]))
+    return _require_askable(rubric_named(choices[0]))
 
 
-def _askable(rubric: Rubric) -> Rubric:
+def _require_askable(rubric: Rubric) -> Rubric:
     if rubric.file.unit not in _UNITS or not (rubric.file.labels or rubric.file.ranges):
         raise UsageError(
             f"rubric {rubric.name}: judges {rubric.file.unit}, which people cannot label; use one for"
@@ -109,14 +109,14 @@ def of_answers(
 ) -> Population:
     """Return what a judge judged of these systems, or of all, on the queries where it judged them all."""
     judged.require_no_repeats("a plan of what to label")
-    systems = _systems(judged, compare)
-    wanted, chosen = frozenset(systems), _rubric_rows(judged, rubric)
+    systems = _requested_systems(judged, compare)
+    requested, chosen = frozenset(systems), _rubric_name(judged, rubric)
     by_query: dict[str, dict[str, dict[tuple[str, str], Ask]]] = {}
     failed: set[str] = set()
     doubts: dict[str, list[float]] = {}
     for row, line in judged.each():
         run, query = str(line.run_id), str(line.query_id)
-        if run not in wanted or (chosen is not None and line.rubric != chosen):
+        if run not in requested or (chosen is not None and line.rubric != chosen):
             continue
         # Who decided where the judge was unsure says no chance, and is taken to be sure.
         chance = judged.chance_in(row)
@@ -139,43 +139,47 @@ def of_answers(
     # Judgements of pairs stand with each of the two; the pair is asked as one.
     if rubric.file.unit == "pair":
         asks = {query: [Ask(pair[0], pair=pair) for pair in combinations(systems, 2)] for query in asks}
-    known = {q: math.fsum(doubts[q]) / len(doubts[q]) for q in asks if q in doubts}
-    found = Population(systems, asks, left_out=len(by_query) - len(whole), doubts=known)
-    return replace(found, same=_same_answers(asks, systems, answers, rubric.file.sees) if compare else ())
+    mean_doubts = {q: math.fsum(doubts[q]) / len(doubts[q]) for q in asks if q in doubts}
+    population = Population(systems, asks, left_out=len(by_query) - len(whole), doubts=mean_doubts)
+    return replace(
+        population, same=_same_answers(asks, systems, answers, rubric.file.sees) if compare else ()
+    )
 
 
-def _systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
-    known = tuple(run for run in judged.runs.words if run not in _NO_SYSTEM)
-    strange = [run for run in compare if run not in known]
-    if strange or (compare and compare[0] == compare[-1]):
+def _requested_systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
+    judged_systems = tuple(run for run in judged.runs.words if run not in _NO_SYSTEM)
+    unknown = [run for run in compare if run not in judged_systems]
+    if unknown or (compare and compare[0] == compare[-1]):
         raise UsageError(
             f"--compare {' '.join(map(visible, compare))}: expected two of the judged systems:"
-            f" {', '.join(map(visible, known))}"
+            f" {', '.join(map(visible, judged_systems))}"
         )
-    return tuple(compare) or known
+    return tuple(compare) or judged_systems
 
 
-def _rubric_rows(judged: JudgementTable, rubric: Rubric) -> str | None:
+def _rubric_name(judged: JudgementTable, rubric: Rubric) -> str | None:
     """Return the rubric whose judgements say what is to be labelled, None if that is all of them."""
-    found = judged.rubrics()
-    names = {rubric.name, rubric.judged_as} & found
-    if len(found) > 1 and len(names) != 1:
-        shown = ", ".join(visible(name) or "none" for name in sorted(found))
+    rubrics = judged.rubrics()
+    names = {rubric.name, rubric.judged_as} & rubrics
+    if len(rubrics) > 1 and len(names) != 1:
+        shown = ", ".join(visible(name) or "none" for name in sorted(rubrics))
         raise UsageError(f"{visible(judged.name)}: has judgements by {shown}; choose one with --rubric")
-    return names.pop() if len(found) > 1 else None
+    return names.pop() if len(rubrics) > 1 else None
 
 
 def _same_answers(
     queries: Iterable[str], systems: Sequence[str], answers: Sequence[Answer], sees: Collection[str]
 ) -> tuple[str, ...]:
     """Return the queries with the same answer of both, from the same passages if these are judged, too."""
-    said = {
+    contents = {
         (answer.query_id, answer.run_id): (answer.sentences, answer.passages if "passages" in sees else ())
         for answer in answers
     }
     one, other = systems
     # 1 and 2, so that answers which are not there are never the same.
-    return tuple(query for query in queries if said.get((query, one), 1) == said.get((query, other), 2))
+    return tuple(
+        query for query in queries if contents.get((query, one), 1) == contents.get((query, other), 2)
+    )
 
 
 def of_runs(
@@ -218,22 +222,22 @@ def labels_for(
     """
     if compare is not None:
         one, other = scores
-        found = [corrected_pair(one, other, compare, None)]
+        estimates = [corrected_pair(one, other, compare, None)]
     else:
-        found = [corrected_score(score, None) for score in scores]
+        estimates = [corrected_score(score, None) for score in scores]
     needed = []
-    for each in found:
-        if each.found is None:
-            raise UsageError(f"--pilot: {each.reason}")
-        alike = {at for at, query in enumerate(each.queries) if query in same}
-        labels = {at: value for at, value in each.people.items() if at not in alike}
-        how = {"paired": compare is not None, "level": level, "span": each.how["span"]}
+    for estimate in estimates:
+        if estimate.estimate is None:
+            raise UsageError(f"--pilot: {estimate.reason}")
+        alike = {index for index, query in enumerate(estimate.queries) if query in same}
+        labels = {index: value for index, value in estimate.people.items() if index not in alike}
+        how = {"paired": compare is not None, "level": level, "span": estimate.how["span"]}
         # Queries with the same answers differ by 0 for certain, and need no label.
-        number = labels_needed(each.judged, labels, width, same=alike, **how)
+        number = labels_needed(estimate.judged, labels, width, same=alike, **how)
         if number is None:
             raise UsageError(
-                f"impossible: N is too small: {len(each.judged):,} queries can never give ± {width:g}; use a"
-                " larger --width, or more queries"
+                f"impossible: N is too small: {len(estimate.judged):,} queries can never give ± {width:g};"
+                " use a larger --width, or more queries"
             )
         needed.append(number)
     # With several systems the one that needs most decides, as all are labelled on the same queries.
@@ -251,10 +255,10 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
     rng = random.Random(f"{FORMAT}/{aim.seed}")
     sizes = _sizes(population) if aim.by_doubt else {}
-    order = (_by_size(sizes, rng) if sizes else rng.sample(there, len(there)))[: aim.number]
-    texts = _texts(rubric, material, order, population.systems) if material else None
+    order = (_weighted_order(sizes, rng) if sizes else rng.sample(there, len(there)))[: aim.number]
+    texts = _texts_by_place(rubric, material, order, population.systems) if material else None
     file = rubric.file
-    found = LabelPlan(
+    label_plan = LabelPlan(
         plan=FORMAT,
         seed=aim.seed,
         rubric=f"{rubric.judged_as}@{rubric.digest}",
@@ -263,7 +267,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         queries=len(population.asks),
         inclusion=aim.number / len(population.differing),
         sizes=sizes,
-        asked=tuple(_asked(query, population.asks[query], texts) for query in order),
+        asked=tuple(_ask_query(query, population.asks[query], texts) for query in order),
         instructions="\n\n".join(filter(None, (file.prompt.system.strip(), file.prompt.template.strip()))),
         labels=dict(file.labels),
         # Reversed, so that of several words for a label the first in the rubric's file is shown.
@@ -278,7 +282,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         width=aim.width,
         depth=aim.depth,
     )
-    return sealed(found)
+    return sealed(label_plan)
 
 
 _LEFT_TO_PEOPLE = 1e6  # more than all that judges doubt together: these queries are drawn for certain
@@ -296,7 +300,7 @@ def _sizes(population: Population) -> dict[str, float]:
     return {query: round(math.sqrt(max(doubt, _LEAST_DOUBT)), 6) for query, doubt in doubts}
 
 
-def _by_size(sizes: Mapping[str, float], rng: random.Random) -> list[str]:
+def _weighted_order(sizes: Mapping[str, float], rng: random.Random) -> list[str]:
     """Return an order whose first n, for any n, are a draw with chances in proportion to size.
 
     Sequential Poisson sampling: each has a random number, and those come first whose number is smallest for
@@ -318,69 +322,69 @@ class _Text:
     also: Mapping[str, Any]
 
 
-def _asked(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None) -> AskedQuery:
+def _ask_query(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None) -> AskedQuery:
     if texts is None:
         return AskedQuery(query, tuple(asks))
     contexts: dict[str, dict[str, Any]] = {}
-    found = []
+    asked = []
     for ask in asks:
         shown = _text_of(query, ask, texts)
         key = as_line(dict(shown.context))
         # A text that many asks share, such as the answer, stands in the plan once.
         contexts.setdefault(key, dict(shown.context))
-        said = {"importance": ask.importance, "weight": ask.weight}
-        also = {**shown.also, **{name: value for name, value in said.items() if value is not None}}
-        known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
-        at = list(contexts).index(key)
-        found.append(
-            Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=at, text=shown.text, pair=ask.pair)
+        fields = {"importance": ask.importance, "weight": ask.weight}
+        also = {**shown.also, **{name: value for name, value in fields.items() if value is not None}}
+        details = {name: also.get(name) for name in ("importance", "weight", "sentences")}
+        index = list(contexts).index(key)
+        asked.append(
+            Ask(ask.run_id, ask.item_id, ask.aspect, **details, context=index, text=shown.text, pair=ask.pair)
         )
-    return AskedQuery(query, tuple(found), tuple(contexts.values()))
+    return AskedQuery(query, tuple(asked), tuple(contexts.values()))
 
 
 def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:
     """Return what is shown; an aspect that is no id is the text of a nugget."""
     if ask.pair is not None:
-        found = texts.get((query, *ask.pair))
+        text = texts.get((query, *ask.pair))
     else:
         place = query, ask.run_id, ask.item_id
         # By the nugget's id, or else by its text, by which older judgements call it.
-        found = texts.get((*place, ask.aspect)) or texts.get((*place, "", ask.aspect))
-    if found is None:
+        text = texts.get((*place, ask.aspect)) or texts.get((*place, "", ask.aspect))
+    if text is None:
         raise InputError(
             problem=f"query {visible(query)}, run {visible(ask.run_id)}, item"
             f" {visible(ask.item_id)[:80]}, aspect {visible(ask.aspect)[:80]} was judged, but"
             " its text is missing",
             remedy="pass the files it was judged from (--answers, --nuggets, --questions, --passages)",
         )
-    return found
+    return text
 
 
-def _texts(
+def _texts_by_place(
     rubric: Rubric, material: Material, queries: Collection[str], systems: Collection[str]
 ) -> dict[_Place, _Text]:
     """Return what is shown of each thing that may be asked, by its place; nuggets by their texts, too."""
-    order = {system: at for at, system in enumerate(systems)}
-    wanted = set(queries)
+    order = {system: index for index, system in enumerate(systems)}
+    requested = set(queries)
     # One that failed has no text that a person could be shown.
-    answers = [a for a in material.answers if a.query_id in wanted and a.run_id in order and not a.error]
+    answers = [a for a in material.answers if a.query_id in requested and a.run_id in order and not a.error]
     answers.sort(key=lambda answer: order[answer.run_id])  # of a pair the first is the plan's first
     candidates = {query: docs for query, docs in material.candidates.items() if query in set(queries)}
-    found: dict[_Place, _Text] = {}
+    texts: dict[_Place, _Text] = {}
     for task in tasks(rubric, replace(material, answers=answers, candidates=candidates)):
         for name, rows in task.rows.items():
-            row, shown = rows[0], _shown(task.data, name)
+            row, shown = rows[0], _context_and_text(task.data, name)
             text = _Text(shown[0], shown[1], row.also)
             if row.shown:
-                found[row.query, *row.shown] = text
+                texts[row.query, *row.shown] = text
             else:
-                found[row.query, row.run, row.item, row.aspect] = text
+                texts[row.query, row.run, row.item, row.aspect] = text
                 # The place between is empty so that no text can be taken for an id.
-                found.setdefault((row.query, row.run, row.item, "", text.text), text)
-    return found
+                texts.setdefault((row.query, row.run, row.item, "", text.text), text)
+    return texts
 
 
-def _shown(data: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str]:
+def _context_and_text(data: Mapping[str, Any], name: str) -> tuple[dict[str, Any], str]:
     """Return what one verdict is about: what is shown with it, and the text of its nugget or aspect."""
     listed = {item["id"]: item["text"] for key in ("nuggets", "documents") for item in data.get(key, ())}
     context = {key: value for key, value in data.items() if key not in ("nuggets", "documents") and value}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rageval.measures.parsing import AnyMeasure
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 BEST = "best"
 _MOST = 10**7  # draws
 
@@ -276,19 +276,21 @@ class Comparison(Displayed):
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
     scores: ScoresTable = field(default_factory=ScoresTable, hash=False, compare=False)
     # What is asked of every cell or pair, found once for all: else work would grow with their square.
-    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
+    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
 
-    def once(self, name: str, find: Callable[[Comparison], _Found]) -> _Found:
+    def once(self, name: str, find: Callable[[Comparison], _Result]) -> _Result:
         """Return what is found of the whole comparison; found when it is first asked for."""
-        if name not in self._found:
-            self._found[name] = find(self)
-        found: _Found = self._found[name]
-        return found
+        if name not in self._cache:
+            self._cache[name] = find(self)
+        result: _Result = self._cache[name]
+        return result
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""
         # Looked up for each pair and each row of a table: a walk over all cells each time would be slow.
-        cells = self.once("cells", lambda found: {(each.run, each.measure): each for each in found.cells})
+        cells = self.once(
+            "cells", lambda comparison: {(cell.run, cell.measure): cell for cell in comparison.cells}
+        )
         return cells[run, measure]
 
     def lower_is_better(self, measure: str) -> bool:
@@ -311,8 +313,8 @@ class Comparison(Displayed):
 
     def typeset(self, measure: str) -> str:
         """Return what a paper calls a measure, with formulas between dollar signs."""
-        known = self.definitions.get(measure)
-        return measure.replace("$", r"\$") if known is None else known.typeset
+        definition = self.definitions.get(measure)
+        return measure.replace("$", r"\$") if definition is None else definition.typeset
 
     def to_latex(
         self, *, caption: str | None = None, label: str | None = None, show: str = "", places: int = 4
@@ -375,9 +377,9 @@ class Comparison(Displayed):
         }
 
 
-def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:
+def _pairs_by_measure(comparison: Comparison) -> dict[str, list[Pair]]:
     pairs: dict[str, list[Pair]] = {}
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         pairs.setdefault(pair.measure, []).append(pair)
     return pairs
 

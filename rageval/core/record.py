@@ -17,8 +17,8 @@ def plain_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
             record |= value.texts
         elif isinstance(value, Remark):
             record[name] = value.as_record()
-        elif isinstance(value, tuple) and all(isinstance(each, Remark) for each in value):
-            record[name] = [each.as_record() for each in value]
+        elif isinstance(value, tuple) and all(isinstance(remark, Remark) for remark in value):
+            record[name] = [remark.as_record() for remark in value]
         else:
             record[name] = value
     return record

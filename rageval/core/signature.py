@@ -30,10 +30,10 @@ def digest(lines: Iterable[str]) -> str:
     """Return the SHA-256 of lines."""
     import hashlib
 
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for line in lines:
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()
+        sha.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return sha.hexdigest()
 
 
 def short_digest(lines: Iterable[str]) -> str:

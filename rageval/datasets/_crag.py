@@ -41,7 +41,7 @@ def _sources(paths: Sequence[File], stack: ExitStack) -> Iterator[Source]:
     if ".tar" not in "".join(os.path.basename(path) for path in paths):
         yield from paths
         return
-    archive = stack.enter_context(_joined(paths))
+    archive = stack.enter_context(_open_joined(paths))
     yield from _members(archive, ".jsonl")
 
 
@@ -57,9 +57,9 @@ def documents(paths: Sequence[File]) -> Iterator[WebPage]:
     with ExitStack() as stack:
         for source in _sources(paths, stack):
             for _, line in read_records(source, _Pages, _EXPECTED):
-                for at, page in enumerate(line.search_results):
+                for position, page in enumerate(line.search_results):
                     yield WebPage(
-                        f"{line.interaction_id}/{at}",
+                        f"{line.interaction_id}/{position}",
                         page.page_result or "",
                         page.page_name or "",
                         page.page_url or "",
@@ -71,8 +71,8 @@ def documents(paths: Sequence[File]) -> Iterator[WebPage]:
 def query(question: Question) -> CragQuery:
     """Return the question as ir_datasets hands it out."""
     facts = dict(question.facts)
-    known = [facts.get(name, "") for name in CragQuery._fields[4:]]
-    return CragQuery(question.query_id, question.text, "".join(question.gold[:1]), question.gold[1:], *known)
+    values = [facts.get(name, "") for name in CragQuery._fields[4:]]
+    return CragQuery(question.query_id, question.text, "".join(question.gold[:1]), question.gold[1:], *values)
 
 
 READER = Reader(
@@ -122,7 +122,7 @@ class _JoinedParts(io.RawIOBase):
 
 
 @contextmanager
-def _joined(paths: Sequence[File]) -> Iterator[_JoinedParts]:
+def _open_joined(paths: Sequence[File]) -> Iterator[_JoinedParts]:
     """Open the parts of a file as one stream."""
     try:
         with _JoinedParts(paths) as stream:

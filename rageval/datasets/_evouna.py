@@ -42,34 +42,36 @@ def judged(paths: Sequence[File]) -> Iterator[_JudgedAnswer]:
             golds = tuple(filter(None, map(str.strip, gold.split("/"))))
             question = Question(str(number), text, golds)
             for system in SYSTEMS:
-                said, is_right = row.get(f"answer_{system}"), row.get(f"judge_{system}")
-                if isinstance(said, str) and isinstance(is_right, bool):
-                    yield _JudgedAnswer(question, Answer(str(number), system, (Sentence(said),)), is_right)
+                answer_text, is_right = row.get(f"answer_{system}"), row.get(f"judge_{system}")
+                if isinstance(answer_text, str) and isinstance(is_right, bool):
+                    yield _JudgedAnswer(
+                        question, Answer(str(number), system, (Sentence(answer_text),)), is_right
+                    )
 
 
 def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions of which answers were judged."""
     last = ""
-    for each in judged(paths):
-        if each.question.query_id != last:
-            last = each.question.query_id
-            yield each.question
+    for judged_answer in judged(paths):
+        if judged_answer.question.query_id != last:
+            last = judged_answer.question.query_id
+            yield judged_answer.question
 
 
 def responses(paths: Sequence[File]) -> Iterator[Answer]:
     """Yield the answers of the five systems."""
-    return (each.answer for each in judged(paths))
+    return (judged_answer.answer for judged_answer in judged(paths))
 
 
 def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
     """Yield what people said, in CRAG's words: they told right answers from others, and no more."""
-    for each in judged(paths):
+    for judged_answer in judged(paths):
         yield {
-            "query_id": each.answer.query_id,
-            "run_id": each.answer.run_id,
+            "query_id": judged_answer.answer.query_id,
+            "run_id": judged_answer.answer.run_id,
             "item_id": "answer",
             "aspect": "0",
-            "label": "perfect" if each.is_right else "incorrect",
+            "label": "perfect" if judged_answer.is_right else "incorrect",
             "status": "ok",
             "judge": _JUDGE,
             "rubric": _RUBRIC,

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from rageval.datasets._records import Document, NuggetQrel, TopicQuery
-from rageval.datasets.catalogue import benchmarks, known
+from rageval.datasets.catalogue import all_datasets, benchmarks
 from rageval.datasets.dataset import Dataset, ir_datasets_or_error, load
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
@@ -28,7 +28,7 @@ def register() -> list[str]:
     """
     ir_datasets = ir_datasets_or_error("rageval.datasets.register()")
     there = set(ir_datasets.registry)
-    ids = [spec.id for _, spec in known()]
+    ids = [spec.id for _, spec in all_datasets()]
     for name in ids:
         # Registering a name twice is an error there; calling us twice is none.
         if name not in there:
@@ -42,10 +42,10 @@ def _register_patterns(registry: Any) -> None:
     patterns = [benchmark.pattern.regex for benchmark in benchmarks() if benchmark.pattern]
     patterns += [rf"{re.escape(name)}/.+" for name in plugin_names("datasets")]
     for pattern in patterns:
-        registry.register_pattern(rf"{pattern}\Z", _made)
+        registry.register_pattern(rf"{pattern}\Z", _make_dataset)
 
 
-def _made(name: str, parts: Any) -> Any:
+def _make_dataset(name: str, parts: Any) -> Any:
     try:
         return _handlers(load(name))
     except InputError as error:
@@ -138,8 +138,8 @@ class _QueriesPart(_PartOfDataset):
         return self
 
     def queries_iter(self) -> Iterator[Any]:
-        made = self._dataset.reader.as_query if self._dataset.reader else None
-        as_query = made or (lambda question: TopicQuery(question.query_id, question.text))
+        as_query = self._dataset.reader.as_query if self._dataset.reader else None
+        as_query = as_query or (lambda question: TopicQuery(question.query_id, question.text))
         return map(as_query, self._dataset.questions())
 
     def queries_cls(self) -> Any:

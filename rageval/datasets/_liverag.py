@@ -24,13 +24,13 @@ class _Supporting(msgspec.Struct):
     doc_id: str
 
 
-class _Known(msgspec.Struct):
+class _Record(msgspec.Struct):
     index: Id = msgspec.field(name="Index")
     documents: list[_Supporting] | str | None = msgspec.field(name="Supporting_Documents", default=None)
     claims: dict[str, list[str] | None] | str | None = msgspec.field(name="Answer_Claims", default=None)
 
 
-def _mended(row: Any) -> Any:
+def _plain_names(row: Any) -> Any:
     """Return a row with plain names: the file writes the bounds behind a name, as in `ACS [-2 : 1]`."""
     if not isinstance(row, dict):
         return row
@@ -43,8 +43,8 @@ def _mended(row: Any) -> Any:
 def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions, each with its answer and the documents that hold it."""
     for path in paths:
-        supporting = {str(known.index): _supporting(known, path) for known in _known(path)}
-        for question in read_questions(lines(path, (), _mended)):
+        supporting = {str(record.index): _supporting(record, path) for record in _read_records(path)}
+        for question in read_questions(lines(path, (), _plain_names)):
             texts = tuple((document.doc_id, document.content) for document in supporting[question.query_id])
             yield question._replace(documents=texts)
 
@@ -53,8 +53,8 @@ def documents(paths: Sequence[File]) -> Iterator[Document]:
     """Yield the documents that hold the answers, each once."""
     seen: set[str] = set()
     for path in paths:
-        for known in _known(path):
-            for document in _supporting(known, path):
+        for record in _read_records(path):
+            for document in _supporting(record, path):
                 if document.doc_id not in seen:
                     seen.add(document.doc_id)
                     yield Document(document.doc_id, document.content)
@@ -63,31 +63,31 @@ def documents(paths: Sequence[File]) -> Iterator[Document]:
 def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield the documents that a question was made from, as relevant."""
     for path in paths:
-        for known in _known(path):
-            for name in dict.fromkeys(document.doc_id for document in _supporting(known, path)):
-                yield Qrel(str(known.index), name, 1)
+        for record in _read_records(path):
+            for name in dict.fromkeys(document.doc_id for document in _supporting(record, path)):
+                yield Qrel(str(record.index), name, 1)
 
 
 def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
     """Yield the claims of the answers; `group` is direct, useful or useless."""
     for path in paths:
-        for known in _known(path):
-            claims = _in_json(known.claims, dict[str, list[str] | None], known, path) or {}
+        for record in _read_records(path):
+            claims = _in_json(record.claims, dict[str, list[str] | None], record, path) or {}
             listed = [(group, claim) for group in CLAIMS for claim in claims.get(group) or ()]
-            for at, (group, claim) in enumerate(listed):
-                yield Nugget(str(known.index), str(at), claim, group=group)
+            for position, (group, claim) in enumerate(listed):
+                yield Nugget(str(record.index), str(position), claim, group=group)
 
 
-def _known(path: File) -> Iterator[_Known]:
-    source = lines(path, (), _mended)
-    return (known for _, known in read_records(source, _Known, _EXPECTED))
+def _read_records(path: File) -> Iterator[_Record]:
+    source = lines(path, (), _plain_names)
+    return (record for _, record in read_records(source, _Record, _EXPECTED))
 
 
-def _supporting(known: _Known, path: File) -> list[_Supporting]:
-    return _in_json(known.documents, list[_Supporting], known, path) or []
+def _supporting(record: _Record, path: File) -> list[_Supporting]:
+    return _in_json(record.documents, list[_Supporting], record, path) or []
 
 
-def _in_json(value: Any, kind: Any, known: _Known, path: File) -> Any:
+def _in_json(value: Any, kind: Any, record: _Record, path: File) -> Any:
     """Return the value, or what it holds if it is JSON in a text."""
     if not isinstance(value, str):
         return value
@@ -95,7 +95,7 @@ def _in_json(value: Any, kind: Any, known: _Known, path: File) -> Any:
         return msgspec.json.decode(value, type=kind)
     except ValueError as error:
         raise InputError(
-            at=Place(str(path), inside=f"question {known.index}"),
+            at=Place(str(path), inside=f"question {record.index}"),
             expected=_EXPECTED,
             cause=str(error),
         ) from None

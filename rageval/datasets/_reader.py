@@ -84,7 +84,7 @@ def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
         with parquet.ParquetFile(path) as file:
             groups = range(file.metadata.num_row_groups)
             # What the file says of itself, before a byte is unpacked.
-            _refuse_bombs(path, sum(file.metadata.row_group(at).total_byte_size for at in groups))
+            _refuse_bombs(path, sum(file.metadata.row_group(index).total_byte_size for index in groups))
             # A column that is not there is left to whoever reads the row to miss by name.
             named = [name for name in columns if name in file.schema_arrow.names] or None
             total = 0

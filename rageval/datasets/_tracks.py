@@ -126,14 +126,14 @@ def _of_systems(path: File) -> Iterator[dict[str, Any]]:
             raise InputError(
                 at=Place(str(path), line), expected=f"{{question_id, {_ANSWERS}: {{system: …}}}}"
             )
-        for system, said in answers.items():
-            if not isinstance(said, dict):
+        for system, answer in answers.items():
+            if not isinstance(answer, dict):
                 raise InputError(
                     at=Place(str(path), line),
                     expected=f"an object for {visible(system)}",
-                    found=f"{said!s:.40}",
+                    found=f"{answer!s:.40}",
                 )
-            yield {**said, "question_id": str(row["question_id"]), "system": system}
+            yield {**answer, "question_id": str(row["question_id"]), "system": system}
 
 
 _READ = {"questions": questions, "nuggets": nuggets, "qrels": qrels, "judgements": judgements}

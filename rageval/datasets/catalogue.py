@@ -162,10 +162,10 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def spec(self, dataset: str) -> Spec | None:
         """Return the dataset of this id; one listed without files has those of its store or pattern."""
         listed = next((spec for spec in self.datasets if spec.id == dataset), None)
-        made = self.pattern.spec(dataset) if self.pattern else None
+        generated = self.pattern.spec(dataset) if self.pattern else None
         if listed is None or listed.files:
-            return listed or made
-        origin = self.spec(listed.store) if listed.store else made
+            return listed or generated
+        origin = self.spec(listed.store) if listed.store else generated
         return msgspec.structs.replace(listed, files=origin.files if origin else ())
 
     @property
@@ -191,7 +191,7 @@ def read_benchmark(content: bytes, name: str) -> Benchmark:
         raise problem.located(Place(f"datasets/sources/{name}")) from None
 
 
-def known() -> list[tuple[Benchmark, Spec]]:
+def all_datasets() -> list[tuple[Benchmark, Spec]]:
     """Return every dataset that is listed."""
     return [(benchmark, spec) for benchmark in benchmarks() for spec in benchmark.specs]
 
@@ -205,7 +205,7 @@ def find(dataset: str) -> tuple[Benchmark, Spec] | None:
     return None
 
 
-def found(dataset: str) -> tuple[Benchmark, Spec]:
+def find_listed(dataset: str) -> tuple[Benchmark, Spec]:
     """Return the dataset of this id, which must be one of ours."""
     pair = find(dataset)
     if pair is None:
@@ -217,6 +217,6 @@ class UnknownDataset(InputError):
     """Nobody knows a dataset of this id; `asked` says who was asked."""
 
     def __init__(self, dataset: str, asked: str = "ir_datasets knows no such id") -> None:
-        close = get_close_matches(dataset, [spec.id for _, spec in known()], 3, 0.7)
+        close = get_close_matches(dataset, [spec.id for _, spec in all_datasets()], 3, 0.7)
         hint = f"did you mean {' or '.join(close)}?" if close else "see: rageval datasets"
         super().__init__(asked, at=Place(visible(dataset)), remedy=hint)

@@ -136,7 +136,7 @@ def load(
     if pair is not None:
         fetched = partial(home.files_of, *pair, accept_license=accept_license)
         return own(*pair, fetched, limits)
-    return _of_a_plugin(dataset) or of_ir_datasets(dataset)
+    return _load_plugin_dataset(dataset) or of_ir_datasets(dataset)
 
 
 def own(
@@ -152,7 +152,7 @@ def own(
     def read(what: str) -> Iterator[Any]:
         # Judgements of ours over a collection that ir_datasets has: fetched there, once for both.
         if what == "documents" and spec.documents_from:
-            return iter(_referred(spec).docs_iter())
+            return iter(_load_referred(spec).docs_iter())
         paths = limited(reader.role.get(what, what))
         items = reader.read[what](paths)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
@@ -162,16 +162,16 @@ def own(
 
     def store() -> Any:
         if spec.documents_from:
-            return _referred(spec).docs_store()
+            return _load_referred(spec).docs_store()
         role = reader.role.get("documents", "documents")
         paths = limited(role)
         everything = partial(reader.read["documents"], paths)
         return _DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
-    made = store if has_documents else None
+    make_store = store if has_documents else None
     judges = spec.judges or benchmark.judges
-    return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, made, judges)
+    return Dataset(spec.id, spec.holds, read, reader, spec.documents_from, make_store, judges)
 
 
 def reader_of(benchmark: Benchmark) -> Reader:
@@ -199,7 +199,7 @@ def _of_split(
     return (item for item in items if question_of(item) in asked)
 
 
-def _referred(spec: Spec) -> Any:
+def _load_referred(spec: Spec) -> Any:
     """Return the collection at ir_datasets that the judgements refer to."""
 
     ir_datasets = ir_datasets_or_error(f"the documents of {spec.id}")
@@ -216,23 +216,23 @@ def _referred(spec: Spec) -> Any:
         ) from None
 
 
-def _of_a_plugin(dataset: str) -> Dataset | None:
+def _load_plugin_dataset(dataset: str) -> Dataset | None:
     """Return the dataset of another package. Its entry point is called as its ids begin, and takes an id."""
     # Names of entry points have an underscore where ids have a hyphen.
     make = plugin("datasets", dataset.partition("/")[0].lower().replace("-", "_"))
     if make is None:
         return None
     try:
-        made = make(dataset)
+        plugin_dataset = make(dataset)
     except KeyError:
         raise UnknownDataset(dataset) from None
-    holds = tuple(what for what in _CONTENT if hasattr(made, what))
-    return Dataset(dataset, holds, lambda what: iter(getattr(made, what)()))
+    holds = tuple(what for what in _CONTENT if hasattr(plugin_dataset, what))
+    return Dataset(dataset, holds, lambda what: iter(getattr(plugin_dataset, what)()))
 
 
 def of_ir_datasets(dataset: str) -> Dataset:
     """Return the dataset that ir_datasets has under this id."""
-    foreign = _loaded(dataset)
+    foreign = _load_ir_dataset(dataset)
     if foreign is None:
         raise UnknownDataset(dataset)
     store = foreign.docs_store if foreign.has_docs() else None
@@ -244,9 +244,9 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     pair = find(dataset)
     if pair is not None:
         return (pair[0].citation.strip(),)
-    if _of_a_plugin(dataset) is not None:
+    if _load_plugin_dataset(dataset) is not None:
         return ()  # nobody says it
-    foreign = _loaded(dataset)
+    foreign = _load_ir_dataset(dataset)
     if foreign is None:
         raise UnknownDataset(dataset)
     keys = (foreign.documentation() or {}).get("bibtex_ids") or ()
@@ -257,7 +257,7 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     )
 
 
-def known_there(spec: Spec) -> list[str]:
+def ids_at_ir_datasets(spec: Spec) -> list[str]:
     """Return the ids under which ir_datasets may have the same set, this very one included if it is there."""
     try:
         import ir_datasets
@@ -279,7 +279,7 @@ def ir_datasets_or_error(purpose: str) -> Any:
     return ir_datasets
 
 
-def _loaded(dataset: str) -> Any:
+def _load_ir_dataset(dataset: str) -> Any:
     """Return the dataset of this id; None if ir_datasets does not know it."""
     ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
     try:
@@ -290,14 +290,14 @@ def _loaded(dataset: str) -> Any:
 
 def _holds_of(dataset: Any) -> tuple[str, ...]:
     """Return what there is of questions, documents, qrels and nuggets."""
-    held = {
+    available = {
         "questions": dataset.has_queries(),
         "documents": dataset.has_docs(),
         "qrels": dataset.has_qrels(),
     }
     if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
-        held["nuggets"] = True
-    return tuple(what for what, is_there in held.items() if is_there)
+        available["nuggets"] = True
+    return tuple(what for what, is_there in available.items() if is_there)
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
@@ -316,8 +316,8 @@ def _questions(dataset: Any) -> Iterator[Question]:
 def _qrels(dataset: Any) -> Iterator[Qrel]:
     kind = dataset.qrels_cls()
     # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
-    known = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
-    nugget = next((name for name in known if name in kind._fields), None)
+    fields = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
+    nugget = next((name for name in fields if name in kind._fields), None)
     for qrel in dataset.qrels_iter():
         name = str(getattr(qrel, nugget)) if nugget else "0"
         yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
@@ -368,15 +368,15 @@ class _DocumentStore:
             for old in self._folder.glob("*documents-*.sqlite*"):
                 with suppress(OSError):
                     old.unlink()
-            beside = self._path.with_name(f".{self._path.name}.part")
+            part_path = self._path.with_name(f".{self._path.name}.part")
             try:
-                self._write(beside)
-                put(beside, self._path)
+                self._write(part_path)
+                put(part_path, self._path)
             except (sqlite3.Error, OSError) as error:
                 raise OutputError(f"{self._path}: cannot be written: {error}") from error
             finally:
                 with suppress(OSError):
-                    beside.unlink()
+                    part_path.unlink()
 
     def _write(self, path: Path) -> None:
         import sqlite3
@@ -413,7 +413,7 @@ class _DocumentStore:
         """Yield those that there are."""
         self.build()
         names = list(doc_ids)
-        with closing(self._opened()) as database:
+        with closing(self._connect()) as database:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 # SQLite takes a limited number of places in one statement.
@@ -426,14 +426,14 @@ class _DocumentStore:
     def count(self) -> int:
         """Return how many documents there are; build the database first if need be."""
         self.build()
-        with closing(self._opened()) as database:
+        with closing(self._connect()) as database:
             number: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
             return number
 
     def __iter__(self) -> Iterator[Any]:
         return self._documents()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         import sqlite3
 
         # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
@@ -466,13 +466,14 @@ def import_files(
     dict
         The copies by role.
     """
-    benchmark, spec = catalogue.found(dataset)
+    benchmark, spec = catalogue.find_listed(dataset)
     by_role = _by_role(spec, [Path(path) for path in paths], role)
     folder = home.folder_of(spec.folder)
     # Read through where they are staged: only files that can be read take the place of what was there.
-    with home.locked(folder), _beside(folder) as staged:
+    with home.locked(folder), _staging_folder(folder) as staged:
         kept = {
-            name: [_copied(path, source, staged) for path, source in files] for name, files in by_role.items()
+            name: [_copy_file(path, source, staged) for path, source in files]
+            for name, files in by_role.items()
         }
         _read_through(
             benchmark,
@@ -501,7 +502,7 @@ def _by_role(
             for name, files in _in_folder(spec, path, role).items():
                 by_role.setdefault(name, []).extend(files)
             continue
-        source = next((known for known in spec.files if _is_called(path, known)), None)
+        source = next((candidate for candidate in spec.files if _is_called(path, candidate)), None)
         name = role or (source.role if source else _only_role(spec, path))
         by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
     for files in by_role.values():
@@ -546,19 +547,19 @@ def _only_role(spec: Spec, path: Path) -> str:
 
 def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | None]]) -> None:
     """Parts of a file that was cut make sense together only."""
-    wanted = [source for source in spec.files if source.role == role]
+    expected = [source for source in spec.files if source.role == role]
     given = [source for _, source in files if source]
-    if len(wanted) > 1 and given and len(given) < len(wanted):
-        lost = ", ".join(source.name for source in wanted if source not in given)
+    if len(expected) > 1 and given and len(given) < len(expected):
+        lost = ", ".join(source.name for source in expected if source not in given)
         raise InputError(
             at=Place(spec.id),
-            expected=f"{len(wanted)} files",
+            expected=f"{len(expected)} files",
             found=f"{len(given)}",
             remedy=f"missing: {lost}",
         )
 
 
-def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
+def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:
     name = plain(path.name, str(path))
     if (staged / name).exists():
         raise UsageError(f"{path}: a second file of this name; expected different names")
@@ -602,10 +603,10 @@ def _read_through(
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
+def _staging_folder(folder: Path) -> Iterator[Path]:
     """Make a folder on the same disk, and remove it afterwards."""
     try:
-        staged = Path(mkdtemp(prefix=".importing-", dir=home.made(folder)))
+        staged = Path(mkdtemp(prefix=".importing-", dir=home.make_folder(folder)))
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:

@@ -99,7 +99,7 @@ class Transport:
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> _HttpAnswer:
         """Return the answer to a GET, after redirects; raise `InputError` for none, `Again` for not yet."""
-        url = _on_the_hub(url)
+        url = _at_hub(url)
         linked: dict[str, str] = {}
         for _ in range(_MOST_REDIRECTS):
             self._refuse_unsafe(url)
@@ -124,7 +124,7 @@ class Transport:
                     )
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
-            raise _refusal(answer.status, answer.headers, url)
+            raise _error_of_status(answer.status, answer.headers, url)
         raise InputError(at=Place(_shown(url)), problem=f"redirects more than {_MOST_REDIRECTS} times")
 
     def _refuse_unsafe(self, url: str) -> None:
@@ -163,7 +163,7 @@ def _endpoint() -> str:
     return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
 
 
-def _on_the_hub(url: str) -> str:
+def _at_hub(url: str) -> str:
     """Return the address, at the hub that `HF_ENDPOINT` names if it is one of the hub's."""
     return _endpoint() + url.removeprefix(HUB) if url.startswith(f"{HUB}/") else url
 
@@ -198,7 +198,7 @@ def _whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
-def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
+def _error_of_status(status: int, headers: Mapping[str, str], url: str) -> Exception:
     if status in (408, 425, 429) or status >= 500:
         return _Again(f"the server answers {status}", _retry_after(headers.get("Retry-After")))
     if status in (401, 403):
@@ -475,17 +475,17 @@ class _Fetch:
 
     def run(self) -> KeptFile:
         continued = self.part.size > 0
-        self._until_whole()
+        self._download_all()
         digest = self.part.digest.hexdigest()
         if self.sha256 not in (None, digest) and continued:  # the piece from last time may be of another file
             self.part.clear()
-            self._until_whole()
+            self._download_all()
             digest = self.part.digest.hexdigest()
         if self.sha256 not in (None, digest):
             raise self._wrong_hash(digest)
         return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, digest)
 
-    def _until_whole(self) -> None:
+    def _download_all(self) -> None:
         failures = 0
         while True:
             before = self.part.size
@@ -521,13 +521,13 @@ class _Fetch:
         try:
             # What we were told before goes before what the server says of itself.
             self.sha256 = self.sha256 or reply.linked_sha256
-            total = self._begin(reply)
+            total = self._start_part(reply)
             if total is None or self.part.size < total:
-                self._take(reply, total)
+                self._receive(reply, total)
         finally:
             reply.close()
 
-    def _begin(self, reply: _HttpAnswer) -> int | None:
+    def _start_part(self, reply: _HttpAnswer) -> int | None:
         """Make the part fit the reply; how large the file will be, if that is known."""
         # The whole file, though a part may have been asked for: begin anew.
         if reply.status == 200:
@@ -558,7 +558,7 @@ class _Fetch:
         self.part.require_room(total)
         return total
 
-    def _take(self, reply: _HttpAnswer, total: int | None) -> None:
+    def _receive(self, reply: _HttpAnswer, total: int | None) -> None:
         most = total if total is not None else self.transport.limit
         while block := reply.read(_BLOCK):
             # A server that does not stop must not fill the disk.
@@ -574,14 +574,14 @@ class _Fetch:
         if total is not None and self.part.size < total:
             raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
 
-    def _wrong_hash(self, found: str) -> InputError:
+    def _wrong_hash(self, digest: str) -> InputError:
         # A mirror without LFS serves a small text in place of each large file: the most common cause.
         pointer = self.part.head() == _LFS_POINTER
         hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
         self.part.clear()
         return InputError(
             at=Place(_shown(self.url)),
-            problem=f"sha256 {found}",
+            problem=f"sha256 {digest}",
             expected=f"{visible(str(self.sha256))}{hint}",
             remedy="the file was rejected and the existing one is kept",
         )

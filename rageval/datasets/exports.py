@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from rageval.core.remark import Remark
 from rageval.datasets.catalogue import find
-from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
+from rageval.datasets.dataset import Dataset, ids_at_ir_datasets, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
 from rageval.files.answers import write_answers
 from rageval.files.jsonl import as_line
@@ -37,16 +37,12 @@ def exported(dataset: Dataset, what: str, style: str | None = None) -> Iterator[
     return _WRITERS[what](dataset, style or styles[0])
 
 
-def _docs(dataset: Dataset, style: str) -> Iterator[str]:
-    return (_written(document, style) for document in dataset.documents())
-
-
 def _queries(dataset: Dataset, style: str) -> Iterator[str]:
     if style == "tsv":
-        return (_tabbed([question.query_id, question.text]) for question in dataset.questions())
+        return (_tab_separated([question.query_id, question.text]) for question in dataset.questions())
     as_query = dataset.reader.as_query if dataset.reader else None
     return (
-        _written(as_query(question), style)
+        _format_record(as_query(question), style)
         if as_query
         else json.dumps({"query_id": question.query_id, "text": question.text})
         for question in dataset.questions()
@@ -56,7 +52,7 @@ def _queries(dataset: Dataset, style: str) -> Iterator[str]:
 def _qrels(dataset: Dataset, style: str) -> Iterator[str]:
     """Lines `query nugget document grade`. Tabs part them where an id holds a space."""
     if style != "trec":
-        yield from (_written(qrel, style) for qrel in dataset.qrels())
+        yield from (_format_record(qrel, style) for qrel in dataset.qrels())
         return
     rows = [(qrel.query_id, qrel.iteration, qrel.doc_id, str(qrel.relevance)) for qrel in dataset.qrels()]
     # One separator for the whole file: readers decide by its first line.
@@ -84,38 +80,29 @@ def _answers(dataset: Dataset, style: str) -> Iterator[str]:
     if dataset.reader is not None and "answers" not in dataset.holds:
         raise dataset.lacks("answers")
     for question in dataset.questions():
-        known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
-        yield json.dumps(dict(question.facts) | known, ensure_ascii=False)
+        fields = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
+        yield json.dumps(dict(question.facts) | fields, ensure_ascii=False)
 
 
-def _responses(dataset: Dataset, style: str) -> Iterator[str]:
-    """Answers of systems, in the plain form."""
-    return write_answers(dataset.responses(), "plain")
-
-
-def _judgements(dataset: Dataset, style: str) -> Iterator[str]:
-    return map(judgement_line, dataset.judgements())
-
-
-_WRITERS = {
-    "docs": _docs,
+_WRITERS: dict[str, Callable[[Dataset, str], Iterator[str]]] = {
+    "docs": lambda dataset, style: (_format_record(document, style) for document in dataset.documents()),
     "queries": _queries,
     "qrels": _qrels,
     "nuggets": _nuggets,
     "answers": _answers,
-    "responses": _responses,
-    "judgements": _judgements,
+    "responses": lambda dataset, style: write_answers(dataset.responses(), "plain"),
+    "judgements": lambda dataset, style: map(judgement_line, dataset.judgements()),
 }
 
 
-def _written(record: Any, style: str) -> str:
+def _format_record(record: Any, style: str) -> str:
     if style == "tsv":
-        return _tabbed(value for value in record if isinstance(value, str | int | float))
+        return _tab_separated(value for value in record if isinstance(value, str | int | float))
     fields = zip(record._fields, record, strict=True)
     return json.dumps({name: value for name, value in fields if not isinstance(value, bytes)})
 
 
-def _tabbed(values: Any) -> str:
+def _tab_separated(values: Any) -> str:
     """Columns as ir_datasets writes them: a tab or a line end within one becomes a space."""
     return "\t".join(str(value).translate({9: 32, 10: 32, 13: 32}) for value in values)
 
@@ -157,11 +144,13 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[Remark]]:
     """
     pair = find(dataset.id)
     counts, remarks = list[_Count](), list[Remark]()
-    for name in known_there(pair[1]) if pair else ():
+    for name in ids_at_ir_datasets(pair[1]) if pair else ():
         try:
             other = of_ir_datasets(name)
             alike = [
-                _alike(dataset, other, what, name) for what in ("questions", "qrels") if what in dataset.holds
+                _count_common(dataset, other, what, name)
+                for what in ("questions", "qrels")
+                if what in dataset.holds
             ]
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
             # Most often it is not downloaded, which is no fault of the dataset at hand.
@@ -172,11 +161,11 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[Remark]]:
     return counts, remarks
 
 
-def _alike(dataset: Dataset, other: Dataset, what: str, name: str) -> _Count | None:
+def _count_common(dataset: Dataset, other: Dataset, what: str, name: str) -> _Count | None:
     """Count what both have alike, of what either has; None where the other has nothing of the kind."""
     if what not in other.holds:
         return None
-    mine, theirs = (set(map(_key, getattr(each, what)())) for each in (dataset, other))
+    mine, theirs = (set(map(_key, getattr(side, what)())) for side in (dataset, other))
     return _Count(f"{what} as in {name}", len(mine | theirs), len(mine & theirs))
 
 

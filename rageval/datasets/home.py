@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, find, found, plain
+from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, find, find_listed, plain
 from rageval.errors import InputError, OutputError, Place, UsageError
 from rageval.files.writing import lock, unlock, whole_file
 
@@ -94,7 +94,7 @@ def write_small(path: Path, content: bytes) -> None:
         stream.write(content)
 
 
-def made(folder: Path) -> Path:
+def make_folder(folder: Path) -> Path:
     """Return the folder, made if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
     The lock goes with the process that holds it, even when that is killed.
     """
     try:
-        stream = (made(folder) / ".lock").open("ab")
+        stream = (make_folder(folder) / ".lock").open("ab")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     with stream:
@@ -151,7 +151,7 @@ def fetch(
     allow_http
         Allow unencrypted addresses.
     """
-    benchmark, spec = found(dataset)
+    benchmark, spec = find_listed(dataset)
     for role in roles if roles is not None else spec.roles:
         files_of(benchmark, spec, role, accept_license=accept_license, again=again, allow_http=allow_http)
 
@@ -189,11 +189,13 @@ def files_of(
         # Whoever had the lock may have fetched it meanwhile.
         paths = kept_paths(folder, role)
         if paths is None or again:
-            paths = _fetched(spec, folder, role, sources, allow_http)
+            paths = _fetch_files(spec, folder, role, sources, allow_http)
     return paths
 
 
-def _fetched(spec: Spec, folder: Path, role: str, sources: Sequence[Source], allow_http: bool) -> list[Path]:
+def _fetch_files(
+    spec: Spec, folder: Path, role: str, sources: Sequence[Source], allow_http: bool
+) -> list[Path]:
     from rageval.datasets.download import (
         Transport,
         shards,  # and what speaks HTTP: only here is it needed
@@ -204,14 +206,14 @@ def _fetched(spec: Spec, folder: Path, role: str, sources: Sequence[Source], all
         files = [
             file for source in sources for file in (shards(source, transport) if source.repo else [source])
         ]
-        kept = [_arrived(file, folder, transport) for file in files]
+        kept = [_fetch_file(file, folder, transport) for file in files]
     except InputError as error:
-        raise InputError.joined([*error.problems, _not_fetched(spec, role)]) from None
+        raise InputError.joined([*error.problems, _not_fetched_error(spec, role)]) from None
     keep(folder, role, kept)
     return [folder / file.name for file in kept]
 
 
-def _arrived(file: Source, folder: Path, transport: Transport) -> KeptFile:
+def _fetch_file(file: Source, folder: Path, transport: Transport) -> KeptFile:
     """Return the file, from a fetch that was interrupted after it, or else from the network."""
     target = folder / plain(file.name, file.name)
     # The size is looked at first, as it costs nothing.
@@ -236,7 +238,7 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
             f"{spec.id}: has terms that must be accepted before it is fetched:\n{benchmark.terms}\n"
             f"To accept them: rageval datasets fetch {spec.id} --accept-license"
         )
-    folder = made(folder_of(benchmark.name))
+    folder = make_folder(folder_of(benchmark.name))
     write_small(folder / ACCEPTED, benchmark.terms.strip().encode() + b"\n")
 
 
@@ -265,7 +267,7 @@ def is_on_disk(dataset: str) -> bool:
     return all(kept_paths(folder, role) is not None for role in pair[1].roles)
 
 
-def _not_fetched(spec: Spec, role: str) -> InputError:
+def _not_fetched_error(spec: Spec, role: str) -> InputError:
     names = [source.name or f"{source.folder}/{source.match}" for source in spec.files if source.role == role]
     return InputError(
         f"its {role} could not be fetched",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rageval.datasets.dataset import Dataset
 
 
-def standing_for(source: Any, what: str) -> Source | Dataset:
+def dataset_for_id(source: Any, what: str) -> Source | Dataset:
     """Return the file of this name, or the dataset of this id if there is none, which must hold `what`.
 
     What is neither a path nor an id (an open file, a dataset) stays as it is. `labels` are judgements of

@@ -87,12 +87,12 @@ class RemoteFile(io.RawIOBase):
             parts.append(part)
         return b"".join(parts)
 
-    def _fetch(self, wanted: int) -> None:
+    def _fetch(self, length: int) -> None:
         # Reads that follow one another fetch twice as much each time: few requests for a scan, few bytes for
         # a look.
         follows = self._at == self._begin + len(self._block)
         self._ahead = min(2 * self._ahead, _MOST) if follows and self._at else self._ahead
-        last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, _MOST), self._size))
+        last = max(min(self._at + self._ahead, self._until), min(self._at + min(length, _MOST), self._size))
         begin, count = self._at, last - self._at
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
         # A server that knows no ranges sends the beginning of the file, which would be taken for this place.

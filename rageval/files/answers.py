@@ -58,16 +58,16 @@ def _cited_documents(
     >>> list(_cited_documents([[1, "a"], [2, -1, "c"]], ("a", "b")))
     [('b', 'a'), (None, None, None)]
     """
-    known = frozenset(references)
+    ids = frozenset(references)
     for citations in parts:
-        yield tuple(_resolved(citation, references, known) for citation in citations)
+        yield tuple(_resolved(citation, references, ids) for citation in citations)
 
 
-def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset[str]) -> str | None:
+def _resolved(citation: Id | None, references: tuple[str, ...], ids: frozenset[str]) -> str | None:
     if isinstance(citation, int):
         # -1 is how tracks write a citation that leads nowhere; Python would take it for the last.
         return references[citation] if 0 <= citation < len(references) else None
-    return citation if citation in known else None
+    return citation if citation in ids else None
 
 
 def _checked(cited: str, answer: Answer) -> str:
@@ -677,8 +677,8 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) ->
     """
     record_of = FORMS[form].write if form in FORMS else None
     if record_of is None:
-        known = [name for name, each in FORMS.items() if each.write is not None]
-        raise UsageError(f"form {form!r}: expected one of {', '.join(known)}")
+        names = [name for name, answer_form in FORMS.items() if answer_form.write is not None]
+        raise UsageError(f"form {form!r}: expected one of {', '.join(names)}")
     for answer in answers:
         if answer.error and form != "plain":
             raise InputError(
@@ -721,14 +721,14 @@ def read_reports(source: Source) -> Iterator[Report]:
 
     Nothing but the form is checked, so that a file can be read that its track would refuse.
     """
-    forms = tuple(_as_it_is(name) for name in _REPORT_FORMS)
+    forms = tuple(_unchanged_form(name) for name in _REPORT_FORMS)
     for _, report in read_forms(source, forms, "reports"):
         yield report
 
 
-def _as_it_is(name: str) -> RecordForm[Report]:
-    known = FORMS[name]
-    return RecordForm(known.name, known.shape, known.fits, _Record, lambda record, _: Report(record, name))
+def _unchanged_form(name: str) -> RecordForm[Report]:
+    form = FORMS[name]
+    return RecordForm(form.name, form.shape, form.fits, _Record, lambda record, _: Report(record, name))
 
 
 def write_reports(
@@ -748,8 +748,10 @@ def write_reports(
         raise UsageError(f"form {form!r}: expected one of {', '.join(_REPORT_FORMS)}")
     lost: dict[str, int] = {}
     for report in reports:
-        record, gone = (report.record, []) if form in (None, report.form) else _turned(report, str(form))
-        for what in gone:
+        record, losses = (
+            (report.record, []) if form in (None, report.form) else _convert_report(report, str(form))
+        )
+        for what in losses:
             lost[what] = lost.get(what, 0) + 1
         yield msgspec.json.encode(record).decode()
     for what, number in lost.items():
@@ -760,14 +762,14 @@ def write_reports(
             remarks.append(remark)
 
 
-def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
+def _convert_report(report: Report, form: str) -> tuple[_Record, list[str]]:
     """Return the record in another form, and what it loses by that."""
     answer = report.answer  # which tells that all is of the right shape
     record = dict(report.record)
     given = record.pop("metadata")
     metadata = {key: value for key, value in given.items() if key not in TOPIC_KEYS}
     metadata["topic_id" if form == "report" else "narrative_id"] = topic_of(given)
-    gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
+    losses = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
     # What a form asks for and another may lack is there, and empty.
     metadata = ({"narrative": "", "run_desc": ""} if form == "rag26" else {}) | metadata
     parts = record.pop("responses", None)
@@ -775,9 +777,9 @@ def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
     if "report" in (form, report.form):  # else both cite in the same ways
         cited = list(map(_cited_part, parts, answer.sentences))
         parts = [{**part, "citations": ids} for part, (ids, _) in zip(parts, cited, strict=True)]
-        gone += dict.fromkeys(what for _, what in cited if what)
+        losses += dict.fromkeys(what for _, what in cited if what)
     whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
-    return whole | record | {"references": answer.references}, gone
+    return whole | record | {"references": answer.references}, losses
 
 
 def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
@@ -825,6 +827,6 @@ def write_claims(claims: Iterable[ClaimList]) -> Iterator[str]:
     {"query_id":"q","run_id":"ours","claims":["It rains."]}
     {"query_id":"q","run_id":"gold","claims":[]}
     """
-    for each in claims:
-        record = {"query_id": each.query_id, "run_id": each.run_id, "claims": each.texts}
+    for claim_list in claims:
+        record = {"query_id": claim_list.query_id, "run_id": claim_list.run_id, "claims": claim_list.texts}
         yield msgspec.json.encode(record).decode()

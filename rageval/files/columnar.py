@@ -100,8 +100,8 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             refuse_bombs(name, total, size_of(source), limits)
             # Rows of much text one by one, so that only one is written out at a time.
             step = batch.num_rows if size <= limits.record else 1
-            for at in range(0, batch.num_rows, step):
-                for row in _dicts(batch.slice(at, step), Place(name, number + 1), limits):
+            for start in range(0, batch.num_rows, step):
+                for row in _dicts(batch.slice(start, step), Place(name, number + 1), limits):
                     # Rows have no lines; their number, from 1, is what messages name.
                     number += 1
                     yield number, row
@@ -126,12 +126,12 @@ def _dicts(rows: Any, where: Place, limits: Limits) -> list[dict[str, Any]]:
             remedy="raise the limit with --limit record=…",
         )
     try:
-        found: list[dict[str, Any]] = rows.to_pylist()
+        records: list[dict[str, Any]] = rows.to_pylist()
     except UnicodeDecodeError as error:
         raise InputError(
             at=where, problem=f"text of this row, or of one after it, is not UTF-8: {error}"
         ) from None
-    return found
+    return records
 
 
 def _bytes_of(values: Any) -> int:
@@ -200,7 +200,7 @@ class _RowBatch:
         if not all(encoded):
             raise self._wrong(encoded.index(b""), name, self._length_of_ids(), column)
         if [word.strip(_AROUND) for word in encoded] != encoded:
-            bad = next(at for at, word in enumerate(encoded) if word.strip(_AROUND) != word)
+            bad = next(row for row, word in enumerate(encoded) if word.strip(_AROUND) != word)
             raise self._wrong(bad, name, "an id without blanks around it", column)
         return encoded
 
@@ -236,17 +236,17 @@ class _RowBatch:
         # safe=False: whole numbers beyond 2^53 are rounded, as they are when read from text.
         numbers: list[float] = column.cast(pyarrow.float64(), safe=False).to_pylist()
         if not all(map(math.isfinite, numbers)):
-            bad = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
+            bad = next(row for row, number in enumerate(numbers) if not math.isfinite(number))
             raise self._wrong(bad, name, "a finite number", column)
         return numbers
 
     def grades(self, largest: int) -> list[int | float]:
         """Return the column of grades: numbers within the limit, whole ones as such."""
         numbers = self.numbers("relevance")
-        for at, number in enumerate(numbers):
+        for row, number in enumerate(numbers):
             if abs(number) > largest:
                 expected = f"a number from -{largest:,} to {largest:,}"
-                raise self._wrong(at, "relevance", expected, self._whole("relevance"))
+                raise self._wrong(row, "relevance", expected, self._whole("relevance"))
         return [int(number) if number.is_integer() else number for number in numbers]
 
     def _whole(self, name: str) -> Any:
@@ -272,7 +272,7 @@ def _batches(
 ) -> Iterator[_RowBatch]:
     # Texts as dictionaries: one that is far too long is seen before it is written out in each row.
     with _opened_table(source, as_dictionaries=True) as file:
-        names = _wanted(file, source, columns, others)
+        names = _select_columns(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
         if not rows:
             raise InputError(
@@ -289,26 +289,30 @@ def _batches(
 
 def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
     """Return the groups that these rows lie in, and where the first of them begins."""
-    counts = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     begins = list(accumulate(counts, initial=0))
-    groups = [at for at, two in enumerate(pairwise(begins)) if two[0] < rows.stop and rows.start < two[1]]
+    groups = [
+        number for number, two in enumerate(pairwise(begins)) if two[0] < rows.stop and rows.start < two[1]
+    ]
     return groups, begins[groups[0]]
 
 
-def _wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+def _select_columns(
+    file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()
+) -> list[str]:
     """Return the columns to be read, which have to be there, and the first of the others that is."""
     names = file.schema_arrow.names
     if not set(columns) <= set(names):
         raise _unlike(source, ", ".join(columns), names)
-    wanted = [*columns, *[name for name in others if name in names][:1]]
-    twice = [name for name in wanted if names.count(name) > 1]
+    selected = [*columns, *[name for name in others if name in names][:1]]
+    twice = [name for name in selected if names.count(name) > 1]
     if twice:
         raise InputError(
             at=Place(name_of(source)),
             problem=f"has {names.count(twice[0])} columns {twice[0]}",
             expected="one",
         )
-    return wanted
+    return selected
 
 
 @contextmanager
@@ -325,7 +329,7 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
             refuse_columns(name_of(source), metadata.num_columns, limits)
             for number in range(metadata.num_row_groups):
                 group = metadata.row_group(number)
-                columns = [group.column(at) for at in range(group.num_columns)]
+                columns = [group.column(index) for index in range(group.num_columns)]
                 # Equal values are stored once, with how often they stand there: their number tells what they
                 # take.
                 total = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
@@ -333,7 +337,7 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
             texts = None
             if as_dictionaries:
                 # The columns of text, also those within lists.
-                columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+                columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
                 columns = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
                 texts = [column.path for column in columns if column.logical_type.type != "DECIMAL"]
             data = pyarrow.PythonFile(raw, mode="r")

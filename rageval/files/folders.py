@@ -58,14 +58,14 @@ def unchanged(folder: Path, files: object) -> list[str]:
     Whoever changed a file since owns it. A manifest is a file that anybody can edit, so names of anything
     but regular files directly in the folder are passed over.
     """
-    found = []
+    names = []
     for name, sha256 in files.items() if isinstance(files, dict) else ():
         is_plain = isinstance(name, str) and name == os.path.basename(name) and "\0" not in name
         path = folder / str(name)
         is_file = is_plain and not os.path.islink(path) and os.path.isfile(path)
         if is_file and digest_of(path, _PART) == sha256:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def remove(folder: Path, names: Iterable[str]) -> None:

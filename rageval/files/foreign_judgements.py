@@ -54,14 +54,14 @@ class Match(NamedTuple):
 class JudgedLine(NamedTuple):
     """Rows of one stretch of a file, and of answers that stand there whole what each sentence cites.
 
-    `cited` and `texts`, of sentences, are by run and query; `known` are answers of which there is a record,
-    and be it that it is empty. Of a report that was matched with a bank of questions, `matched` says with
-    what; `unknown` counts kinds of judgement that no measure knows.
+    `cited` and `texts`, of sentences, are by run and query; `recorded` are answers of which there is a
+    record, and be it that it is empty. Of a report that was matched with a bank of questions, `matched` says
+    with what; `unknown` counts kinds of judgement that no measure knows.
     """
 
     rows: list[Row]
     cited: Mapping[tuple[str, str], _Cited] = {}
-    known: Sequence[tuple[str, str]] = ()
+    recorded: Sequence[tuple[str, str]] = ()
     texts: Mapping[tuple[str, str], Sequence[str]] = {}
     matched: Mapping[tuple[str, str], tuple[Match, ...]] = {}
     unknown: Mapping[str, int] = {}
@@ -106,8 +106,8 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     for number, sentence in enumerate(line.sentences):
         # What a sentence cites twice counts once, so that both must be judged alike.
         grades: dict[str, str] = {}
-        for at, citation in enumerate(sentence.citations):
-            named = f"citation-{at}" if citation.reference is None else citation.reference
+        for position, citation in enumerate(sentence.citations):
+            named = f"citation-{position}" if citation.reference is None else citation.reference
             doc, support = identifier(named, "reference", limits), str(citation.support)
             if grades.setdefault(doc, support) != support:
                 raise Unfit(problem=f"sentence {number} cites {doc!r:.80} twice, with two kinds of support")
@@ -119,9 +119,9 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     return JudgedLine(rows, {(place["run_id"], place["query_id"]): tuple(cited)})
 
 
-def _verdict(labels: Mapping[str, str], said: str) -> Row:
+def _verdict(labels: Mapping[str, str], answer: str) -> Row:
     """Return label and status: what is not among the labels was not judged."""
-    return {"label": labels[said]} if said in labels else {"status": "error"}
+    return {"label": labels[answer]} if answer in labels else {"status": "error"}
 
 
 class _Evidence(msgspec.Struct):
@@ -166,30 +166,39 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
         run = identifier(name, "machine_generated_answers", limits)
         place = {"query_id": query, "run_id": run}
         accurate = (answer.is_answer_accurate or "").lower()
-        rows.append(place | {"rubric": "answer-accuracy"} | _known(_ACCURACY, accurate, "is_answer_accurate"))
+        rows.append(
+            place
+            | {"rubric": "answer-accuracy"}
+            | _checked_verdict(_ACCURACY, accurate, "is_answer_accurate")
+        )
         documents = []
         for number, sentence in enumerate(answer.answer_sentences):
-            at = place | {"aspect": str(number)}
-            said = (sentence.answer_sentence_relevance or "unlabelled").lower()
-            relevance = _known(_SENTENCES, said, "answer_sentence_relevance")
-            rows.append(at | {"rubric": "sentence-relevance"} | relevance)
+            sentence_place = place | {"aspect": str(number)}
+            category = (sentence.answer_sentence_relevance or "unlabelled").lower()
+            relevance = _checked_verdict(_SENTENCES, category, "answer_sentence_relevance")
+            rows.append(sentence_place | {"rubric": "sentence-relevance"} | relevance)
             stances: dict[str, Row] = {}
             for citation in sentence.citation_assessment or ():
                 doc = identifier(citation.cited_pmid, "cited_pmid", limits)
-                row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
+                row = _checked_verdict(
+                    _EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation"
+                )
                 if stances.setdefault(doc, row) != row:
                     raise Unfit(problem=f"sentence {number} cites {doc!r:.80} twice, with two relations")
-            rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
+            rows += [
+                sentence_place | {"rubric": "citation-stance", "item_id": doc} | row
+                for doc, row in stances.items()
+            ]
             documents.append(tuple(stances))
         cited[run, query] = tuple(documents)
     return JudgedLine(rows, cited)
 
 
-def _known(labels: Mapping[str, str], said: str, what: str) -> Row:
+def _checked_verdict(labels: Mapping[str, str], answer: str, what: str) -> Row:
     """Return the label; nothing said is a judgement that is not there, anything else is an error."""
-    if said and said not in labels:
-        raise Unfit(expected=f"one of {', '.join(labels)} as `{what}`", found=f"{said[:80]!r}")
-    return _verdict(labels, said)
+    if answer and answer not in labels:
+        raise Unfit(expected=f"one of {', '.join(labels)} as `{what}`", found=f"{answer[:80]!r}")
+    return _verdict(labels, answer)
 
 
 class _Retrieved(msgspec.Struct):
@@ -239,11 +248,11 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
         for number, by_passage in enumerate(getattr(line, name) or ()):
             for passage, label in zip(_passages(line, len(by_passage), limits), by_passage, strict=True):
                 rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | _entailment(label))
-    return JudgedLine(rows, known=[(run, query)])
+    return JudgedLine(rows, recorded=[(run, query)])
 
 
 def _entailment(label: str | None) -> Row:
-    return _known(_ENTAILMENTS, (label or "").lower(), "label")
+    return _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
 
 
 def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
@@ -253,7 +262,7 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
         raise Unfit(expected=f"{len(given)} labels, one per passage", found=f"{number}")
     # Ids of which some are missing, or stand twice, tell passages apart no better than their places do.
     if not given or None in given or len(set(given)) < len(given):
-        return [f"passage:{at}" for at in range(number)]
+        return [f"passage:{position}" for position in range(number)]
     names = [identifier(name, "doc_id", limits) for name in given if name is not None]
     if {"gold", "answer"} & set(names):
         raise Unfit(expected="passage ids other than 'gold' and 'answer', which name the answers")
@@ -335,29 +344,31 @@ _ARGUE_TOPICS = ("topic_id", "request_id", "narrative_id")
 
 def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
     metadata = line.report.get("metadata")
-    said = metadata if isinstance(metadata, dict) else {}
-    topics = {str(said[key]) for key in _ARGUE_TOPICS if said.get(key) is not None}
+    facts = metadata if isinstance(metadata, dict) else {}
+    topics = {str(facts[key]) for key in _ARGUE_TOPICS if facts.get(key) is not None}
     if len(topics) != 1:
         raise Unfit(expected="one topic in `report.metadata`", found=", ".join(sorted(topics)) or "none")
     query = identifier(topics.pop(), "report.metadata.topic_id", limits)
-    run = identifier(str(said.get("run_id", "")), "report.metadata.run_id", limits)
+    run = identifier(str(facts.get("run_id", "")), "report.metadata.run_id", limits)
     segments = line.sentence_judgments if line.judgments is None else line.judgments
     rows: list[Row] = []
     matched: list[Match] = []
     unknown: dict[str, int] = {}
     place = {"query_id": query, "run_id": run}
     for number, segment in enumerate(segments or ()):
-        at = place | {"aspect": str(number)}
+        sentence_place = place | {"aspect": str(number)}
         attested: dict[str, bool | None] = {}
         # All that is attested first: a match says by which document, which may be judged behind it.
         for judgement in segment.judgments:
-            _take(judgement, segment, at, rows, attested, unknown, limits)
+            _take(judgement, segment, sentence_place, rows, attested, unknown, limits)
         for judgement in segment.judgments:
             if judgement.judgment_type_id == _MATCHED:
                 matched += _matches(judgement, attested)
     cited = tuple(
         tuple(
-            dict.fromkeys(identifier(each.doc_id, "citations.doc_id", limits) for each in segment.citations)
+            dict.fromkeys(
+                identifier(citation.doc_id, "citations.doc_id", limits) for citation in segment.citations
+            )
         )
         for segment in segments or ()
     )
@@ -370,7 +381,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
 def _take(
     judgement: _Judgement,
     segment: _Segment,
-    at: Row,
+    sentence_place: Row,
     rows: list[Row],
     attested: dict[str, bool | None],
     unknown: dict[str, int],
@@ -384,21 +395,23 @@ def _take(
     if kind == _RELEVANCE:
         verdict = {True: "relevant", False: "not_relevant", None: ""}[response.is_relevant]
         row = {"rubric": "citation-relevance", "item_id": _document(judgement, response, segment, limits)}
-        rows.append(at | row | _verdict(_OF_RELEVANCE, verdict))
+        rows.append(sentence_place | row | _verdict(_OF_RELEVANCE, verdict))
     elif kind == _ATTESTED:
         doc = _document(judgement, response, segment, limits)
         attested[doc] = response.is_attested
         verdict = {True: "2", False: "0", None: ""}[response.is_attested]
-        rows.append(at | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict))
+        rows.append(
+            sentence_place | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict)
+        )
     else:
         unknown[kind] = unknown.get(kind, 0) + 1
         # One yes or no among the fields is the verdict; of several nobody knows which.
         answers = [value for value in (judgement.response or {}).values() if isinstance(value, bool)]
         yes = ("yes" if answers[0] else "no") if len(answers) == 1 else ""
-        row = {"rubric": "argue-other", "aspect": f"{kind} {at['aspect']}"}
+        row = {"rubric": "argue-other", "aspect": f"{kind} {sentence_place['aspect']}"}
         given = None if judgement.provenance is None else judgement.provenance.doc_id
         row["item_id"] = "answer" if given is None else identifier(given, "provenance.doc_id", limits)
-        rows.append(at | row | _verdict(_YES, yes))
+        rows.append(sentence_place | row | _verdict(_YES, yes))
 
 
 _OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
@@ -456,7 +469,7 @@ class _Table(NamedTuple):
     rubric: str
     item: tuple[str, ...]
     aspect: tuple[str, ...]
-    said: tuple[str, ...]
+    label: tuple[str, ...]
     labels: Mapping[str, str]
 
 
@@ -481,7 +494,7 @@ def _column(names: Sequence[str], header: Sequence[str]) -> int | None:
 def _table_of(header: Sequence[str]) -> _Table | None:
     """Return the kind of table that has these columns."""
     for table in _TABLES:
-        needed = [*_PLACE, table.said, *(names for names in (table.item, table.aspect) if names)]
+        needed = [*_PLACE, table.label, *(names for names in (table.item, table.aspect) if names)]
         if all(_column(names, header) is not None for names in needed):
             return table
     return None
@@ -550,18 +563,18 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
     if _is_of_claims(text):
         seen: set[tuple[str, str]] = set()
         for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
-            with _told(source, f"query {result.query_id}"):
+            with _located_errors(source, f"query {result.query_id}"):
                 judged = _from_ragchecker(result, limits_of(source))
-                if judged.known[0] in seen:
+                if judged.recorded[0] in seen:
                     raise Unfit(expected="each query once", found="it twice")
-            seen.update(judged.known)
+            seen.update(judged.recorded)
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
         for line, judged in read_forms(source, _FORMS, "judgements"):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
         for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
-            with _told(source):
+            with _located_errors(source):
                 judged = _from_medaesqa(question, limits_of(source))
             yield [1] * len(judged.rows), judged
     elif _is_annotations(text.partition(b"\n")[0]):
@@ -602,7 +615,7 @@ def _decoded(source: Source, kind: type[_T], expected: str) -> _T:
 
 
 @contextmanager
-def _told(source: Source, inside: str = "") -> Iterator[None]:
+def _located_errors(source: Source, inside: str = "") -> Iterator[None]:
     """Make of what a form complains of an `InputError`."""
     try:
         yield
@@ -616,9 +629,9 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        at = error.start + 1
+        position = error.start + 1
         raise InputError(
-            at=Place(name, 1), problem=f"byte {at} is not UTF-8", remedy="convert it (iconv -t UTF-8)"
+            at=Place(name, 1), problem=f"byte {position} is not UTF-8", remedy="convert it (iconv -t UTF-8)"
         ) from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     begin, columns = 1, 0
@@ -684,7 +697,7 @@ def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]
             ) from None
         of_topic = matched.setdefault((run, query), [])
         of_topic += [Match(question, (answer,)) for question, answer in annotation.nugget_mentioned]
-    yield [], JudgedLine([], matched={place: tuple(found) for place, found in matched.items()})
+    yield [], JudgedLine([], matched={place: tuple(matches) for place, matches in matched.items()})
 
 
 class _Annotation(msgspec.Struct):
@@ -695,11 +708,11 @@ class _Annotation(msgspec.Struct):
 
 def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable[[Sequence[str]], Row]:
     """Return what makes a row of the cells of a line."""
-    query, run, said = (_column(names, header) for names in (*_PLACE, table.said))
+    query, run, label = (_column(names, header) for names in (*_PLACE, table.label))
     item, aspect = _column(table.item, header), _column(table.aspect, header)
 
     def read(cells: Sequence[str]) -> Row:
-        given = cells[said or 0].strip().lower()
+        given = cells[label or 0].strip().lower()
         row = {
             "query_id": identifier(cells[query or 0].strip(), header[query or 0], limits),
             "run_id": identifier(cells[run or 0].strip(), header[run or 0], limits),
@@ -709,6 +722,6 @@ def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable
             row["item_id"] = identifier(cells[item].strip(), header[item], limits)
         if aspect is not None:
             row["aspect"] = identifier(cells[aspect].strip(), header[aspect], limits)
-        return row | _known(table.labels, given, header[said or 0])
+        return row | _checked_verdict(table.labels, given, header[label or 0])
 
     return read

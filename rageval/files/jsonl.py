@@ -98,8 +98,8 @@ def without_nulls(record: Any) -> Any:
     def less(value: Any) -> Any:
         nonlocal has_null
         if isinstance(value, dict):
-            has_null = has_null or any(each is None for each in value.values())
-            return {key: less(each) for key, each in value.items() if each is not None}
+            has_null = has_null or any(item is None for item in value.values())
+            return {key: less(item) for key, item in value.items() if item is not None}
         return list(map(less, value)) if isinstance(value, list) else value
 
     fewer = less(record)
@@ -237,8 +237,8 @@ def plain_json(text: bytes, infinity: bytes = b'"Infinity"') -> bytes:
     if b"NaN" not in text and b"Infinity" not in text:
         return text
 
-    def plain(found: re.Match[bytes]) -> bytes:
-        word = found[0]
+    def plain(match: re.Match[bytes]) -> bytes:
+        word = match[0]
         return word if word.startswith(b'"') else b"null" if word == b"NaN" else infinity
 
     return _NO_NUMBER.sub(plain, text)
@@ -282,11 +282,11 @@ def one_a_line(source: Source, expected: str) -> Source:
     if not _goes_on(start_of(readable).lstrip().partition(b"\n")[0]):
         return readable
     text, name = _whole_text(readable), name_of(source)
-    lines, number, at = [], 1, 0
+    lines, number, start = [], 1, 0
     # An object that was written prettily ends with a brace at the beginning of a line, where nothing within
     # it stands.
     for end in [*(match.end() for match in _ENDS.finditer(text)), len(text)]:
-        piece, at = text[at:end], end
+        piece, start = text[start:end], end
         if piece.strip():
             try:
                 compact = msgspec.json.format(piece, indent=-1)
@@ -319,11 +319,11 @@ def unlisted(source: Source, expected: str) -> Source:
     except (ValueError, RecursionError) as error:
         raise explained(error, text, f"a list of {expected}").located(Place(name, 1)) from None
     lines: list[bytes] = []
-    number, written, at = 1, 1, 0
+    number, written, start = 1, 1, 0
     for record in map(bytes, records):
-        begins = text.index(record, at)
-        number += text.count(b"\n", at, begins)
-        at = begins
+        begins = text.index(record, start)
+        number += text.count(b"\n", start, begins)
+        start = begins
         # As many empty lines before it as the file has, so that messages name its own line.
         empty = max(number - written, 0)
         lines.append(b"\n" * empty + msgspec.json.format(record, indent=-1))
@@ -612,9 +612,9 @@ class _Shape:
         fields: list[Any] = []
         names: dict[str, str] = {}
         self._counted, self._flat, self._nested, self._with_colons = [], [], [], []
-        for at, (key, is_nested) in enumerate(self._is_nested.items()):
+        for number, (key, is_nested) in enumerate(self._is_nested.items()):
             own, is_always = self._fields.get(key), key in (self._always or ())
-            name = own.name if own else f"unknown_{at}"
+            name = own.name if own else f"unknown_{number}"
             is_flat = is_nested and is_always and key not in self._deep
             # The declared type decides what is built of it, and what is not built cannot be counted.
             if own and is_nested and own.type is not Any:  # whose keys would be skipped without being counted
@@ -849,9 +849,9 @@ class _Telling(Generic[_Item]):
 
     def explain(self, error: Exception, line: bytes) -> InputError:
         if self.form is None:
-            known = "; ".join(form.expected for form in self.forms)
+            expected = "; ".join(form.expected for form in self.forms)
             if str(error) == _UNKNOWN:
-                return InputError(expected=f"{self.kind}, one of: {known}", found=quoted(line))
+                return InputError(expected=f"{self.kind}, one of: {expected}", found=quoted(line))
             return explained(error, line, self.kind)
         other = self._fitting(line)
         # The line is right by another form: the user has put two files together.

@@ -65,7 +65,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     claim: str | None = None  # that earlier judgements were to decide
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """What a row says beside its grade; labels and rubrics are folded, so that spellings are one."""
 
     label: str | None
@@ -167,7 +167,7 @@ class JudgementTable:
         self.name = name
         self.queries, self.runs, self.judges, self.items, self.aspects = (_Words() for _ in range(5))
         self.repeats = _Words()
-        self.said = _Words(_folded_said)
+        self.said = _Words(_fold_statement)
         self.facts: dict[tuple[int, int, int], AnswerFacts] = {}  # by run, query and repeat
         self.sources: list[str] = []
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
@@ -179,7 +179,7 @@ class JudgementTable:
         self.is_adaptive = False  # whether earlier judgements chose what was judged
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
         self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
-        self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
+        self.row_item, self.row_aspect, self.row_statement = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._chance: array[float] | None = None  # as soon as a judge says how sure it is
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
@@ -191,7 +191,7 @@ class JudgementTable:
         self._order: array[int] | None = None  # of rows, by now, as they were read
 
     def __len__(self) -> int:
-        return len(self.row_said)
+        return len(self.row_statement)
 
     def __repr__(self) -> str:
         return f"<Judgements {self.name}: {len(self):,} of {len(self.runs.words):,} systems>"
@@ -207,7 +207,7 @@ class JudgementTable:
         self._stretches.append((first, len(self.sources) - 1, lines))
         self.row_item.extend(map(self.items.__getitem__, map(_ITEM, records)))
         self.row_aspect.extend(map(self.aspects.__getitem__, map(_ASPECT, records)))
-        self.row_said.extend(map(self.said.__getitem__, map(_SAID, records)))
+        self.row_statement.extend(map(self.said.__getitem__, map(_SAID, records)))
         # map with an attrgetter runs in C: a million rows are read here, and a loop in Python would be most
         # of the time.
         grades = list(map(_GRADE, records))
@@ -233,15 +233,17 @@ class JudgementTable:
         differ = map(ne, answers, islice(answers, 1, None))
         begins = [*range(min(number, 1)), *compress(count(1), differ)]
         lengths = map(sub, [*begins[1:], number], begins)
-        first_of = [answers[at] for at in begins]
+        first_of = [answers[index] for index in begins]
         words = enumerate((self.runs, self.judges, self.queries, self.repeats))
-        whose = zip(*(map(of.__getitem__, map(itemgetter(at), first_of)) for at, of in words), strict=True)
+        whose = zip(
+            *(map(of.__getitem__, map(itemgetter(index), first_of)) for index, of in words), strict=True
+        )
         numbers = map(self._answers.__getitem__, whose)
         self._answer.extend(chain.from_iterable(map(repeat, numbers, lengths)))
         self._answers.new.clear()
         # Checked word by word, each once; only if something is odd are rows looked at singly, to name the
         # line.
-        if self._is_odd(first, limits):
+        if self._needs_row_checks(first, limits):
             _refuse(source, lines, records, limits)
         self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
         counted = list(map(_SENTENCES, records))
@@ -252,45 +254,54 @@ class JudgementTable:
                     _count_sentences(facts, record.sentences, Place(source, line))
         if list(map(_ANSWERABLE, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
-                told = record.answerable
-                if told is None or self.answerable.setdefault(self.queries[record.query_id], told) == told:
+                answerable = record.answerable
+                if (
+                    answerable is None
+                    or self.answerable.setdefault(self.queries[record.query_id], answerable) == answerable
+                ):
                     continue
                 raise InputError(
                     at=Place(source, line),
                     expected="one value for each query",
-                    found=f"answerable={told} for query {visible(str(record.query_id))}, but the opposite"
-                    " before",
+                    found=f"answerable={answerable} for query {visible(str(record.query_id))}, but the"
+                    " opposite before",
                 )
 
-    def _is_odd(self, first: int, limits: Limits) -> bool:
+    def _needs_row_checks(self, first: int, limits: Limits) -> bool:
         """Return whether any of the rows from here on must be looked at one by one, for it may be refused.
 
         Each distinct word, and each distinct thing that rows say, is looked at once.
         """
-        odd = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
+        needs_checks = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
         # `new` are the words since the last look.
-        odd = odd or any(problem_of_id(str(word)) for words in self._ids for word in words.new)
+        needs_checks = needs_checks or any(
+            problem_of_id(str(word)) for words in self._ids for word in words.new
+        )
         for words, longest in (
             *((words, limits.id) for words in (*self._ids, self.repeats)),
             (self.aspects, limits.line),
             (self.judges, _LONGEST_WORD),
         ):
-            odd = odd or any(_is_long(str(word), longest) for word in words.new)
+            needs_checks = needs_checks or any(_is_long(str(word), longest) for word in words.new)
             words.new = []
         for label, _, rubric, _, weight in self.said.new:
-            odd = odd or any(_is_long(word or "", _LONGEST_WORD) for word in (label, rubric))
-            odd = odd or (weight is not None and not math.isfinite(weight))
+            needs_checks = needs_checks or any(
+                _is_long(word or "", _LONGEST_WORD) for word in (label, rubric)
+            )
+            needs_checks = needs_checks or (weight is not None and not math.isfinite(weight))
         self.said.new = []
-        codes, kinds = self.row_said[first:], self.said.words
+        codes, kinds = self.row_statement[first:], self.said.words
         if self._grade is None:
-            return odd or any((kinds[code].label is not None) != kinds[code].is_graded for code in set(codes))
+            return needs_checks or any(
+                (kinds[code].label is not None) != kinds[code].is_graded for code in set(codes)
+            )
         grades = self._grade[first:]
         # A million rows say few different things: a status, a label, and whether there is a grade.
         pairs = set(zip(codes, map(math.isnan, grades), strict=True))
-        odd = odd or any(
+        needs_checks = needs_checks or any(
             (kinds[code].label is not None or not nothing) != kinds[code].is_graded for code, nothing in pairs
         )
-        return odd or any(abs(grade) > limits.grade for grade in grades)
+        return needs_checks or any(abs(grade) > limits.grade for grade in grades)
 
     @property
     def _ids(self) -> tuple[_Words, _Words, _Words]:
@@ -332,7 +343,7 @@ class JudgementTable:
             rows[begins[answer]] = row
             begins[answer] += 1
         self._order = rows
-        for name in ("row_item", "row_aspect", "row_said"):
+        for name in ("row_item", "row_aspect", "row_statement"):
             setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))
         if self._grade is not None:
             self._grade = array("d", map(self._grade.__getitem__, rows))
@@ -348,7 +359,7 @@ class JudgementTable:
         seen: dict[tuple[int, int], dict[str, int]] = {}
         for row in range(begin, end):
             rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
-            rubric = self.said.words[self.row_said[row]].rubric
+            rubric = self.said.words[self.row_statement[row]].rubric
             # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
             first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
             if first is not None:
@@ -357,7 +368,9 @@ class JudgementTable:
 
     def _twice(self, first: int, second: int) -> InputError:
         # Only for a message, so that it may take long.
-        answer = next(at for at in range(len(self.run)) if self.begin[at] <= first < self.end[at])
+        answer = next(
+            number for number in range(len(self.run)) if self.begin[number] <= first < self.end[number]
+        )
         line = self.line(answer, first)
         repeat = f", repeat {visible(str(line.repeat))}" if line.repeat else ""
         query, run, item, aspect = (
@@ -388,8 +401,8 @@ class JudgementTable:
 
     def _stretch(self, row: int) -> tuple[int, int, Sequence[int]]:
         # Stretches are in the order of reading, by their first row.
-        at = bisect_right(self._stretches, self.position(row), key=lambda stretch: stretch[0])
-        return self._stretches[at - 1]
+        index = bisect_right(self._stretches, self.position(row), key=lambda stretch: stretch[0])
+        return self._stretches[index - 1]
 
     def answers_of(self, run: int, judge: int) -> range:
         """Return the numbers of the answers of a system that a judge said something of, by query."""
@@ -442,7 +455,9 @@ class JudgementTable:
         if len(self.repeats.words) < 2:
             return 1
         runs = range(len(self.runs.words))
-        return max((len(each) for run in runs for each in self.repeats_by_query(run).values()), default=1)
+        return max(
+            (len(repeats) for run in runs for repeats in self.repeats_by_query(run).values()), default=1
+        )
 
     def require_no_repeats(self, asker: str) -> None:
         """Refuse several answers of a system to one query."""
@@ -462,17 +477,19 @@ class JudgementTable:
     def _first(self, place: tuple[int, int, int]) -> int:
         # Answers are sorted by run, judge and query, so that those of one lie together.
         return bisect_left(
-            range(len(self.run)), place, key=lambda at: (self.run[at], self.judge[at], self.query[at])
+            range(len(self.run)),
+            place,
+            key=lambda answer: (self.run[answer], self.judge[answer], self.query[answer]),
         )
 
     def rows(self, answer: int) -> range:
         """Return the rows of an answer."""
         return range(self.begin[answer], self.end[answer])
 
-    def said_in(self, row: int) -> Said:
+    def said_in(self, row: int) -> Statement:
         """Return what a row says beside its grade."""
-        said: Said = self.said.words[self.row_said[row]]
-        return said
+        statement: Statement = self.said.words[self.row_statement[row]]
+        return statement
 
     def grade_in(self, row: int) -> float:
         """Return the grade that a row gives, NaN if it gives none."""
@@ -517,7 +534,7 @@ class JudgementTable:
 
     def line(self, answer: int, row: int) -> JudgementLine:
         """Return a row as a record, its label and rubric folded."""
-        said, grade = self.said_in(row), self.grade_in(row)
+        statement, grade = self.said_in(row), self.grade_in(row)
         return JudgementLine(
             query_id=self.queries.words[self.query[answer]],
             run_id=self.runs.words[self.run[answer]],
@@ -526,7 +543,7 @@ class JudgementTable:
             aspect=self.aspects.words[self.row_aspect[row]],
             repeat=self.repeats.words[self.repeat[answer]],
             grade=None if math.isnan(grade) else grade,
-            **said._asdict(),
+            **statement._asdict(),
         )
 
     def each(self) -> Iterator[tuple[int, JudgementLine]]:
@@ -540,10 +557,13 @@ class JudgementTable:
         part = copy(self)
         # What was made of all rows is not right for some of them, which nobody expects to be whole.
         part.kept, part.expected = {}, frozenset()
-        kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
+        kept = [
+            [row for row in self.rows(answer) if is_kept(self.line(answer, row))]
+            for answer in range(len(self.run))
+        ]
         rows = [row for some in kept for row in some]
-        answers = [at for at, some in enumerate(kept) if some]
-        ends = list(accumulate(len(kept[at]) for at in answers))
+        answers = [answer for answer, some in enumerate(kept) if some]
+        ends = list(accumulate(len(kept[answer]) for answer in answers))
         part.run, part.judge, part.query, part.repeat = (
             array("i", map(column.__getitem__, answers))
             for column in (self.run, self.judge, self.query, self.repeat)
@@ -551,9 +571,9 @@ class JudgementTable:
         part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
         # So that messages name the lines of the file, not of the part.
         part._order = array("i", map(self.position, rows))
-        part.row_item, part.row_aspect, part.row_said = (
+        part.row_item, part.row_aspect, part.row_statement = (
             array("i", map(column.__getitem__, rows))
-            for column in (self.row_item, self.row_aspect, self.row_said)
+            for column in (self.row_item, self.row_aspect, self.row_statement)
         )
         part._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
         part._chance = None if self._chance is None else array("d", map(self._chance.__getitem__, rows))
@@ -580,7 +600,7 @@ class JudgementTable:
         """Return how many judgements failed."""
         key = "failed"
         if key not in self.kept:  # asked for each system
-            counts = Counter(self.row_said)
+            counts = Counter(self.row_statement)
             lost = (number for code, number in counts.items() if not self.said.words[code].is_graded)
             self.kept[key] = sum(lost)
         number: int = self.kept[key]
@@ -588,19 +608,23 @@ class JudgementTable:
 
     def labels(self) -> list[str]:
         """Return the labels that rows give."""
-        return list(dict.fromkeys(said.label for said in self.said_by_any() if said.label is not None))
+        return list(
+            dict.fromkeys(
+                statement.label for statement in self.distinct_statements() if statement.label is not None
+            )
+        )
 
     def rubrics(self) -> set[str]:
         """Return the rubrics that any row names, and nothing for rows that name none."""
-        return {said.rubric for said in self.said_by_any()}
+        return {statement.rubric for statement in self.distinct_statements()}
 
-    def said_by_any(self) -> list[Said]:
+    def distinct_statements(self) -> list[Statement]:
         """Return all that any row says, each once, by first appearance."""
         key = "said by any"
         if key not in self.kept:
-            self.kept[key] = [self.said.words[code] for code in sorted(set(self.row_said))]
-        said: list[Said] = self.kept[key]
-        return said[:]
+            self.kept[key] = [self.said.words[code] for code in sorted(set(self.row_statement))]
+        statements: list[Statement] = self.kept[key]
+        return statements[:]
 
     def add_file(self, source: Source) -> None:
         """Read a file of any of these kinds, distinguished by its first record."""
@@ -650,8 +674,8 @@ class JudgementTable:
                 continue
             facts.lengths = _lengths([sentence.text for sentence in answer.sentences])
             # An answer of no characters has no sentences.
-            said = any(sentence.text.strip() or sentence.citations for sentence in answer.sentences)
-            facts.cited = tuple(sentence.citations for sentence in answer.sentences) if said else ()
+            has_text = any(sentence.text.strip() or sentence.citations for sentence in answer.sentences)
+            facts.cited = tuple(sentence.citations for sentence in answer.sentences) if has_text else ()
 
     def _add_judged(self, source: Source, start: bytes) -> None:
         """Read a file of judgements in another tool's form."""
@@ -664,7 +688,7 @@ class JudgementTable:
                 facts.cited, facts.sentences = cited, len(cited)
                 if (run, query) in judged.texts:
                     facts.lengths = _lengths(judged.texts[run, query])
-            for run, query in judged.known:
+            for run, query in judged.recorded:
                 self.facts_of(run, query).assigned = True
             for run, query in judged.matched:
                 self.facts_of(run, query)
@@ -674,8 +698,8 @@ class JudgementTable:
                         problem="a second report, judged before",
                         expected="one",
                     )
-            self.matched.update({place: (lines[0] if lines else 0, found)
-                                 for place, found in judged.matched.items()})  # fmt: skip
+            self.matched.update({place: (lines[0] if lines else 0, matches)
+                                 for place, matches in judged.matched.items()})  # fmt: skip
             unknown.update(judged.unknown)
         if unknown:
             kinds = {"kinds": sorted(unknown.items())}
@@ -693,11 +717,11 @@ def folded(label: str) -> str:
     return label.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _folded_said(said: Said) -> Said:
-    label, status, rubric, importance, weight = said
+def _fold_statement(statement: Statement) -> Statement:
+    label, status, rubric, importance, weight = statement
     # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`.
     rubric = rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
-    return Said(None if label is None else folded(label), status, rubric, importance, weight)
+    return Statement(None if label is None else folded(label), status, rubric, importance, weight)
 
 
 def _checked_chances(source: str, lines: Sequence[int], chances: Sequence[float | None]) -> Iterator[float]:
@@ -762,9 +786,9 @@ def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine],
         for line, record in zip(lines, records, strict=True):
             word = str(getattr(record, name) or "").encode()
             if len(word) > longest:
-                found = f"{len(word):,}: {quoted(word)}"
+                shown = f"{len(word):,}: {quoted(word)}"
                 findings.add(
-                    InputError(at=Place(source, line), expected=f"at most {longest:,} bytes", found=found)
+                    InputError(at=Place(source, line), expected=f"at most {longest:,} bytes", found=shown)
                 )
     findings.raise_if_any()
 

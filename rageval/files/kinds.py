@@ -99,7 +99,7 @@ def _is_topic(start: Start) -> bool:
     is_iteration = words[1:2] in ([b"0"], [b"Q0"], [b"q0"])
     lines = start.lines[:_ROWS] if len(start.lines) > 1 else []
     return not any(
-        (_is_row(line, form) and is_iteration) or (lines and all(_is_row(each, form) for each in lines))
+        (_is_row(line, form) and is_iteration) or (lines and all(_is_row(other, form) for other in lines))
         for form in (RUN, QRELS)
     )
 
@@ -112,14 +112,6 @@ def _has_width(width: int) -> Callable[[Start], bool]:
         return form is not None and form.width == width and not is_header
 
     return fits
-
-
-def _begins_as_judged(start: Start) -> bool:
-    return b"topic_id" in start.line and hooks.is_judged_table(start.line)
-
-
-def _is_table(start: Start) -> bool:
-    return bool(hooks.table_columns(start.line))
 
 
 _LIST = re.compile(rb"\s*\[\s*\{")  # a list of records
@@ -193,7 +185,13 @@ NO_DATA = (
 )
 
 LINES = (
-    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged, "rageval score"),
+    Kind(
+        "judged",
+        JUDGED_ANSWERS,
+        "judgements in another tool's form",
+        lambda start: b"topic_id" in start.line and hooks.is_judged_table(start.line),
+        "rageval score",
+    ),
     Kind(
         "beir",
         JUDGED_DOCUMENTS,
@@ -220,7 +218,7 @@ LINES = (
         "rageval score",
         may_be=_has_rows(QRELS),
     ),
-    Kind("table", OTHER, "a table", _is_table, "rageval import"),
+    Kind("table", OTHER, "a table", lambda start: bool(hooks.table_columns(start.line)), "rageval import"),
 )
 _JUDGED_COLUMNS = Kind(
     "judged columns",

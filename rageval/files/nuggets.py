@@ -75,7 +75,7 @@ def nuggets_without_reference(nuggets: Iterable[Nugget], name: str | None = None
     """
     answers = questions = 0
     for nugget in nuggets:
-        lacking = [each for each in nugget.answers if not each.references and not each.answer_id]
+        lacking = [answer for answer in nugget.answers if not answer.references and not answer.answer_id]
         answers += len(lacking)
         questions += bool(lacking) and len(lacking) == len(nugget.answers)
     if not answers:
@@ -215,16 +215,16 @@ def _sub_nuggets(
     by_key = (
         sub_nuggets
         if isinstance(sub_nuggets, dict)
-        else {str(at): sub for at, sub in enumerate(sub_nuggets or ())}
+        else {str(index): sub for index, sub in enumerate(sub_nuggets or ())}
     )
     return tuple(_nugget(fields, key, query, limits) for key, fields in by_key.items())
 
 
 def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Reference, ...]:
     references = []
-    for each in given or ():
-        doc, place = identifier(each.doc_id, "doc_id", limits), each.offsets
-        reference = Reference(doc, each.text or "", collection=each.collection or "")
+    for fields in given or ():
+        doc, place = identifier(fields.doc_id, "doc_id", limits), fields.offsets
+        reference = Reference(doc, fields.text or "", collection=fields.collection or "")
         if place is not None:
             start, end = place.start_offset, place.end_offset
             if not 0 <= start <= end:
@@ -420,9 +420,9 @@ class _FreshStackNuggets(msgspec.Struct):
 def _from_list(line: _NuggetList, limits: Limits) -> NuggetBank:
     query = identifier(line.qid, "qid", limits)
     nuggets = []
-    for at, nugget in enumerate(line.nuggets):
+    for index, nugget in enumerate(line.nuggets):
         given = nugget.nugget_id if nugget.nugget_id is not None else nugget.id
-        name = str(at) if given is None else identifier(given, f"nuggets[{at}].id", limits)
+        name = str(index) if given is None else identifier(given, f"nuggets[{index}].id", limits)
         importance = None if nugget.importance == "failed" else nugget.importance
         facts = () if nugget.source is None else (("source", nugget.source),)
         group = nugget.mapped_sub_narrative
@@ -433,8 +433,8 @@ def _from_list(line: _NuggetList, limits: Limits) -> NuggetBank:
 def _from_rubrics(line: _Rubrics, limits: Limits) -> NuggetBank:
     query = identifier(line.qid, "qid", limits)
     criteria = (
-        Nugget(query, str(at), criterion.criterion, weight=criterion.weight, group=criterion.axis)
-        for at, criterion in enumerate(line.rubrics)
+        Nugget(query, str(index), criterion.criterion, weight=criterion.weight, group=criterion.axis)
+        for index, criterion in enumerate(line.rubrics)
     )
     return NuggetBank(query, tuple(criteria))
 
@@ -492,15 +492,15 @@ def read_banks(source: Source) -> Iterator[NuggetBank]:
 def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
     first: dict[str, str] = {}
-    for each in _files_of(source):
+    for file in _files_of(source):
         # The older form names its query in the name of the file only.
-        forms = (*bank_forms(name_of(each)), _LISTS, _RUBRICS, _FRESHSTACK)
-        lines = one_a_line(each, "nuggets")
+        forms = (*bank_forms(name_of(file)), _LISTS, _RUBRICS, _FRESHSTACK)
+        lines = one_a_line(file, "nuggets")
         records = read_forms(lines, forms, "nuggets")
-        for line, bank in once(records, each, lambda bank: f"list of nuggets for query {bank.query_id}"):
-            if first.setdefault(bank.query_id, name_of(each)) != name_of(each):
+        for line, bank in once(records, file, lambda bank: f"list of nuggets for query {bank.query_id}"):
+            if first.setdefault(bank.query_id, name_of(file)) != name_of(file):
                 raise InputError(
-                    at=Place(name_of(each), line),
+                    at=Place(name_of(file), line),
                     problem=f"query {visible(bank.query_id)} has nuggets in {visible(first[bank.query_id])},"
                     " too",
                     remedy="put them in one file",
@@ -549,24 +549,24 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
                 remedy="sort them by query",
             )
         seen.add(query)
-        listed = [_record(at, nugget) for at, nugget in enumerate(together)]
+        listed = [_record(position, nugget) for position, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
         yield msgspec.json.encode(record).decode()
 
 
-def _record(at: int, nugget: Nugget) -> dict[str, Any]:
+def _record(position: int, nugget: Nugget) -> dict[str, Any]:
     fits = nugget.importance in ("vital", "okay", None) and not nugget.references
-    odd = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
-    if odd or not fits:
+    unsupported = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
+    if unsupported or not fits:
         raise InputError(
             at=Place(f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}"),
-            problem=f"has {odd or 'references, or an importance of another kind'}, for which the format"
-            " of AutoNuggetizer has no field",
+            problem=f"has {unsupported or 'references, or an importance of another kind'}, for which the"
+            " format of AutoNuggetizer has no field",
             expected="nuggets that are vital or okay",
         )
     record: dict[str, Any] = {"text": nugget.text}
     record |= {"importance": nugget.importance} if nugget.importance is not None else {}
-    record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(at) else {}
+    record |= {"nugget_id": nugget.nugget_id} if nugget.nugget_id != str(position) else {}
     record |= {"mapped_sub_narrative": nugget.group} if nugget.group is not None else {}
     return dict(nugget.facts) | record
 

@@ -97,8 +97,8 @@ def nugget_column(names: Iterable[str]) -> str | None:
 
 def unread(names: Iterable[Any], read: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that are not read, in their order."""
-    known = set(read)
-    return tuple(str(name) for name in dict.fromkeys(names) if str(name) not in known)
+    read_names = set(read)
+    return tuple(str(name) for name in dict.fromkeys(names) if str(name) not in read_names)
 
 
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
@@ -159,11 +159,11 @@ def column_of(frame: Any, name: Any, table: str = "DataFrame") -> list[Any]:
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
-    found = "twice" if is_frame(column) else f"as a {type(column).__name__}"
+    kind = "twice" if is_frame(column) else f"as a {type(column).__name__}"
     raise InputError(
         at=Place(table),
         expected="each column once, with a cell a row",
-        found=f"the column {str(name)!r:.80} {found}",
+        found=f"the column {str(name)!r:.80} {kind}",
     )
 
 
@@ -250,25 +250,25 @@ def ids(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[
     try:
         # All at once, in C, and the usual: words, which come apart and together again as they were.
         joined = " ".join(texts).encode()
-        found = joined.split()
-        if len(found) == len(texts) and b" ".join(found) == joined:
-            return found
+        encoded = joined.split()
+        if len(encoded) == len(texts) and b" ".join(encoded) == joined:
+            return encoded
     except (TypeError, UnicodeEncodeError):  # whole numbers; half of a character
         pass
-    for at, value in enumerate(texts, start - 1):
+    for index, value in enumerate(texts, start - 1):
         # Whole numbers are read as digits; anything else would have several spellings.
         if not isinstance(value, str):
             if not isinstance(value, Integral) or isinstance(value, bool):
                 gap = "; a gap turns a column of whole numbers into fractions"
                 raise InputError(
-                    at=Place(table, at + 1),
+                    at=Place(table, index + 1),
                     expected=f"text (or a whole number) as {column}",
                     found=f"{value!r:.80}",
                     remedy=f"ids are strings{gap if isinstance(value, float) else ''}",
                 )
-            texts[at - start + 1] = value = str(int(value))
+            texts[index - start + 1] = value = str(int(value))
         if value.strip(AROUND) != value or not value:
-            raise InputError(at=Place(table, at + 1), expected=f"as {column} {problem_of_id(value)}")
+            raise InputError(at=Place(table, index + 1), expected=f"as {column} {problem_of_id(value)}")
     try:
         return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half of a character
@@ -281,9 +281,11 @@ def finite(values: Iterable[Any], table: str, column: str, start: int = 1) -> li
     numbers = given if set(map(type, given)) == {float} else list(map(_number, given))
     # The sum tells at once, if it is not too large itself.
     if not math.isfinite(sum(numbers)) and not all(map(math.isfinite, numbers)):
-        at = next(at for at, number in enumerate(numbers) if not math.isfinite(number))
+        index = next(index for index, number in enumerate(numbers) if not math.isfinite(number))
         raise InputError(
-            at=Place(table, at + start), expected=f"a finite number as {column}", found=f"{given[at]!r:.80}"
+            at=Place(table, index + start),
+            expected=f"a finite number as {column}",
+            found=f"{given[index]!r:.80}",
         )
     return numbers
 
@@ -301,12 +303,12 @@ def graded(values: Iterable[Any], table: str, column: str, largest: int, start: 
     if set(map(type, given)) == {int} and -largest <= min(given) and max(given) <= largest:
         return given
     numbers = finite(given, table, column, start)
-    for at, number in enumerate(numbers, start):
+    for row, number in enumerate(numbers, start):
         if abs(number) > largest:
             raise InputError(
-                at=Place(table, at),
+                at=Place(table, row),
                 expected=f"a number from -{largest:,} to {largest:,} as {column}",
-                found=f"{given[at - start]!r:.80}",
+                found=f"{given[row - start]!r:.80}",
             )
     return [int(number) if number.is_integer() else number for number in map(float, numbers)]
 
@@ -314,10 +316,10 @@ def graded(values: Iterable[Any], table: str, column: str, largest: int, start: 
 def whole(values: Iterable[Any], table: str, column: str, largest: int) -> list[int]:
     """Return whole numbers within the limit."""
     numbers = graded(values, table, column, largest)
-    for at, number in enumerate(numbers):
+    for index, number in enumerate(numbers):
         if not isinstance(number, int):
             raise InputError(
-                at=Place(table, at + 1),
+                at=Place(table, index + 1),
                 expected=f"a whole number from -{largest:,} to {largest:,} as {column}",
                 found=f"{number!r:.80}",
             )

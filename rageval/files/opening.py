@@ -214,11 +214,11 @@ class _KeptStream:
         """Return the bytes read so far."""
         return self._size
 
-    def read_at(self, at: int, size: int) -> bytes:
+    def read_at(self, offset: int, size: int) -> bytes:
         """Return bytes from a place that was reached before; the stream goes on behind the last."""
-        self._kept.seek(at)
+        self._kept.seek(offset)
         # Kept already, up to where the stream was read; a short answer is fine, the next one goes on.
-        if at < self._size:
+        if offset < self._size:
             return self._kept.read(size)
         block = _taken(self._stream, size, self.name)
         self._kept.write(block)
@@ -406,7 +406,7 @@ def with_limits(source: Any, limits: Limits | None) -> Any:
         return source
     # Records may be tuples of some kind, which are no several sources.
     if type(source) in (list, tuple):
-        return [_one_with_limits(each, limits) for each in source]
+        return [_one_with_limits(item, limits) for item in source]
     return _one_with_limits(source, limits)
 
 
@@ -574,9 +574,9 @@ def first_bytes(source: Source, longest: int | None = None) -> bytes:
     stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
         # A stream that can be moved loses nothing by being read and put back.
-        at = stream.tell()
+        position = stream.tell()
         start = stream.read(2**16)
-        stream.seek(at)
+        stream.seek(position)
         return bytes(start).removeprefix(BOM) if isinstance(start, bytes) else b""
     return start_of_stream(stream).removeprefix(BOM) if hasattr(stream, "peek") else b""
 
@@ -790,9 +790,9 @@ def _refuse_bom(text: bytes, name: str, first_line: int) -> None:
     """Raise `InputError` if a line begins with a byte-order mark, which would become part of an id."""
     if BOM[:1] not in text:  # looked for first, being one byte: that is ten times as fast
         return
-    at = 0 if text.startswith(BOM) else text.find(b"\n" + BOM) + 1
-    if at or text.startswith(BOM):
-        line = first_line + text.count(b"\n", 0, at)
+    position = 0 if text.startswith(BOM) else text.find(b"\n" + BOM) + 1
+    if position or text.startswith(BOM):
+        line = first_line + text.count(b"\n", 0, position)
         raise InputError(
             at=Place(name, line),
             problem="begins with a byte-order mark",
@@ -814,13 +814,15 @@ def _bad_bytes(content: bytes, limits: Limits) -> InputError | None:
         return long_line(limits)
     control = _CONTROL.search(content)
     if control:
-        at, byte = control.start() + 1, control.group()[0]
+        position, byte = control.start() + 1, control.group()[0]
         if byte == 13:
             return InputError(
-                f"byte {at} is a carriage return inside the line", expected="lines that end in \\n or \\r\\n"
+                f"byte {position} is a carriage return inside the line",
+                expected="lines that end in \\n or \\r\\n",
             )
         return InputError(
-            f"byte {at} is the control byte 0x{byte:02x}", expected="text (is the file binary, or UTF-16?)"
+            f"byte {position} is the control byte 0x{byte:02x}",
+            expected="text (is the file binary, or UTF-16?)",
         )
     try:
         content.decode()

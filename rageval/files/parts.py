@@ -53,13 +53,13 @@ class Grain:
         return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
 
 
-def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) -> int | None:
-    """Return the first byte behind `at`, and behind at least one whole line, where another query begins.
+def _border(blocks: Iterable[bytes], start: int, reading: Reading, longest: int) -> int | None:
+    """Return the first byte behind `start`, and behind at least one whole line, where another query begins.
 
-    The blocks are the text from `at` on, and `longest` is how long a line may be.
+    The blocks are the text from `start` on, and `longest` is how long a line may be.
     """
-    rest, position, previous = b"", at, None
-    first = True  # the line that `at` lies in, of which only a part is seen
+    rest, position, previous = b"", start, None
+    first = True  # the line that `start` lies in, of which only a part is seen
     for block in blocks:
         # The last piece may be half a line: it waits for the next block.
         *lines, rest = (rest + block).split(b"\n")
@@ -77,7 +77,7 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) ->
             previous, first = query or previous, False
             position += len(line) + 1
         # A query, or a line, that never ends: rather no cut than reading the file to its end to find one.
-        if len(rest) > longest or position - at >= _FAR:
+        if len(rest) > longest or position - start >= _FAR:
             return None
     return None
 
@@ -122,9 +122,9 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
     longest = limits_of(path).line
     if tabbed is not None:
         for number in range(1, count):
-            at = size * number // count
-            raw.seek(at)
-            cuts.append(_border(iter(partial(raw.read, _SPAN_LOOK), b""), at, reading, longest))
+            target = size * number // count
+            raw.seek(target)
+            cuts.append(_border(iter(partial(raw.read, _SPAN_LOOK), b""), target, reading, longest))
     # A long query may hold several of the places, which then have one border.
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
@@ -150,8 +150,8 @@ class _Bounded(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._rest if size < 0 else min(size, self._rest)
-        block = self._raw.read(wanted) if wanted else b""
+        length = self._rest if size < 0 else min(size, self._rest)
+        block = self._raw.read(length) if length else b""
         self._rest -= len(block)
         return block
 
@@ -166,7 +166,7 @@ _BLOCK = 2**17  # packed bytes unpacked in one go
 class _Frame:
     """Where a frame lies in the file, and its content in the whole content."""
 
-    at: int
+    offset: int
     packed: int
     begin: int
     size: int
@@ -194,22 +194,22 @@ class _FrameSpan:
     def opened(self, reading: Reading) -> Iterator[tuple[Source, Reading]]:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         last = self.frames[-1]
-        with _unchanged(self.path, self.stamp), _opened(self.path, last.at + last.packed) as raw:
+        with _unchanged(self.path, self.stamp), _opened(self.path, last.offset + last.packed) as raw:
             stream = cast("IO[bytes]", _BlockStream(self._content(raw), self.path))
             yield stream, reading._replace(tabbed=self.tabbed)
 
     def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
         """Yield what lies between begin and end. The part with the end of a frame unpacks it to its end."""
         for frame in self.frames:
-            at = frame.begin
+            position = frame.begin
             for block in _unpacked(raw, frame, name_of(self.path)):
                 # What of this block lies inside the part; empty before the part begins.
-                part = block[max(0, self.begin - at) : max(0, self.end - at)]
-                at += len(block)
+                part = block[max(0, self.begin - position) : max(0, self.end - position)]
+                position += len(block)
                 if part:
                     yield part
                 # The rest of the frame is another part's, which unpacks it to its end and so checks it.
-                if self.end <= at and self.end < frame.end:
+                if self.end <= position and self.end < frame.end:
                     return
 
 
@@ -221,7 +221,7 @@ def _frame_spans_of(
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
     limits = limits_of(path)
-    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
+    swells = any(_is_bomb(frame.end, frame.offset + frame.packed, limits) for frame in frames)
     # What swells is left to the reader of whole files, which refuses it.
     if count < 2 or swells or size > limits.unpacked:
         return []
@@ -230,9 +230,12 @@ def _frame_spans_of(
         return []
     starts = [frame.begin for frame in frames]
     # Unpacking can begin only where a frame does, so cuts are looked for from the beginning of one.
-    firsts = {bisect_right(starts, size * at // count) - 1 for at in range(1, count)} - {0}
+    firsts = {bisect_right(starts, size * index // count) - 1 for index in range(1, count)} - {0}
     longest = limits_of(path).line
-    cuts = [_border(_content(raw, path, frames[at:]), starts[at], reading, longest) for at in sorted(firsts)]
+    cuts = [
+        _border(_content(raw, path, frames[index:]), starts[index], reading, longest)
+        for index in sorted(firsts)
+    ]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_FrameSpan(path, _around(frames, *two), *two, stamp, tabbed) for two in pairwise(ends)]
 
@@ -250,17 +253,17 @@ def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
     table = _bytes(raw, size - length - _HEADER_SIZE, length + _HEADER_SIZE)
     if struct.unpack_from("<II", table) != (_TABLE, length):
         return []
-    frames, at, begin = [], 0, 0
+    frames, offset, begin = [], 0, 0
     for place in range(_HEADER_SIZE, _HEADER_SIZE + count * entry, entry):
         packed, unpacked = struct.unpack_from("<II", table, place)
-        frames.append(_Frame(at, packed, begin, unpacked))
-        at, begin = at + packed, begin + unpacked
+        frames.append(_Frame(offset, packed, begin, unpacked))
+        offset, begin = offset + packed, begin + unpacked
     # Frames that do not fill the file are of another file, or a lie.
-    return frames if at + len(table) == size else []
+    return frames if offset + len(table) == size else []
 
 
-def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
-    raw.seek(at)
+def _bytes(raw: IO[bytes], offset: int, length: int) -> bytes:
+    raw.seek(offset)
     return raw.read(length).ljust(length, b"\0")  # zeros if the file has become shorter: they fit nothing
 
 
@@ -289,7 +292,7 @@ def _head(blocks: Iterator[bytes]) -> bytes:
 def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
     """Yield the content of a frame; an error if the table does not tell the truth about it."""
     zstd = _zstandard()
-    raw.seek(frame.at)
+    raw.seek(frame.offset)
     unpacker, left, size = zstd.ZstdDecompressor(), frame.packed, 0
     try:
         while not unpacker.eof:
@@ -311,7 +314,7 @@ def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
     if not unpacker.eof or unpacker.unused_data or left or size != frame.size:
         raise InputError(
             at=Place(name),
-            problem=f"its seek table is wrong about the frame at byte {frame.at:,}",
+            problem=f"its seek table is wrong about the frame at byte {frame.offset:,}",
             remedy=COPY_AGAIN,
         )
 
@@ -359,14 +362,14 @@ class _RowSpan:
 def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
     """Return the file in parts, cut near where groups of rows begin."""
     with columnar._opened_table(path) as file:
-        columnar._wanted(file, path, columnar.RUN)
-        groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+        columnar._select_columns(file, path, columnar.RUN)
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         # By bytes of the columns that are read, not by rows: that is what reading costs.
         sizes = list(accumulate(map(_size, groups), initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
         count = grain.parts_of(sizes[-1])
-        wanted = [sizes[-1] * at / count for at in range(1, count)]
-        nearest = {min(range(len(sizes)), key=lambda at: abs(sizes[at] - size)) for size in wanted}
+        targets = [sizes[-1] * index / count for index in range(1, count)]
+        nearest = {min(range(len(sizes)), key=lambda index: abs(sizes[index] - size)) for size in targets}
         cuts = [_row_border(file, begins, group) for group in sorted(nearest - {0, len(groups)})]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
     return [_RowSpan(path, *two, stamp) for two in pairwise(ends)]
@@ -385,8 +388,8 @@ def _row_border(file: Any, begins: list[int], group: int) -> int | None:
     # The last query before the group: rows at its beginning that go on with it belong to the part before.
     *_, (_, queries) = _queries(file, begins, group - 1)
     previous = queries[-1]
-    for at in range(group, len(begins) - 1):
-        for begin, queries in _queries(file, begins, at):
+    for index in range(group, len(begins) - 1):
+        for begin, queries in _queries(file, begins, index):
             place = compute.not_equal(queries, previous).index(True).as_py()
             if place >= 0:
                 return int(begin + place)

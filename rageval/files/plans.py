@@ -108,7 +108,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     @property
     def order(self) -> tuple[str, ...]:
         """The queries to be labeled, the first one first."""
-        return tuple(each.query_id for each in self.asked)
+        return tuple(query.query_id for query in self.asked)
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -143,16 +143,16 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         uniform draw from the `rest`; a query outside the plan, or one that was passed over, makes them none.
         """
         order = self.order
-        strange = sorted(set(labelled) - set(order))
-        if strange:
+        unplanned = sorted(set(labelled) - set(order))
+        if unplanned:
             raise InputError(
                 at=Place(visible(name)),
-                problem=f"{len(strange):,} labeled queries are not in the plan ({_named(strange)})",
+                problem=f"{len(unplanned):,} labeled queries are not in the plan ({_named(unplanned)})",
                 expected=f"labels of the {len(order):,} that were drawn. For labels chosen in another way,"
                 " give their probabilities with --gold-chosen FILE",
             )
         # Only the beginning of the order is a draw: nothing before the last labelled query may be missing.
-        last = max((at for at, query in enumerate(order, 1) if query in labelled), default=0)
+        last = max((position for position, query in enumerate(order, 1) if query in labelled), default=0)
         passed = [query for query in order[:last] if query not in labelled]
         if passed:
             raise InputError(

@@ -221,10 +221,6 @@ _LONGEST_FACT = 1024
 _Gold = _Word | list[_Word] | None
 
 
-def _is_gold(key: str) -> bool:
-    return field_of(key) == "gold"
-
-
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     """Return the form of plain questions, by the names that a track gives to the two main fields."""
 
@@ -232,7 +228,10 @@ def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
         asked = identifier(_value(fields, query, str | int), query, limits)
         text = _value(fields, question, str)
         # As in tables: what people call the right answer, where nothing is called an answer.
-        called = next((key for key in ("answer", *filter(_is_gold, fields)) if key in fields), "answer")
+        called = next(
+            (key for key in ("answer", *(key for key in fields if field_of(key) == "gold")) if key in fields),
+            "answer",
+        )
         gold = words(_value(fields, called, _Gold, None))
         facts = tuple(_facts(fields, {query, question, called, _SUB_NARRATIVES}))
         return Question(asked, text, gold, facts, sub_narratives=_sub_narratives(fields))
@@ -378,11 +377,11 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
         raise msgspec.ValidationError(f"{what} - at `$.{key}{place or '`'}") from None
 
 
-def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
+def _facts(fields: _Fields, names: set[str]) -> Iterator[tuple[str, str]]:
     for key, raw in fields.items():
         # Raw: what is not asked for is never built, and large objects are skipped by their first sign.
         written = bytes(raw)
-        if key in known or written.startswith((b"{", b"[")) or written == b"null":
+        if key in names or written.startswith((b"{", b"[")) or written == b"null":
             continue
         # Numbers stay as they are written: 2.0 and 2 may be two categories.
         text = msgspec.json.decode(raw) if written.startswith(b'"') else written.decode()
@@ -396,8 +395,8 @@ _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "reques
 def _questions_of(source: Source) -> Iterable[Question] | None:
     """Return the questions of a dataset, or of a file that is not JSON lines with ids of queries."""
     if callable(content := getattr(source, "questions", None)):
-        found: Iterable[Question] = content()
-        return found
+        questions: Iterable[Question] = content()
+        return questions
     if is_columnar(source):
         return None
     start = first_bytes(source).lstrip()
@@ -417,11 +416,11 @@ def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, s
             question.query_id: {name: value for name, value in question.facts if name in fields}
             for question in questions
         }
-    wanted = [name for name in fields if name not in _IDS]
+    names = [name for name in fields if name not in _IDS]
     facts: dict[str, dict[str, str]] = {}
     for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}"):
         try:
-            values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
+            values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *names) if name in record}
         except (msgspec.DecodeError, RecursionError) as error:  # a number too large, say
             raise InputError(
                 at=Place(name_of(source), line), expected="text or a number as a field", cause=str(error)
@@ -434,15 +433,15 @@ def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, s
             )
         if (problem := problem_of_id(str(query))) is not None:
             raise problem.located(Place(name_of(source), line))
-        known = facts.setdefault(str(query), {})
-        for field in wanted:
+        facts_of_query = facts.setdefault(str(query), {})
+        for field in names:
             value = values.get(field)
             # A query may stand in many lines, such as judgements; all must say the same.
-            if value is not None and known.setdefault(field, str(value)) != str(value):
+            if value is not None and facts_of_query.setdefault(field, str(value)) != str(value):
                 raise InputError(
                     at=Place(name_of(source), line),
                     problem=f"{field} of query {visible(str(query))} is {visible(str(value))!r}, and"
-                    f" {visible(known[field])!r} before",
+                    f" {visible(facts_of_query[field])!r} before",
                     expected="one value",
                 )
     return facts

@@ -60,8 +60,8 @@ class _Candidate(msgspec.Struct):
         if isinstance(doc, str) or doc is None:
             return PassageParts(doc or "")
         text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
-        beside = (str(doc.get(name) or "") for name in BESIDE)
-        return PassageParts(text, *beside) if text else PassageParts("")
+        extras = (str(doc.get(name) or "") for name in BESIDE)
+        return PassageParts(text, *extras) if text else PassageParts("")
 
 
 class _Candidates(msgspec.Struct):
@@ -73,8 +73,8 @@ class _Candidates(msgspec.Struct):
 
 def _checked(line: _Candidates, limits: Limits) -> _Candidates:
     line.query.qid = identifier(line.query.qid, "query.qid", limits)
-    for at, candidate in enumerate(line.candidates):
-        candidate.docid = identifier(candidate.docid, f"candidates[{at}].docid", limits)
+    for index, candidate in enumerate(line.candidates):
+        candidate.docid = identifier(candidate.docid, f"candidates[{index}].docid", limits)
     scored = [candidate.score is not None for candidate in line.candidates]
     if any(scored) and not all(scored):
         raise Unfit(expected="a score for every candidate or for none", found="some without")
@@ -143,8 +143,8 @@ def _scored(source: Source) -> Iterator[_Row]:
         yield from numbers(source)
         return
     for line, retrieved in read_candidates(source):
-        for at, candidate in enumerate(retrieved.candidates):
-            score = float(len(retrieved.candidates) - at) if candidate.score is None else candidate.score
+        for index, candidate in enumerate(retrieved.candidates):
+            score = float(len(retrieved.candidates) - index) if candidate.score is None else candidate.score
             yield line, str(retrieved.query.qid), str(candidate.docid), score
 
 

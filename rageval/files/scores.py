@@ -95,9 +95,9 @@ def read_leaderboard(
     if form is not None and form not in FORMS:
         raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
     lines = [
-        (first + at, line.strip(b" \t\r"))
+        (first + index, line.strip(b" \t\r"))
         for first, text in stretches(source, "a leaderboard")
-        for at, line in enumerate(text.split(b"\n"))
+        for index, line in enumerate(text.split(b"\n"))
     ]
     lines = [(number, line) for number, line in lines if line and not line.startswith(b"#")]
     name = name_of(source)
@@ -174,15 +174,15 @@ def _from_columns(
                 remedy="leave out --form",
             )
         rows = rows[1:]
-    told = header or form or form_of([fields for _, fields in rows], topics)
-    if told is None:
+    columns_form = header or form or form_of([fields for _, fields in rows], topics)
+    if columns_form is None:
         raise UntoldForm(
             at=Place(name),
             problem=f"cannot tell which column holds the topics: {ALL!r} or a known topic is in neither"
             " or in both of columns 2 and 3",
             remedy="use --form tot (run measure topic value) or --form ir_measures (run topic measure value)",
         )
-    yield from _valued(name, rows, _COLUMNS[told], limits)
+    yield from _valued(name, rows, _COLUMNS[columns_form], limits)
 
 
 def _fields(line: bytes) -> list[str]:
@@ -214,9 +214,9 @@ def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form
     for row in rows:
         second.add(row[1])
         third.add(row[2])
-    for known in ({ALL}, set(topics)):
-        if bool(second & known) != bool(third & known):
-            return "ir_measures" if second & known else "tot"
+    for group in ({ALL}, set(topics)):
+        if bool(second & group) != bool(third & group):
+            return "ir_measures" if second & group else "tot"
     return None
 
 

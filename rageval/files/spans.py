@@ -180,8 +180,8 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
             raise Unfit(expected="a span of at least one code point", found=f"{start} to {end}")
     doc = identifier(line.doc_id, "doc_id", limits)
     also = tuple(dict.fromkeys(place for place in places[1:] if place != places[0]))
-    known = line.quote, line.sha256.lower(), also, line.grade, line.wide
-    return Span(query, nugget, doc, line.start, line.end, *known)
+    evidence = line.quote, line.sha256.lower(), also, line.grade, line.wide
+    return Span(query, nugget, doc, line.start, line.end, *evidence)
 
 
 def _place(span: Span) -> str:
@@ -198,15 +198,15 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
                 problem=f"the key {visible(key)!r} appears twice in one object",
                 expected="it once",
             )
-        found = msgspec.json.decode(plain_json(text), type=_Tests)
+        benchmark = msgspec.json.decode(plain_json(text), type=_Tests)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise explained(error, text[:200], _EXPECTED_TESTS).located(Place(name, 1)) from None
-    for number, test in enumerate(found.tests):
+    for number, test in enumerate(benchmark.tests):
         try:
             query = str(number) if test.query_id is None else identifier(test.query_id, "query_id", limits)
             if not test.snippets:
                 yield Span(query, "0", grade=0)
-            for at, snippet in enumerate(test.snippets):
+            for index, snippet in enumerate(test.snippets):
                 doc = identifier(snippet.file_path, "file_path", limits)
                 start, end = snippet.span
                 if end <= start or not snippet.answer:
@@ -214,7 +214,7 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
                         expected="a span of at least one code point, with its answer",
                         found=f"{start} to {end}",
                     )
-                yield Span(query, str(at), doc, start, end, snippet.answer)
+                yield Span(query, str(index), doc, start, end, snippet.answer)
         except Unfit as error:
             raise error.parts.located(Place(name, inside=f"test {number}")) from None
 
@@ -235,7 +235,7 @@ def write_spans(spans: Iterable[Span], sources: Mapping[str, str]) -> Iterator[s
 def read_chunks(source: Source) -> Iterator[Chunk]:
     """Read the chunks of a file; each has offsets into its source, or its text, or both."""
     findings = Complaints()
-    found: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     name = name_of(source)
     for number, line in read_records(source, _ChunkLine, _EXPECTED_CHUNK):
         try:
@@ -243,7 +243,7 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
         except Unfit as error:
             findings.add(error.parts.located(Place(name, number)))
             continue
-        first = found.setdefault(chunk.chunk_id, number)
+        first = first_lines.setdefault(chunk.chunk_id, number)
         if first != number:
             problem = f"a second chunk {visible(chunk.chunk_id)!r}, the first is in line {first}"
             findings.add(InputError(problem, at=Place(name, number), expected="a different id for each"))

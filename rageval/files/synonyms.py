@@ -101,12 +101,12 @@ def are_rows(names: Sequence[str]) -> bool:
     >>> [are_rows(names.split()) for names in ("question answer", "id input output", "id question answer")]
     [True, True, False]
     """
-    found = columns_of(names).fields
-    if not {"question", "answer"} <= found.keys():
+    fields = columns_of(names).fields
+    if not {"question", "answer"} <= fields.keys():
         return False
     # Formats of tracks have passages and documents, too, as objects.
-    has_contexts = found.get("contexts", "") not in ("", "passages", "documents")
-    return "query_id" not in found or "gold" in found or has_contexts or found["answer"] != "answer"
+    has_contexts = fields.get("contexts", "") not in ("", "passages", "documents")
+    return "query_id" not in fields or "gold" in fields or has_contexts or fields["answer"] != "answer"
 
 
 def is_answered(names: Sequence[str]) -> bool:
@@ -115,5 +115,5 @@ def is_answered(names: Sequence[str]) -> bool:
     >>> is_answered(["Question", "Expected Output"]), is_answered(["qid", "docid", "score"])
     (True, False)
     """
-    found = columns_of(names).fields.keys()
-    return bool(found & {"question", "query_id"}) and bool(found & {"answer", "gold"})
+    fields = columns_of(names).fields.keys()
+    return bool(fields & {"question", "query_id"}) and bool(fields & {"answer", "gold"})

@@ -78,7 +78,7 @@ class LineForm(NamedTuple):
             begin = end + 1
         return None
 
-    def told_apart(self, given: Iterable[Text], reading: Reading) -> tuple[Iterator[Text], Reading]:
+    def detect_tabs(self, given: Iterable[Text], reading: Reading) -> tuple[Iterator[Text], Reading]:
         """Return the same texts, and how to read them: whether tabs part fields, as the first row says."""
         if reading.tabbed is not None:
             return iter(given), reading
@@ -144,19 +144,19 @@ class LineForm(NamedTuple):
             return range(first, first + count) if isinstance(first, int) else first[:count], columns
         lines = content.split(b"\n")
         numbers = range(first, first + len(lines)) if isinstance(first, int) else first
-        held, rows = _read_lines(
+        row_numbers, rows = _read_lines(
             zip(numbers, lines, strict=False), self, name, reading.comments, limits, bool(reading.tabbed)
         )
         columns = list(zip(*rows, strict=True))
-        return held, self.with_numbers(columns, limits) or [] if columns else []
+        return row_numbers, self.with_numbers(columns, limits) or [] if columns else []
 
     def ordinary(self, content: bytes, reading: Reading, limits: Limits) -> Columns | None:
         """Return the columns of lines that are all as most are, or None if that is not plain to see."""
         if kernel is not None:
             scores = self.number if self is RUN else -1
-            found = kernel.columns(content, self.width, scores, limits.id, limits.line, bool(reading.tabbed))
-            if found is not None:
-                return found if self is RUN else self.with_numbers(found, limits)
+            parsed = kernel.columns(content, self.width, scores, limits.id, limits.line, bool(reading.tabbed))
+            if parsed is not None:
+                return parsed if self is RUN else self.with_numbers(parsed, limits)
         if b"\r" in content:
             content = content.replace(b"\r\n", b"\n")
         content = content.removesuffix(b"\n")
@@ -196,10 +196,10 @@ class LineForm(NamedTuple):
                 numbers, lines, queries = _rows(text, self.width, tabbed)
                 parted: list[list[int]] = [[] for _ in paths]
                 share = {query: parted[crc32(query) % shares] for query in set(queries)}
-                for at, query in enumerate(queries):
-                    share[query].append(at)
+                for index, query in enumerate(queries):
+                    share[query].append(index)
                 for path, places in zip(paths, parted, strict=True):
-                    _append(path, [numbers[at] for at in places], [lines[at] for at in places])
+                    _append(path, [numbers[index] for index in places], [lines[index] for index in places])
             for path in paths:
                 if path.exists():
                     yield from in_order(_read(path), self.width, tabbed)
@@ -295,19 +295,19 @@ def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> 
             found=f"{len(spans)}: {quoted(content)}",
             remedy="ids with spaces need a tab-separated file" if len(spans) > kind.width else "",
         )
-    empty = [kind.columns[at] for at, (left, right) in enumerate(spans) if left == right]
+    empty = [kind.columns[index] for index, (left, right) in enumerate(spans) if left == right]
     if not empty:
         return None
-    found = f"nothing in {empty[0]}: {quoted(content)}"
-    return InputError(expected=f"{kind.width} columns ({expected})", found=found)
+    shown = f"nothing in {empty[0]}: {quoted(content)}"
+    return InputError(expected=f"{kind.width} columns ({expected})", found=shown)
 
 
 def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> InputError | None:
-    for at in kind.ids:
-        if len(values[at]) > limits.id:
-            column = kind.columns[at]
+    for index in kind.ids:
+        if len(values[index]) > limits.id:
+            column = kind.columns[index]
             return InputError(
-                f"a {column} of {len(values[at]):,} bytes",
+                f"a {column} of {len(values[index]):,} bytes",
                 expected=f"at most {limits.id:,}",
                 remedy="see --limit id=…",
             )
@@ -394,8 +394,8 @@ def texts(source: Source, numbered: bool = True) -> Iterator[Text]:
     Whoever counts lines while reading them, as the compiled reader does, needs no numbers.
     """
     name, line = name_of(source), 1
-    for at, content in enumerate(chunks(source)):
-        yield Text(content if at else _without_bom(content, name), line)
+    for number, content in enumerate(chunks(source)):
+        yield Text(content if number else _without_bom(content, name), line)
         if numbered:
             line += content.count(b"\n")
 
@@ -405,7 +405,7 @@ def _stretches(
 ) -> Iterator[tuple[Sequence[int], Columns]]:
     """Read line numbers and columns, a stretch a text that holds rows."""
     rows = 0
-    given, reading = kind.told_apart(given, reading)
+    given, reading = kind.detect_tabs(given, reading)
     for text in given:
         lines, columns = kind.stretch(text, source, reading)
         if lines:
@@ -432,7 +432,7 @@ def _evenly_parted(content: bytes, ends: int, width: int) -> Columns | None:
     # Two blanks in a row, or one at an end: the slower way parts those.
     if b"" in pieces:
         return None
-    return [pieces[at :: width + 1] for at in range(width)]
+    return [pieces[index :: width + 1] for index in range(width)]
 
 
 def _parted(content: bytes, width: int, tabbed: bool) -> Columns | None:
@@ -458,9 +458,13 @@ def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) 
     # long.
     width = limits.id // 2
     starts = range(0, len(content) - width + 1, width or 1)
-    if width and b"\t" not in content and all(content.find(b" ", at, at + width) >= 0 for at in starts):
+    if (
+        width
+        and b"\t" not in content
+        and all(content.find(b" ", start, start + width) >= 0 for start in starts)
+    ):
         return False
-    return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
+    return any(max(map(len, columns[column])) > limits.id for column in kind.ids)
 
 
 def _scores(words: Sequence[bytes]) -> list[float] | None:
@@ -496,13 +500,13 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def _compiled_sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
-    apart = kernel.apart_new(SEED, width, tabbed)
+    sorter = kernel.apart_new(SEED, width, tabbed)
     for text in texts:
         lines = text.lines if isinstance(text.lines, int) else array("q", text.lines)
-        kernel.apart_feed(apart, text.content, lines)
+        kernel.apart_feed(sorter, text.content, lines)
     # Some queries at a time: all of them together would be in memory twice.
-    while (found := kernel.apart_next(apart, _SOME))[0]:
-        yield Text(found[0], array("q", found[1]))
+    while (batch := kernel.apart_next(sorter, _SOME))[0]:
+        yield Text(batch[0], array("q", batch[1]))
 
 
 def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
@@ -511,13 +515,13 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     numbers = array("q")
     for text in texts:
         some, contents, queries = _rows(text, width, tabbed)
-        for at, query in enumerate(queries, len(lines)):
-            of_query[query].append(at)
+        for index, query in enumerate(queries, len(lines)):
+            of_query[query].append(index)
         numbers.extend(some)
         lines += contents
     # Lines of a query keep their order among themselves.
     order = list(chain.from_iterable(of_query.values()))
-    yield Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
+    yield Text(b"\n".join([lines[index] for index in order]), array("q", [numbers[index] for index in order]))
 
 
 def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
@@ -528,8 +532,8 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
     part = b"\t" if tabbed else b" "
     queries = [line.partition(part)[0] for line in lines]
     if tabbed or b"\t" in content or b"\r" in content or b"" in queries:
-        held = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
-        numbers, lines = list(compress(numbers, held)), list(compress(lines, held))
+        is_row = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
+        numbers, lines = list(compress(numbers, is_row)), list(compress(lines, is_row))
         # The first field of a line, parted as the readers part it.
         queries = [
             line.split(b"\t", 1)[0].strip(b" ")

@@ -179,7 +179,7 @@ def beside(named: NamedInFile) -> Path:
     return path
 
 
-def read_beside(named: NamedInFile, most: int) -> bytes:
+def read_named_file(named: NamedInFile, most: int) -> bytes:
     """Return the content of a file that a file names; `InputError` if it has more than `most` bytes."""
     path = beside(named)
     try:

@@ -194,19 +194,19 @@ def contains(answer: str, gold: Iterable[str]) -> bool:
     (True, False)
     """
     given = folded(answer)
-    wanted = filter(None, map(folded, gold))
-    return any(has_words(given, text) for text in wanted)
+    golds = filter(None, map(folded, gold))
+    return any(has_words(given, text) for text in golds)
 
 
-def has_words(text: str, wanted: str) -> bool:
+def has_words(text: str, phrase: str) -> bool:
     """Whether the text stands there with no letter or digit right before or behind it."""
-    start = text.find(wanted)
+    start = text.find(phrase)
     while start >= 0:
-        end = start + len(wanted)
+        end = start + len(phrase)
         if not (_WORD.match(text, start - 1) if start else None) and not _WORD.match(text, end):
             return True
         border = _NO_WORD.search(text, start)
-        start = text.find(wanted, border.end()) if border else -1
+        start = text.find(phrase, border.end()) if border else -1
     return False
 
 
@@ -227,10 +227,10 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
     (0.6666666666666666, 0.0)
     """
     given, best = _words(answer), 0.0
-    for wanted in map(_words, gold):
-        shared = (given & wanted).total()
+    for gold_words in map(_words, gold):
+        shared = (given & gold_words).total()
         if shared:
-            best = max(best, 2 * shared / (given.total() + wanted.total()))
+            best = max(best, 2 * shared / (given.total() + gold_words.total()))
     return best
 
 

@@ -159,33 +159,33 @@ class CallGate:
     async def __aexit__(self, *_: object) -> None:
         self._leave()
 
-    def went_well(self, begun: float) -> None:
+    def widen(self, start_time: float) -> None:
         """Become a little wider, as a call that began then was answered."""
         self._failures = 0
-        if begun >= self._paused:
+        if start_time >= self._paused:
             self._is_probing = False
             self.rounds = 0
             self._width = min(self._most, self._width + 1 / self._width)
             self._let_in()
 
-    def complained(self, begun: float, pause: float | None, throttled: bool) -> None:
+    def narrow(self, start_time: float, pause: float | None, throttled: bool) -> None:
         """Become half as wide, once for all calls that began before then, and pause: one was sent away."""
-        wanted = sane(pause, self._longest_pause)
+        delay = sane(pause, self._longest_pause)
         self._failures += 1
-        if not throttled and not wanted and self._failures <= _TOLERATED and not self._is_probing:
+        if not throttled and not delay and self._failures <= _TOLERATED and not self._is_probing:
             return
         now = self._loop.time()
-        if throttled and begun >= self._narrowed:
+        if throttled and start_time >= self._narrowed:
             self._width = max(1.0, self._width / 2)
             self._narrowed = now
-        if begun >= self._paused:
+        if start_time >= self._paused:
             self.rounds += 1
             self._paused = now
-        if not wanted:  # no word of when, or "at once" from a server that has just refused
-            wanted = backoff(self.rounds, self._first_pause, self._longest_pause)
+        if not delay:  # no word of when, or "at once" from a server that has just refused
+            delay = backoff(self.rounds, self._first_pause, self._longest_pause)
         # Nobody goes until then; one call goes ahead of the others.
         self._is_probing = True
-        self._opens = max(self._opens, self._loop.time() + wanted * random.uniform(1.0, 1.1))
+        self._opens = max(self._opens, self._loop.time() + delay * random.uniform(1.0, 1.1))
         self._loop.call_at(self._opens, self._let_in)
 
     def _has_room(self) -> bool:
@@ -258,7 +258,7 @@ class JobProgress:
         # A notebook's stream is no terminal, and yet writes over a line that begins with a carriage return.
         is_notebook = type(self._stream).__module__.startswith("ipykernel.")
         self._moves = not quiet and (is_notebook or self._stream.isatty())
-        self._begun = self._shown = clock()
+        self._started = self._shown = clock()
         self._wrote, self._width = False, 0
 
     def update(self, tally: JobTally) -> None:
@@ -266,12 +266,12 @@ class JobProgress:
         now = self._clock()
         if not self._quiet and now - self._shown >= (_ON_TERMINAL if self._moves else _ELSEWHERE):
             self._shown = now
-            self._write(line(tally, now - self._begun), moving=self._moves)
+            self._write(line(tally, now - self._started), moving=self._moves)
 
     def close(self, tally: JobTally) -> None:
         """Show how far it came, if anything was asked or shown."""
         if not self._quiet and (tally.calls or self._wrote):
-            self._write(line(tally, self._clock() - self._begun), moving=False)
+            self._write(line(tally, self._clock() - self._started), moving=False)
 
     def say(self, message: str) -> None:
         """Write a line by itself."""
@@ -333,7 +333,7 @@ class Job:
         self._job = self._budget.job if self._is_refreshing else None
         self._tally = JobTally()
 
-    def _counted(self, reply: Reply) -> Reply:
+    def _count_reply(self, reply: Reply) -> Reply:
         """Return the reply, which settles its request."""
         self._tally.answered += 1
         if reply.status != OK:
@@ -361,7 +361,7 @@ def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_It
 class _Bridge(Generic[_Item]):
     def __init__(self, make: Callable[[], AsyncGenerator[_Item, None]]) -> None:
         self._make = make
-        self._made: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()  # None: no more
+        self._lots: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()  # None: no more
         self._lot: list[_Item] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rageval-judging", daemon=True)
@@ -375,10 +375,10 @@ class _Bridge(Generic[_Item]):
     def items(self) -> Iterator[_Item]:
         while True:
             try:
-                lot = self._made.get(timeout=_GLANCE)
+                lot = self._lots.get(timeout=_GLANCE)
             except queue.Empty:
                 continue
-            if self._made.qsize() == _AHEAD // 2:
+            if self._lots.qsize() == _AHEAD // 2:
                 with suppress(RuntimeError):  # the stream is at its end already
                     self._loop.call_soon_threadsafe(self._room.set)
             if lot is None:
@@ -406,7 +406,7 @@ class _Bridge(Generic[_Item]):
                 self._error = error
         finally:
             self._ready.set()
-            self._made.put(None)
+            self._lots.put(None)
 
     async def _drive(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -421,9 +421,9 @@ class _Bridge(Generic[_Item]):
                     self._loop.call_later(_LATEST, self._hand_over)
                 if len(self._lot) >= _LOT:
                     self._hand_over()
-                if self._made.qsize() >= _AHEAD:
+                if self._lots.qsize() >= _AHEAD:
                     self._room.clear()
-                    if self._made.qsize() >= _AHEAD:  # taken in the meantime, nobody would wake this up
+                    if self._lots.qsize() >= _AHEAD:  # taken in the meantime, nobody would wake this up
                         await self._room.wait()
         finally:
             self._hand_over()
@@ -431,13 +431,13 @@ class _Bridge(Generic[_Item]):
 
     def _hand_over(self) -> None:
         if self._lot:
-            self._made.put(self._lot)
+            self._lots.put(self._lot)
             self._lot = []
 
 
 # --- Asking live.
 
-_HELD = 10_000  # replies kept back, at most, until the one before them comes
+_MOST_WAITING = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
 _OTHERS = 5  # requests that have to fail in a row before it is the model that is gone
 _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
@@ -504,7 +504,7 @@ class _LiveJob(Job):
         self._tally.total = total
         self._budget.open(self._store, self._commits.soon)
         beating = asyncio.create_task(keep_beating(self._store, self._show))
-        beating.add_done_callback(self._beaten)
+        beating.add_done_callback(self._stop_without_store)
         try:
             for number, key, request in requests:
                 self._ahead.append((number, self._reply_or_task(number, key, request)))
@@ -540,14 +540,14 @@ class _LiveJob(Job):
             self._stored_in_a_row += 1
             self._tell(number, stored, was_stored=True)
             return stored
-        task = self._tasks[key] = asyncio.create_task(self._replied(number, key, request))
+        task = self._tasks[key] = asyncio.create_task(self._run_request(number, key, request))
         task.add_done_callback(lambda done: self._done(key, done))
         return task
 
     def _must_yield(self) -> bool:
         """Whether the first reply is there, or so many are kept back that it has to be waited for."""
         first = self._ahead[0][1]
-        return len(self._ahead) >= _HELD or isinstance(first, Reply) or first.done()
+        return len(self._ahead) >= _MOST_WAITING or isinstance(first, Reply) or first.done()
 
     def _tell(self, number: int, reply: Reply, was_stored: bool = False) -> None:
         """Let whoever hears the replies decide whether to go on."""
@@ -581,9 +581,9 @@ class _LiveJob(Job):
             self._show()
         return reply
 
-    async def _replied(self, number: int, key: str, request: Request) -> Reply:
+    async def _run_request(self, number: int, key: str, request: Request) -> Reply:
         try:
-            reply = await self._asked(key, request)
+            reply = await self._get_reply(key, request)
             self._tell(number, reply)
             return reply
         except Exception as error:
@@ -593,15 +593,15 @@ class _LiveJob(Job):
             self._withdraw(key)
             self._store.release(key)
 
-    async def _asked(self, key: str, request: Request) -> Reply:
+    async def _get_reply(self, key: str, request: Request) -> Reply:
         """Return the reply to a request, from another process that asks it now or from the model."""
         loop = asyncio.get_running_loop()
         tries, pause, look, until = 0, 0.0, _FIRST_LOOK, loop.time() + self._patience.total
         while self._trouble is None:
-            async with self._gate as begun:
+            async with self._gate as start_time:
                 # Claim within the gate: between a look at the store and the call no other process may begin
                 # the same call.
-                mine, stored = await self._commits.do(partial(self._claimed, key, request))
+                mine, stored = await self._commits.do(partial(self._claim_or_find, key, request))
                 if stored is not None:
                     return stored
                 # Another process asks it now: look again, less and less often; its waiting is no failure of
@@ -614,20 +614,20 @@ class _LiveJob(Job):
                     pause = 0.0
                 else:
                     try:
-                        return await self._called(key, request, begun)
+                        return await self._call_model(key, request, start_time)
                     except Transient as error:
                         self._note(key, error)
                         # A refusal or an absent server says nothing of this request, so it costs none of its
                         # tries.
                         tries += not (error.throttled or isinstance(error, Unreachable))
                         if tries >= self._patience.tries or loop.time() > until:
-                            return self._counted(Reply(ERROR, detail=str(error)))
+                            return self._count_reply(Reply(ERROR, detail=str(error)))
                         # The gate itself makes everybody wait after a refusal.
                         pause = 0.0 if error.throttled else backoff(max(tries, 1), self._patience.first_pause)
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
-    def _claimed(self, key: str, request: Request) -> tuple[bool, Reply | None]:
+    def _claim_or_find(self, key: str, request: Request) -> tuple[bool, Reply | None]:
         """Whether this job may ask, and the reply if another one has it already."""
         # Claim first, look second: the other order could miss a reply stored in between, and pay twice.
         mine = self._store.claim(key)
@@ -636,9 +636,9 @@ class _LiveJob(Job):
             self._reserve(key, request)
         return mine, stored
 
-    async def _called(self, key: str, request: Request, begun: float) -> Reply:
+    async def _call_model(self, key: str, request: Request, start_time: float) -> Reply:
         """Make one call and store its outcome; what is not known about its cost is taken to be the most."""
-        reservation = await self._reserved(key, request)
+        reservation = await self._await_reservation(key, request)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
         # Which of the three is called at the end depends on how far the call came: a call that never left
@@ -646,13 +646,13 @@ class _LiveJob(Job):
         settle = partial(self._budget.settle, reservation, Usage(), self._model.name)
         unknown = partial(self._budget.settle, reservation, None, self._model.name)
         try:
-            reply = await self._model_says(request, begun)
+            reply = await self._ask_model(request, start_time)
             settle = partial(self._budget.settle_reply, reservation, reply, self._model.name)
             # It is there: whatever failed before, and whoever fails next.
             self._last_heard = asyncio.get_running_loop().time()
             self._budget.answering.add(self._model.name)
             self._failing.clear()
-            self._gate.went_well(begun)
+            self._gate.widen(start_time)
             if reply.status in STORABLE:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
                 put = partial(self._store.put, key, request, reply, *who)
@@ -660,8 +660,8 @@ class _LiveJob(Job):
                     # Even if the job is being stopped: the reply is paid for.
                     reply = await self._commits.do(put, even_if_left=True)
                 except Unstorable as error:
-                    raise JudgeFailed(f"{self._model.name}: {error} ({self._way_on()})") from error
-            return self._counted(reply)
+                    raise JudgeFailed(f"{self._model.name}: {error} ({self._resume_hint()})") from error
+            return self._count_reply(reply)
         except Transient as error:
             settle = settle if error.throttled or isinstance(error, Unreachable) else unknown
             raise
@@ -673,7 +673,7 @@ class _LiveJob(Job):
             settle()
             self._tell_waiting()
 
-    async def _model_says(self, request: Request, begun: float) -> Reply:
+    async def _ask_model(self, request: Request, start_time: float) -> Reply:
         self._tally.calls += 1
         seconds = self._patience.deadline
         try:
@@ -685,17 +685,17 @@ class _LiveJob(Job):
         except Transient as failure:
             error = failure
         except Fatal as failure:
-            raise JudgeFailed(f"{failure} ({self._way_on()})") from failure
+            raise JudgeFailed(f"{failure} ({self._resume_hint()})") from failure
         else:
             if isinstance(reply, Reply):
                 return reply
             raise JudgeFailed(
                 f"{self._model.name}: expected a Reply from its ask(), found {type(reply).__name__}"
-                f" ({self._way_on()})"
+                f" ({self._resume_hint()})"
             )
         # An answer that is lost on the way is no complaint of the server's, and slows nobody down.
         if not isinstance(error, Lost):
-            self._gate.complained(begun, error.retry_after, error.throttled)
+            self._gate.narrow(start_time, error.retry_after, error.throttled)
         raise error
 
     def _reserve(self, key: str, request: Request) -> None:
@@ -720,7 +720,7 @@ class _LiveJob(Job):
         self._settled.set()
         self._settled = asyncio.Event()
 
-    async def _reserved(self, key: str, request: Request) -> Reservation:
+    async def _await_reservation(self, key: str, request: Request) -> Reservation:
         """Leave from the budget, which may have to wait for what others really cost."""
         while key not in self._reservations:
             settled = self._settled  # before the look: what is settled during it is not to be missed
@@ -738,14 +738,14 @@ class _LiveJob(Job):
         self._show()
         is_away = isinstance(error, Unreachable)
         if is_away and self._model.name not in self._budget.answering:
-            raise JudgeFailed(f"{error} ({self._way_on()})") from error
+            raise JudgeFailed(f"{error} ({self._resume_hint()})") from error
         silence = asyncio.get_running_loop().time() - self._last_heard
         if silence >= self._patience.away and (is_away or len(self._failing) >= _OTHERS):
             raise JudgeFailed(
-                f"{error} (only failures for {silence:,.0f} seconds; {self._way_on()})"
+                f"{error} (only failures for {silence:,.0f} seconds; {self._resume_hint()})"
             ) from error
 
-    def _way_on(self) -> str:
+    def _resume_hint(self) -> str:
         return f"replies are stored in {self._store.path}; run the same command to continue"
 
     def _stop(self, error: BaseException) -> None:
@@ -756,7 +756,7 @@ class _LiveJob(Job):
                 if task not in self._flying:
                     task.cancel()
 
-    def _beaten(self, beating: asyncio.Task[None]) -> None:
+    def _stop_without_store(self, beating: asyncio.Task[None]) -> None:
         """Without a store nothing under way can be kept either."""
         if not beating.cancelled() and (error := beating.exception()) is not None:
             self._stop(error)
@@ -829,13 +829,13 @@ class _Commits:
     def _commit(self) -> None:
         waiting, self._waiting = self._waiting, []
         self._is_due = False
-        wanted = [(work, future) for work, future, always in waiting if always or not future.done()]
+        pending = [(work, future) for work, future, always in waiting if always or not future.done()]
         try:
             with self._store.together(), self._budget.turn():
-                outcomes = [_outcome(work) for work, _ in wanted]
+                outcomes = [_outcome(work) for work, _ in pending]
         except Exception as error:
-            outcomes = [(None, error)] * len(wanted)
-        for (_, future), (result, trouble) in zip(wanted, outcomes, strict=True):
+            outcomes = [(None, error)] * len(pending)
+        for (_, future), (result, trouble) in zip(pending, outcomes, strict=True):
             if future.done():
                 continue
             if trouble is None:

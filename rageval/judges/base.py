@@ -110,18 +110,18 @@ def as_data(data: object) -> Shown:
     """
     text = json.dumps(data, ensure_ascii=False)
     sent = _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
-    known = text.replace("{{", "\\u007b{")  # as requests are stored since the first version
-    if FENCE in known:  # which forgets the third of three braces
-        known = _TWO_BRACES.sub(r"\\u007b", text)
-    return Shown((sent,), known)
+    stored_text = text.replace("{{", "\\u007b{")  # as requests are stored since the first version
+    if FENCE in stored_text:  # which forgets the third of three braces
+        stored_text = _TWO_BRACES.sub(r"\\u007b", text)
+    return Shown((sent,), stored_text)
 
 
-def as_note(words: Sequence[str | Mark | Shown], known: str) -> Shown:
+def as_note(words: Sequence[str | Mark | Shown], stored_text: str) -> Shown:
     """Make parts to add to a prompt; stores know them by this text unless a fence could be read in it."""
     parts = tuple(_flat(words))
-    if FENCE in known:
-        known = stored(tuple(words))
-    return Shown(parts, known)
+    if FENCE in stored_text:
+        stored_text = stored(tuple(words))
+    return Shown(parts, stored_text)
 
 
 def _flat(prompt: Iterable[Part]) -> Iterable[str | Mark]:
@@ -210,7 +210,7 @@ def _marks(template: Template, own: Collection[str]) -> list[Mark]:
     return [Mark(number) for number in range(len(places))]
 
 
-def fences_said(template: Template, own: Collection[str], rest: str) -> Parts:
+def describe_fences(template: Template, own: Collection[str], rest: str) -> Parts:
     """Say between which lines data stand."""
     parts: list[Part] = ["Between the two lines "]
     for number, mark in enumerate(_marks(template, own)):
@@ -343,9 +343,9 @@ class Request:
         {"answer": "{{fence}}"}
         ----
         """
-        known = tuple((stored(asked), stored(answered)) for asked, answered in turns)
+        stored_turns = tuple((stored(asked), stored(answered)) for asked, answered in turns)
         prompts = (system, user, *(prompt for turn in turns for prompt in turn))
-        return cls(stored(system), stored(user), schema, **more, turns=known, prompts=prompts)
+        return cls(stored(system), stored(user), schema, **more, turns=stored_turns, prompts=prompts)
 
     def with_more(self, *parts: Part) -> Request:
         """Return the request with more behind its user text."""
@@ -475,7 +475,9 @@ class FindsBatches(Protocol):
         """Return a name for a batch that is about to be handed over: no other batch has it."""
         ...
 
-    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+    async def find(
+        self, intent: str, keys: Sequence[str], since: str, known_ids: Collection[str]
+    ) -> str | None:
         """Return the id of the batch with these keys, accepted since then and not among the known ones.
 
         None if there is none; `Unclear` if that cannot be said.

@@ -95,7 +95,7 @@ class _BatchJob(Job):
     _model: BatchModel
     _rebuys: bool = False
     _hear: Hear = hear_nothing
-    _asked: dict[str, Request] = field(init=False, default_factory=dict)
+    _requests: dict[str, Request] = field(init=False, default_factory=dict)
     _unsettled: dict[str, Request] = field(init=False, default_factory=dict)
     _reserved: dict[str, Reservation] = field(init=False, default_factory=dict)
     _rounds: Counter[str] = field(init=False, default_factory=Counter)
@@ -113,22 +113,25 @@ class _BatchJob(Job):
         self, requests: Iterator[tuple[int, str, Request]], poll_every: float
     ) -> AsyncGenerator[tuple[int, Reply], None]:
         """Yield the replies, in the order of the requests."""
-        wanted = []
+        order = []
         for number, key, request in requests:
-            wanted.append((number, key))
-            if key in self._asked:
+            order.append((number, key))
+            if key in self._requests:
                 continue
-            self._asked[key] = request
+            self._requests[key] = request
             stored = self._store.get(key, self._job)
             if stored is None:
                 self._unsettled[key] = request
             else:
                 self._hear(number, stored, True)
-        self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
+        self._tally.total, self._tally.stored = (
+            len(self._requests),
+            len(self._requests) - len(self._unsettled),
+        )
         self._beating = beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
             await self._work(poll_every)
-            for number, key in wanted:
+            for number, key in order:
                 lost = Reply(ERROR, detail="the stored reply is damaged; ask again")
                 yield number, self._failed.get(key) or self._store.get(key, self._job) or lost
         finally:
@@ -144,7 +147,7 @@ class _BatchJob(Job):
         while self._unsettled:
             await self._look_for_lost()
             for batch in self._open():
-                if await self._patiently(partial(self._model.state, batch.id)) == ENDED:
+                if await self._retry(partial(self._model.state, batch.id)) == ENDED:
                     await self._take(batch)
             # Between looking and handing over, others may have stored replies; asking for those again would
             # cost twice.
@@ -187,14 +190,14 @@ class _BatchJob(Job):
 
     async def _hand_over(self) -> None:
         """Whatever is in no batch and nobody else hands over now, as far as the budget reaches."""
-        free = self._claimed()
+        free = self._claim_keys()
         with self._store.together():
             todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
         # What the budget does not reach is somebody else's to ask.
         self._store.release(*({*free} - {key for key, _ in todo}))
         try:
             while todo:
-                await self._patiently(lambda: _to_the_end(self._submit_first(todo)))
+                await self._retry(lambda: _shield(self._submit_first(todo)))
         finally:
             # Not what may be in a batch after all: that is paid for, whether its id came back or not.
             self._unreserve({key for key, _ in todo} - self._covered())
@@ -207,7 +210,7 @@ class _BatchJob(Job):
                 if key in self._reserved:
                     self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
 
-    def _claimed(self) -> list[str]:
+    def _claim_keys(self) -> list[str]:
         """Return what only this process may hand over now, and no process has."""
         covered = self._covered()
         left = [key for key in self._unsettled if key not in covered]
@@ -256,14 +259,14 @@ class _BatchJob(Job):
             await self._give_up(intent, tidy=not nothing_was_sent)
             raise
         else:
-            self._accepted(intent, batch, keys)
+            self._record_batch(intent, batch, keys)
         # Only what was handed over, or may have been, leaves the list; after an error above it is tried
         # again.
         del todo[:size]
         self._store.release(*keys)
         self._tally.calls += len(keys)
 
-    def _accepted(self, intent: str, batch: str, keys: Collection[str]) -> None:
+    def _record_batch(self, intent: str, batch: str, keys: Collection[str]) -> None:
         self._own.add(batch)
         self._store.batches.accepted(intent, batch)
         self._progress.say(f"batch {batch}: {len(keys):,} requests; it continues if this command stops")
@@ -272,7 +275,7 @@ class _BatchJob(Job):
         """Note that what was intended did not come to be."""
         self._store.batches.drop(intent)
         if tidy and hasattr(self._model, "abandon"):
-            await _at_leisure(self._model.abandon(intent))
+            await _try_briefly(self._model.abandon(intent))
 
     async def _look_for_lost(self) -> None:
         """Find out what has become of batches whose ids never came back, unless others are at it."""
@@ -286,44 +289,44 @@ class _BatchJob(Job):
 
     async def _look_for(self, intent: StoredBatch) -> None:
         """Take a batch that is found for what was intended; after some looks there is none."""
-        known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
+        known_ids = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
         try:
-            batch_id = await self._patiently(lambda: _looked_for(self._model, intent, known))
+            batch_id = await self._retry(lambda: _find_batch(self._model, intent, known_ids))
         except Unclear as unclear:
             if not self._rebuys:
                 size = f"{len(intent.keys):,} requests"
-                said = f"the id of a batch of {size} was lost ({intent.created}): {unclear}"
+                message = f"the id of a batch of {size} was lost ({intent.created}): {unclear}"
                 if not unclear.later:
                     raise JudgeFailed(
-                        f"{said}; it is not sent twice: if the provider's page shows no such batch, run the"
-                        " same command with --rebuy"
+                        f"{message}; it is not sent twice: if the provider's page shows no such batch, run"
+                        " the same command with --rebuy"
                     ) from unclear
                 if not self._looks[intent.id]:
-                    self._progress.say(f"{said} (--rebuy does not wait, but may pay twice)")
+                    self._progress.say(f"{message} (--rebuy does not wait, but may pay twice)")
                 self._looks[intent.id] = 1
                 return
             batch_id = None
         self._looks[intent.id] += 1
         if batch_id is not None:
-            self._accepted(intent.id, batch_id, intent.keys)
+            self._record_batch(intent.id, batch_id, intent.keys)
         elif self._rebuys or self._looks[intent.id] >= LOOKS:
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
     async def _take(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
-        replies = await self._patiently(lambda: self._replies(batch))
+        replies = await self._retry(lambda: self._replies(batch))
         for key in batch.keys:
             if key in self._unsettled:
                 self._settle(
                     key, replies.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}")
                 )
         self._taken.add(batch.id)
-        if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
+        if self._requests.keys() >= set(batch.keys):  # else somebody else will want the rest
             self._store.batches.mark(batch.id, DONE if replies else FAILED)
             # The provider is to keep no copy of what was asked; if that fails, no judgement is any worse.
             if hasattr(self._model, "forget"):
-                await _at_leisure(self._model.forget(batch.id))
+                await _try_briefly(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
         """Return what the batch says, the replies stored at once."""
@@ -333,7 +336,7 @@ class _BatchJob(Job):
             if key in self._unsettled:
                 if reply.status in STORABLE:
                     try:
-                        reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
+                        reply = self._store.put(key, self._requests[key], reply, *who, job=self._budget.job)
                     except Unstorable as error:  # it is asked again, as what has no reply
                         reply = Reply(ERROR, detail=str(error))
                 replies[key] = reply
@@ -353,9 +356,9 @@ class _BatchJob(Job):
                 return
             self._failed[key] = reply
         del self._unsettled[key]
-        self._counted(reply)
+        self._count_reply(reply)
 
-    async def _patiently(self, work: Callable[[], Awaitable[_Item]]) -> _Item:
+    async def _retry(self, work: Callable[[], Awaitable[_Item]]) -> _Item:
         """Return what comes of the work, tried again after failures that pass."""
         tries, loop = 0, asyncio.get_running_loop()
         until = loop.time() + self._patience.away
@@ -365,19 +368,19 @@ class _BatchJob(Job):
                 self._budget.answering.add(self._model.name)
                 return done
             except Fatal as error:
-                raise JudgeFailed(f"{error} ({self._way_on()})") from error
+                raise JudgeFailed(f"{error} ({self._resume_hint()})") from error
             except Transient as error:
                 tries += 1
                 self._tally.troubles["throttled" if error.throttled else "no answer"] += 1
                 is_away = isinstance(error, Unreachable)
                 if is_away and self._model.name not in self._budget.answering:
-                    raise JudgeFailed(f"{error} ({self._way_on()})") from error
+                    raise JudgeFailed(f"{error} ({self._resume_hint()})") from error
                 if loop.time() >= until if is_away else tries >= self._patience.tries:
-                    raise JudgeFailed(f"{error} (after {tries} tries; {self._way_on()})") from error
+                    raise JudgeFailed(f"{error} (after {tries} tries; {self._resume_hint()})") from error
                 pause = sane(error.retry_after, self._patience.longest_pause)
             await asyncio.sleep(pause or backoff(tries, self._patience.first_pause))
 
-    def _way_on(self) -> str:
+    def _resume_hint(self) -> str:
         return f"replies and open batches are stored in {self._store.path}; run the same command to continue"
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
@@ -393,14 +396,14 @@ class _BatchJob(Job):
         self._progress.close(self._tally)
 
 
-async def _at_leisure(work: Awaitable[None]) -> None:
+async def _try_briefly(work: Awaitable[None]) -> None:
     """Do what may as well be left undone."""
     with suppress(Transient, Fatal, TimeoutError):
         async with asyncio.timeout(_TIDYING):
             await work
 
 
-async def _to_the_end(work: Awaitable[_Item]) -> _Item:
+async def _shield(work: Awaitable[_Item]) -> _Item:
     """Return the outcome of work that should not stop half done: when told to stop, it has a moment left."""
     task = asyncio.ensure_future(work)
     try:
@@ -412,10 +415,10 @@ async def _to_the_end(work: Awaitable[_Item]) -> _Item:
         raise
 
 
-async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[str]) -> str | None:
+async def _find_batch(model: BatchModel, intent: StoredBatch, known_ids: Collection[str]) -> str | None:
     """Return the id of what was intended, None if the provider has none; raise `Unclear` if nobody knows."""
     finder: Any = model
     if not hasattr(finder, "find"):
         raise Unclear(f"{model.name} does not look for batches", later=False)
-    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
+    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known_ids)
     return batch_id

@@ -68,21 +68,21 @@ class _Prices:
         if provider in self.free:
             return _FREE
         # Providers date their models (`-2024-07-18`) and keep the price.
-        found = self.models.get(model) or self.models.get(_DATED.sub("", model))
-        if found is None and provider in _PRICED_AS:
+        price = self.models.get(model) or self.models.get(_DATED.sub("", model))
+        if price is None and provider in _PRICED_AS:
             return self.of(f"{_PRICED_AS[provider]}:{name}")
-        return found
+        return price
 
 
 _Stated = Mapping[str, _Price]  # what somebody says that models cost; under "" those whose price is not known
 
 
-def _stated(texts: Iterable[str] | float) -> _Stated:
+def _parse_prices(texts: Iterable[str] | float) -> _Stated:
     """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
-    >>> _stated(["0"])
+    >>> _parse_prices(["0"])
     {'': _Price(input=0.0, cached=0.0, output=0.0)}
-    >>> _stated(["openai:mine=1,4"])
+    >>> _parse_prices(["openai:mine=1,4"])
     {'openai:mine': _Price(input=1.0, cached=1.0, output=4.0)}
     """
     prices = {}
@@ -101,12 +101,12 @@ def _stated(texts: Iterable[str] | float) -> _Stated:
     return prices
 
 
-def _price_of(model: str, said: _Stated = MappingProxyType({})) -> _Price | None:
+def _price_of(model: str, stated: _Stated = MappingProxyType({})) -> _Price | None:
     """Find what a model costs: as stated for it, else by the table, else as stated for those in no table."""
-    return said.get(model) or _prices().of(model) or said.get("")
+    return stated.get(model) or _prices().of(model) or stated.get("")
 
 
-def cost(usage: Usage, model: str, said: _Stated = MappingProxyType({})) -> float | None:
+def cost(usage: Usage, model: str, stated: _Stated = MappingProxyType({})) -> float | None:
     """Return the US dollars for a call, None if the price is not known.
 
     >>> cost(Usage(input=1_000_000, output=100_000, cached=500_000), "openai:gpt-4o-mini")
@@ -114,7 +114,7 @@ def cost(usage: Usage, model: str, said: _Stated = MappingProxyType({})) -> floa
     >>> cost(Usage(input=1), "openai:gpt-unheard-of") is None
     True
     """
-    price = _price_of(model, said)
+    price = _price_of(model, stated)
     if price is None:
         return None
     # A server may count the cached tokens beside the input instead of within it; never charge less than
@@ -141,13 +141,13 @@ def _upper_usage(request: Request) -> Usage:
     return Usage(input=_FRAME + -(-size // _BYTES_A_TOKEN), output=request.max_tokens)
 
 
-def _upper_cost(request: Request, model: str, said: _Stated = MappingProxyType({})) -> float | None:
+def _upper_cost(request: Request, model: str, stated: _Stated = MappingProxyType({})) -> float | None:
     """Return about the most US dollars that a call can cost; None without a price."""
-    if _price_of(model, said) is None:
+    if _price_of(model, stated) is None:
         return None
     usage = _upper_usage(request)
     # Writing to a provider's cache costs more than plain input: count with that.
-    return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
+    return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, stated)
 
 
 def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usage:
@@ -178,20 +178,20 @@ def estimate(requests: Iterable[Request], spec: str, prices: Iterable[str] | flo
     >>> estimate([Request("Judge.", "Is it so?", {}, max_tokens=100)] * 1000, "openai:gpt-4o-mini")
     0.0735
     """
-    said = _stated(prices)
-    costs = [_upper_cost(request, _ADDRESS.sub("", spec.strip()), said) for request in requests]
-    known = [cost for cost in costs if cost is not None]
+    stated = _parse_prices(prices)
+    costs = [_upper_cost(request, _ADDRESS.sub("", spec.strip()), stated) for request in requests]
+    known_costs = [cost for cost in costs if cost is not None]
     # One call without a price makes the sum unknown.
-    return math.fsum(known) if len(known) == len(costs) else None
+    return math.fsum(known_costs) if len(known_costs) == len(costs) else None
 
 
 def _prices() -> _Prices:
     """Return the table, with the user's own prices (the file named by `RAGEVAL_PRICES`) before ours."""
-    return _prices_beside(os.environ.get("RAGEVAL_PRICES", ""))
+    return _load_prices(os.environ.get("RAGEVAL_PRICES", ""))
 
 
 @cache
-def _prices_beside(own: str) -> _Prices:
+def _load_prices(own: str) -> _Prices:
     ours = _read(_BUILT_IN)
     if not own:
         return ours
@@ -207,12 +207,12 @@ def _read(path: Path) -> _Prices:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(at=Place(str(path)), expected="prices as TOML", cause=str(error)) from error
-    models = {name: _price(path, name, found) for name, found in record.get("models", {}).items()}
+    models = {name: _price(path, name, fields) for name, fields in record.get("models", {}).items()}
     return _Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
 
 
-def _price(path: Path, name: str, found: Any) -> _Price:
-    parts: dict[str, Any] = found if isinstance(found, dict) else {}
+def _price(path: Path, name: str, entry: Any) -> _Price:
+    parts: dict[str, Any] = entry if isinstance(entry, dict) else {}
     try:
         cached = parts.get("cached", parts["input"])
         price = _Price(float(parts["input"]), float(cached), float(parts["output"]))
@@ -223,7 +223,7 @@ def _price(path: Path, name: str, found: Any) -> _Price:
             at=Place(str(path)),
             expected=f"a price like {{ input = 1.0, cached = 0.1, output = 4.0 }} for {name!r}, in"
             " dollars per million tokens",
-            found=f"{found!r}",
+            found=f"{entry!r}",
         )
     return price
 
@@ -248,16 +248,16 @@ class _Ledger:
         self._before: set[str] = set()  # jobs in the account that this one found
         self._has_company = False  # whether somebody was at work when this one began
         self._unsure: dict[str, int] = {}  # owners on other machines, with the beat that was found
-        self._has_begun = False
+        self._is_open = False
 
     def open(self, store: Store) -> None:
         """Begin to work, for the first time or again."""
         self._store = store
         store.beat()
-        if not self._has_begun:
+        if not self._is_open:
             with store.writing() as connection:
                 self._join(connection)
-            self._has_begun = True
+            self._is_open = True
 
     def turn(self) -> AbstractContextManager[sqlite3.Connection]:
         """Let no other job spend within this."""
@@ -274,19 +274,19 @@ class _Ledger:
         counted = [row for row in rows if row[0] not in left_out]
         return _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
 
-    def keep(self, calls: int, spent: float, held: float, is_at_work: bool = True) -> None:
+    def keep(self, calls: int, spent: float, reserved: float, is_at_work: bool = True) -> None:
         """Record what this job has spent."""
-        row = (self._job, self._store.owner, calls, spent, held, is_at_work)
+        row = (self._job, self._store.owner, calls, spent, reserved, is_at_work)
         with self._store.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def _join(self, connection: sqlite3.Connection) -> None:
         """Enter the account of those at work; if nobody is, begin a new one."""
-        rows = connection.execute("SELECT job, owner, active FROM spending WHERE job != ?", (self._job,))
-        found = rows.fetchall()
+        query = "SELECT job, owner, active FROM spending WHERE job != ?"
+        rows = connection.execute(query, (self._job,)).fetchall()
         # A killed job cannot say that it is no longer at work; its heartbeat has stopped.
-        owners = {owner for _, owner, is_at_work in found if is_at_work and not self._store.is_dead(owner)}
-        self._before = {job for job, *_ in found}
+        owners = {owner for _, owner, is_at_work in rows if is_at_work and not self._store.is_dead(owner)}
+        self._before = {job for job, *_ in rows}
         self._has_company = bool(owners)
         near = {owner for owner in owners if self._store.is_near(owner)}
         if not near:
@@ -339,14 +339,14 @@ class Budget:
         self.answering = set[str]()  # models that have answered: silence after that is an outage
         self.unreadable: dict[str, dict[str, Any]] = {}  # by model, by rubric: runs of replies
         self.guessed = 0  # calls whose usage nobody knows
-        self._prices = _stated(prices)
+        self._prices = _parse_prices(prices)
         self._reserved: set[Reservation] = set()
         self._ledgers: dict[str, _Ledger] = {}  # by store
         self._ledger: _Ledger | None = None  # of the store that is in use
         self._is_alone = alone
-        self._held = 0.0  # what all of these may cost
+        self._reserved_cost = 0.0  # what all of these may cost
         self._tell_later: Callable[[], None] | None = None  # sees to it that a turn follows
-        self._is_in_turn, self._is_told = False, True
+        self._is_in_turn, self._is_recorded = False, True
         self._others: _Others | None = None  # known for the rest of a turn
 
     def check_prices(self, model: str) -> None:
@@ -374,7 +374,7 @@ class Budget:
         """Say that nothing of this job is under way on the store."""
         if self._ledger is not None:
             ledger, self._ledger, self._tell_later = self._ledger, None, None
-            ledger.keep(self.calls, self.spent, self._held, is_at_work=False)
+            ledger.keep(self.calls, self.spent, self._reserved_cost, is_at_work=False)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -388,12 +388,12 @@ class Budget:
                 yield
             finally:
                 self._is_in_turn, self._others = False, None
-            if not self._is_told:
-                self._ledger.keep(self.calls, self.spent, self._held)
-                self._is_told = True
+            if not self._is_recorded:
+                self._ledger.keep(self.calls, self.spent, self._reserved_cost)
+                self._is_recorded = True
 
     def _tell(self) -> None:
-        self._is_told = False
+        self._is_recorded = False
         if self._tell_later is None:
             with self.turn():
                 pass
@@ -407,24 +407,27 @@ class Budget:
             if self._ledger is not None and self._others is None:
                 self._others = self._ledger.others()
             estimate = self._estimate(request, model, share)
-            if not self._fits(estimate, self._others or _Others()):
+            if not self._has_room(estimate, self._others or _Others()):
                 return None
             self.calls += 1
-            return self._promised(Reservation(request, share, estimate))
+            return self._add_reservation(Reservation(request, share, estimate))
 
     def withdraw(self, reservation: Reservation, model: str) -> None:
         """End a call that was never made."""
         self.calls -= 1
         self.settle(reservation, Usage(), model)
 
-    def _fits(self, estimate: float, others: _Others) -> bool:
+    def _has_room(self, estimate: float, others: _Others) -> bool:
         """Whether one more call may be made; `BudgetReached` if that is not going to change."""
         if self.max_calls is not None and self.calls + others.calls >= self.max_calls:
             if others.may_be_over and self.calls < self.max_calls:
                 return False
             elsewhere = f" ({others.calls:,} of them by other jobs on the same store)" if others.calls else ""
             raise BudgetReached(f"the limit of {self.max_calls:,} calls is reached{elsewhere}")
-        if self.max_cost is None or self.spent + self._held + others.money + estimate <= self.max_cost:
+        if (
+            self.max_cost is None
+            or self.spent + self._reserved_cost + others.money + estimate <= self.max_cost
+        ):
             return True
         if not self._reserved and not others.may_be_over:
             elsewhere = f" and ${others.money:,.4f} by other jobs on the same store" if others.money else ""
@@ -434,20 +437,20 @@ class Budget:
             )
         return False
 
-    def _promised(self, reservation: Reservation) -> Reservation:
+    def _add_reservation(self, reservation: Reservation) -> Reservation:
         self._reserved.add(reservation)
-        self._held += reservation.estimate
+        self._reserved_cost += reservation.estimate
         self._tell()
         return reservation
 
     def commit(self, request: Request, model: str, share: float = 1.0) -> Reservation:
         """Count what was promised before this job began, and has to be paid whatever its limits are."""
-        return self._promised(Reservation(request, share, self._estimate(request, model, share)))
+        return self._add_reservation(Reservation(request, share, self._estimate(request, model, share)))
 
     def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
         """End a call: what it cost, None without a price; what nobody knows is taken to be the most."""
         self._reserved.remove(reservation)
-        self._held = self._held - reservation.estimate if self._reserved else 0.0
+        self._reserved_cost = self._reserved_cost - reservation.estimate if self._reserved else 0.0
         if usage is not None:
             return self.pay(usage, model, reservation.share)
         self.spent += reservation.estimate

@@ -22,7 +22,7 @@ from rageval.measures.scales import CRAG
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.assessments import on
 from rageval.scoring.gold import DOUBT, drawn, gold_of, refuse_same
-from rageval.statistics.correction import drawn_apart
+from rageval.statistics.correction import selection_p
 from rageval.statistics.selective import keep
 from rageval.text import visible
 
@@ -53,17 +53,17 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
     Labels that were not drawn alike, by what is `chosen` to be said of their draw, are refused for `what`.
     """
     table = read_judgements(sources)
-    known = on(table, CRAG)
-    said: dict[_Place, list[bool]] = {}
+    view = on(table, CRAG)
+    votes_by_place: dict[_Place, list[bool]] = {}
     by: dict[str, None] = {}
-    for answer, row in known.rows() if known else ():
-        worth = known.worth(row)
+    for answer, row in view.rows() if view else ():
+        worth = view.worth(row)
         if table.said_in(row).is_graded and worth == worth:
             line = table.line(answer, row)
             by[line.judge] = None
             place = str(line.query_id), str(line.run_id), str(line.repeat or "")
-            said.setdefault(place, []).append(worth > 0)
-    if not said:
+            votes_by_place.setdefault(place, []).append(worth > 0)
+    if not votes_by_place:
         raise InputError(
             at=Place(visible(table.name)),
             problem=f"has no label of CRAG's rubric ({CRAG.expected})",
@@ -71,8 +71,8 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
         )
     refuse_same(["short"], list(by), table.name)
     draw = gold_of(table, [sources], drawn(chosen)).draw
-    draw.require_alike(what)
-    right = {place: 2 * sum(each) > len(each) for place, each in said.items()}
+    draw.require_equal_chances(what)
+    right = {place: 2 * sum(votes) > len(votes) for place, votes in votes_by_place.items()}
     return PeoplesLabels(table.name, right, tuple(by), draw)
 
 
@@ -90,8 +90,8 @@ def answer_of(row: Mapping[str, Any]) -> _Place:
     return str(row["query_id"]), str(row["run_id"]), str(row.get("repeat") or "")
 
 
-def handed_on(
-    said: Sequence[_Row],
+def hand_on_unsure(
+    first_rows: Sequence[_Row],
     ask_next: Callable[[set[_Place]], Iterable[_Row]],
     *,
     then: str | None,
@@ -104,7 +104,7 @@ def handed_on(
     `ask_next` judges some answers; without a next judge, `then`, the rest is left to people, and missing. The
     first row says what became of all, once a job.
     """
-    sure = [row for row in said if row["status"] in GRADED]
+    sure = [row for row in first_rows if row["status"] in GRADED]
     if not all("p" in row for row in sure):
         raise UsageError(
             "handing on uncertain verdicts needs the judge's probabilities (p), which only `short` gives"
@@ -114,10 +114,10 @@ def handed_on(
     labelers: AnyJudge | None = None
     if share is not None:
         # Of equal doubts those that stand first.
-        order = sorted(range(len(sure)), key=lambda at: -doubts[at])
-        unsure = {answer_of(sure[at]) for at in order[: number_in(share, len(sure))]}
+        order = sorted(range(len(sure)), key=lambda index: -doubts[index])
+        unsure = {answer_of(sure[index]) for index in order[: number_in(share, len(sure))]}
     else:
-        kept = _kept(sure, doubts, error or 0.0, gold)
+        kept = _bound_error(sure, doubts, error or 0.0, gold)
         most = -1.0 if kept is None else kept.doubt
         unsure = {answer_of(row) for row, doubt in zip(sure, doubts, strict=True) if doubt > most}
         labels, wrong = (0, 0) if kept is None else (kept.labels, kept.wrong)
@@ -131,22 +131,22 @@ def handed_on(
     summary["to_next"] = len(unsure)
     if then is None:
         why = "left to people: not sure enough (--keep-error)"
-        found = [_without_verdict(row, why) if answer_of(row) in unsure else row for row in said]
+        final_rows = [_without_verdict(row, why) if answer_of(row) in unsure else row for row in first_rows]
     else:
         decided = {repeated_place(row): row for row in ask_next(unsure)} if unsure else {}
         deciders = sorted({str(row["judge"]) for row in decided.values()} or {then})
         several = tuple(map(parse_judge, deciders))
         last_judge = several[0] if len(several) == 1 else Panel("mixed", several)
         percent = None if share is None else f"{100 * share:.3g}"
-        found = []
-        for row in said:
+        final_rows = []
+        for row in first_rows:
             last = row
             if answer_of(row) in unsure:
                 # The unsure verdict is no stand-in for one that the next judge owes.
                 last = decided.get(repeated_place(row)) or _without_verdict(row, f"{then} says nothing of it")
             judge = Cascade(parse_judge(str(row["judge"])), last_judge, percent, labelers)
-            found.append({**last, "judge": str(judge), "decided_by": last["judge"]})
-    return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
+            final_rows.append({**last, "judge": str(judge), "decided_by": last["judge"]})
+    return [row if index else {**row, "handed_on": summary} for index, row in enumerate(final_rows)]
 
 
 def _without_verdict(row: _Row, why: str) -> _Row:
@@ -154,13 +154,13 @@ def _without_verdict(row: _Row, why: str) -> _Row:
     return kept | {"status": ERROR, "detail": why}
 
 
-def _kept(
+def _bound_error(
     rows: Sequence[_Row], doubts: Sequence[float], error: float, gold: PeoplesLabels | None
 ) -> Kept | None:
     """Return how far verdicts are kept, None if none is."""
 
     assert gold is not None, "a bound is shown by labels"
-    places = {answer_of(row): at for at, row in enumerate(rows)}
+    places = {answer_of(row): index for index, row in enumerate(rows)}
     labelled = {place: right for place, right in gold.right.items() if place in places}
     if not labelled:
         raise InputError(
@@ -189,7 +189,7 @@ def require_random_labels(
 
     `doubts` are of all answers, and `labeled` says which of them have a label.
     """
-    if drawn_apart(doubts, labeled) < DOUBT:
+    if selection_p(doubts, labeled) < DOUBT:
         raise UsageError(
             f"{visible(name)}: the judge is more or less certain of the labeled answers than of the"
             f" rest, so the labels are not a random sample and {consequence}; draw them with"

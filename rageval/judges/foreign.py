@@ -114,7 +114,7 @@ def _scalar(value: str, where: Place) -> str:
 def python_texts(path: str) -> dict[str, str]:
     """Read the constants of a Python file that are texts, wherever in it they are given their names."""
     texts: dict[str, str] = {}
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(_parse_python(path)):
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name) and isinstance(node.value.value, str):
@@ -124,7 +124,7 @@ def python_texts(path: str) -> dict[str, str]:
 
 def python_template(path: str, names: set[str]) -> str | None:
     """Read a text of a Python file into which all of these names are put (`f"…{name}…"`), as a template."""
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(_parse_python(path)):
         if isinstance(node, ast.JoinedStr):
             pieces = [_as_template(part) for part in node.values]
             used = {name for name, _ in pieces if name}
@@ -144,7 +144,7 @@ def _as_template(part: ast.expr) -> tuple[str, str]:
     return "", ""
 
 
-def _parsed(path: str) -> ast.Module:
+def _parse_python(path: str) -> ast.Module:
     try:
         return ast.parse(read_prompt_file(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -186,15 +186,15 @@ class Given:
         return self.paths[0]
 
 
-def meant(prompts: Mapping[str, str], fields: Collection[str], given: Given, usual: str = "") -> str:
+def choose_prompt(prompts: Mapping[str, str], fields: Collection[str], given: Given, usual: str = "") -> str:
     """Return the name of the prompt that is meant: the one that is given, the usual one, or the only one.
 
     Only what shows one of these fields, and no other, is a prompt.
     """
-    fitting = [name for name, text in prompts.items() if _shows(text, fields)]
-    wanted = given.prompt or (usual if usual in prompts else "")
-    if wanted in prompts:
-        return wanted
+    fitting = [name for name, text in prompts.items() if _has_only_fields(text, fields)]
+    requested = given.prompt or (usual if usual in prompts else "")
+    if requested in prompts:
+        return requested
     listed = ", ".join(map(visible, fitting or prompts)) or "none"
     if given.prompt is not None:
         raise InputError(
@@ -211,7 +211,7 @@ def meant(prompts: Mapping[str, str], fields: Collection[str], given: Given, usu
     return fitting[0]
 
 
-def _shows(text: str, fields: Collection[str]) -> bool:
+def _has_only_fields(text: str, fields: Collection[str]) -> bool:
     try:
         names = names_in(template_of(text))
     except ValueError:
@@ -239,7 +239,7 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
 _ASKED_AGAIN = "a reply that cannot be read is asked for 3 times in place of 500"
-_UNSAID = "that one reply is asked for (n = 1) is not sent"
+_N_NOT_SENT = "that one reply is asked for (n = 1) is not sent"
 
 
 def imported(source: str, given: Given) -> str:
@@ -282,11 +282,13 @@ def _take_fields(file: RubricFile, path: str) -> None:
     # A field that is not known here would be shown empty, without anybody noticing.
     strange = [name for name in names if name not in (*file.fields, *PARTS)]
     if strange or not names:
-        found = f"{{{strange[0]}}}" if strange else "none"
-        known = ", ".join(f"{{{name}}}" for name in file.fields)
-        raise InputError(at=Place(path), expected=f"fields as the source has them ({known})", found=found)
-    file.fields = {name: told for name, told in file.fields.items() if name in names}
-    shown = {told.partition(":")[0] for told in file.fields.values()} | {*names}
+        unexpected = f"{{{strange[0]}}}" if strange else "none"
+        expected_fields = ", ".join(f"{{{name}}}" for name in file.fields)
+        raise InputError(
+            at=Place(path), expected=f"fields as the source has them ({expected_fields})", found=unexpected
+        )
+    file.fields = {name: spec for name, spec in file.fields.items() if name in names}
+    shown = {spec.partition(":")[0] for spec in file.fields.values()} | {*names}
     # What the prompt does not show need not be given.
     file.sees = [name for name in file.sees if name in shown]
 
@@ -530,7 +532,7 @@ def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, ("statement", "citation", "answer"), "SUPPORT_EVAL_PROMPT")
     # What the script puts there of a segment.
-    prompt.template = _with(prompt.template, "citation", "{passage.title}: {passage.segment}")
+    prompt.template = _replace_field(prompt.template, "citation", "{passage.title}: {passage.segment}")
     return _of_support_prompt(
         prompt,
         follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
@@ -538,7 +540,7 @@ def _of_support(given: Given) -> RubricFile:
             "a passage without a title is shown with an empty one",
             "a sentence's citations are all judged",
             _BOUNDED,
-            _UNSAID,
+            _N_NOT_SENT,
         ],
         temperature=0.1,
     )
@@ -634,14 +636,20 @@ def _in_turns(texts: Mapping[str, str], system: str, path: str) -> Prompt:
 def _of_ragdoll(given: Given) -> RubricFile:
     """RAGDoll's prompts: constants of its `prompts.py`, each told by its name."""
     texts = python_texts(given.path)
-    known = {name: found for name in texts if (found := _told_by(name)) is not None}
+    # By its name: what RAGDoll does with a prompt, and where the import departs from it.
+    makers = {
+        name: (make, departs)
+        for name in texts
+        for pattern, make, departs in _RAGDOLLS
+        if re.fullmatch(pattern, name)
+    }
     fields = [name for _, make, _ in _RAGDOLLS for name in make(Prompt()).fields]
-    name = meant({name: texts[name] for name in known}, fields, given)
-    make, departs = known[name]
-    told = given.system
-    if told is None and name.startswith("NUGGET_"):
-        told = texts.get(re.sub("(_2GRADE)?_USER$", "_SYSTEM", name))
-    file = make(Prompt(told or "", template=texts[name]))
+    name = choose_prompt({name: texts[name] for name in makers}, fields, given)
+    make, departs = makers[name]
+    system = given.system
+    if system is None and name.startswith("NUGGET_"):
+        system = texts.get(re.sub("(_2GRADE)?_USER$", "_SYSTEM", name))
+    file = make(Prompt(system or "", template=texts[name]))
     file.follows = f"RAGDoll (castorini), {name}"
     file.departs = [
         "its agent sends a system message and parameters of its own, where a job has some",
@@ -655,12 +663,6 @@ def _of_ragdoll(given: Given) -> RubricFile:
 
 
 _OfPrompt = Callable[[Prompt], RubricFile]
-
-
-def _told_by(name: str) -> tuple[_OfPrompt, tuple[str, ...]] | None:
-    """Return what RAGDoll does with a prompt of this name, and where the import departs from it."""
-    matching = ((make, departs) for pattern, make, departs in _RAGDOLLS if re.fullmatch(pattern, name))
-    return next(matching, None)
 
 
 def _scored(prompt: Prompt) -> RubricFile:
@@ -714,16 +716,18 @@ def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Promp
     """Return the prompt of a file: a constant of Python, what stands in a line of JSON, or all of it."""
     if given.path.endswith((".json", ".jsonl")):
         prompts = json_prompts(given.path, "prompt_template")
-        name = meant({name: texts["prompt_template"] for name, texts in prompts.items()}, fields, given)
-        told = prompts[name].get("system_prompt", "") if given.system is None else given.system
-        return Prompt(told, template=prompts[name]["prompt_template"])
+        name = choose_prompt(
+            {name: texts["prompt_template"] for name, texts in prompts.items()}, fields, given
+        )
+        system = prompts[name].get("system_prompt", "") if given.system is None else given.system
+        return Prompt(system, template=prompts[name]["prompt_template"])
     if given.path.endswith(".py"):
         constants = python_texts(given.path)
-        return Prompt(given.system or "", template=constants[meant(constants, fields, given, usual)])
+        return Prompt(given.system or "", template=constants[choose_prompt(constants, fields, given, usual)])
     return Prompt(given.system or "", template=read_prompt_file(given.path))
 
 
-def _with(template: str, name: str, shown: str) -> str:
+def _replace_field(template: str, name: str, shown: str) -> str:
     """Return a template that shows this in place of a field."""
     try:
         parts = template_of(template)
@@ -745,6 +749,6 @@ def _labels(name: str) -> dict[str, float]:
 
 def _key(texts: Mapping[str, str], name: str, path: str) -> str:
     if not texts.get(name):
-        found = ", ".join(texts) or "nothing"
-        raise InputError(at=Place(path), expected=f"the text {name!r}", found=found[:200])
+        names = ", ".join(texts) or "nothing"
+        raise InputError(at=Place(path), expected=f"the text {name!r}", found=names[:200])
     return texts[name]

@@ -34,7 +34,7 @@ from rageval.judges.base import (
     as_note,
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
-from rageval.judges.rubric import SCRIPT, Rubric, trimmed
+from rageval.judges.rubric import SCRIPT, Rubric, trim_data
 from rageval.judges.verdicts import FIRST_STAGE, Invalid, Verdict, side_of
 from rageval.judges.votes import GRADED
 from rageval.records import ClaimList, Nugget
@@ -79,8 +79,8 @@ class UnreadableRun:
     def read(self) -> None:
         """End the run: a reply could be read."""
         self.is_proven, self._before = True, 0
-        for each in (self.suspects, self._keys, self._troubles):
-            each.clear()
+        for collection in (self.suspects, self._keys, self._troubles):
+            collection.clear()
 
     def refused(self) -> None:
         """Count a reply that is no answer; it neither ends a run nor is in one."""
@@ -115,7 +115,7 @@ class UnreadableRun:
         # Alike but for what they quote: the first of the commonest stands for all.
         kinds = Counter(_OF_ONE_REPLY.sub("…", why) for why, _ in self._troubles)
         common = kinds.most_common(1)[0][0]
-        why, raw = next(each for each in self._troubles if _OF_ONE_REPLY.sub("…", each[0]) == common)
+        why, raw = next(trouble for trouble in self._troubles if _OF_ONE_REPLY.sub("…", trouble[0]) == common)
         shown = visible(raw[:_QUOTED]) + "…" * (len(raw) > _QUOTED)
         return JudgeFailed(
             f"{visible(judge)}: no reply about {about} could be read; most often:"
@@ -132,7 +132,7 @@ Asked = Iterable[tuple[int, Request]]
 # What is asked, who is told of each reply as it comes, and whether to ask again what is stored.
 _Ask = Callable[[Asked, Hear, bool], Iterator[tuple[int, Reply]]]
 _Read = tuple["_Outcome", Request | None]
-_TRIES_APART = 1_000  # between the sample numbers of two repetitions
+_REPETITION_STEP = 1_000  # between the sample numbers of two repetitions
 _MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grade of; errors are asked again
@@ -201,14 +201,14 @@ def judge(rubric: Rubric, material: Material, judge: JudgeClient) -> Iterator[di
     mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     labels = [decided(rubric, task) for task in mine]
     todo = [task if task.failed else replace(task, data=_undecided(rubric, task.data)) for task in mine]
-    outcomes = _asked(
+    outcomes = _ask_tasks(
         rubric, {place: task for place, task in enumerate(todo) if labels[place] is None}, judge
     )
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
             decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": FIRST_STAGE}
-            common = {**_by(rubric, judge), "status": OK, **decision}
+            common = {**_judge_fields(rubric, judge), "status": OK, **decision}
             judgements = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:
             judgements = _rows(rubric, task, outcomes[number], judge)
@@ -217,7 +217,7 @@ def judge(rubric: Rubric, material: Material, judge: JudgeClient) -> Iterator[di
         yield from judgements
 
 
-def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient) -> dict[int, _Outcome]:
+def _ask_tasks(rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient) -> dict[int, _Outcome]:
     """Return the outcome of each task.
 
     Nothing is asked about an answer that is not there. What failed before, with a status that is to be tried
@@ -227,7 +227,7 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient) -> dict
     todo = {number: task for number, task in todo.items() if not task.failed}
     first = _Round(rubric, todo, judge, refresh=False)
     outcomes = unasked | first.outcomes()
-    again = {
+    repeats = {
         number: todo[number]
         for number, outcome in outcomes.items()
         if number not in unasked
@@ -235,9 +235,9 @@ def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient) -> dict
         and number not in first.bought
         and not {outcome.status, first.lost(number)}.isdisjoint(judge.retry)
     }
-    if not again:
+    if not repeats:
         return outcomes
-    return outcomes | _Round(rubric, again, judge, refresh=True).outcomes()
+    return outcomes | _Round(rubric, repeats, judge, refresh=True).outcomes()
 
 
 class _Round:
@@ -252,7 +252,7 @@ class _Round:
         self.bought: set[int] = set()  # tasks of which some reply was not in the store
         self._rubric, self._todo, self._judge, self._refresh = rubric, todo, judge, refresh
         self._now = dict(todo)
-        self._found: dict[int, list[_Outcome]] = {number: [] for number in todo}
+        self._outcomes: dict[int, list[_Outcome]] = {number: [] for number in todo}
         self._tries = dict.fromkeys(todo, 1)  # how often each was asked for its present step
         self._waiting = {number: self._request(task) for number, task in todo.items()}
         self._read: dict[int, _Read] = {}
@@ -263,8 +263,8 @@ class _Round:
         # Once where there is nothing to ask, too: a share without a task has its store like the others.
         while True:
             self._is_probing = self._run.is_long
-            wanted = self._next_requests()
-            for number, reply in self._judge.ask(wanted.items(), self._hear, self._refresh):
+            requests = self._next_requests()
+            for number, reply in self._judge.ask(requests.items(), self._hear, self._refresh):
                 if number not in self._read:
                     self._hear(number, reply, was_stored=False)
                 self._take(number, reply, *self._read.pop(number))
@@ -275,19 +275,22 @@ class _Round:
                 self._run.acquit()
             elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
                 raise self._run.failure(self._judge.name, "{} items in a row")
-        settled = {number: outcomes for number, outcomes in self._found.items() if outcomes}
+        settled = {number: outcomes for number, outcomes in self._outcomes.items() if outcomes}
         self._run.end_of_requests(number for number in settled if self.lost(number) in UNREADABLE)
-        return {number: _settled(self._rubric, self._todo[number], each) for number, each in settled.items()}
+        return {
+            number: _combine_outcomes(self._rubric, self._todo[number], outcomes)
+            for number, outcomes in settled.items()
+        }
 
     def lost(self, number: int) -> str:
         """Return the status of the last reply about a task, if it was no verdict; else nothing."""
-        status = self._found[number][-1].status
+        status = self._outcomes[number][-1].status
         return "" if status in GRADED else status
 
     def _request(self, task: Task) -> Request:
         request = self._rubric.checked_request(task.data, task.ids)
         # Far enough from one another for the further tries of each.
-        return replace(request, sample=request.sample + _TRIES_APART * self._judge.repetition)
+        return replace(request, sample=request.sample + _REPETITION_STEP * self._judge.repetition)
 
     def _next_requests(self) -> dict[int, Request]:
         """Return what is asked next: all that waits goes out together, unless nothing may come of it."""
@@ -330,7 +333,7 @@ class _Round:
             self._tries[number] += 1
             return
         key = request.key(self._judge.name, self._judge.endpoint)
-        self._found[number].append(replace(outcome, reply=reply, key=key, attempts=self._tries[number]))
+        self._outcomes[number].append(replace(outcome, reply=reply, key=key, attempts=self._tries[number]))
         # Nothing is asked after a step that failed.
         data = None
         if outcome.status in GRADED or self._rubric.file.each is not None:
@@ -341,12 +344,12 @@ class _Round:
             self._waiting[number] = self._request(self._now[number])
 
 
-def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
+def _combine_outcomes(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
     """Return what several replies of one thing come to, with all that they took."""
     last = outcomes[-1]
     # Asked once beside each gold answer: one that was not read may have been the right one, and is missing.
     if rubric.file.each is not None and not any(map(rubric.is_best, last.verdicts)):
-        last = next((each for each in outcomes if each.status not in GRADED), last)
+        last = next((outcome for outcome in outcomes if outcome.status not in GRADED), last)
     if last.status in _COUNTED and rubric.file.lenient and rubric.file.unreadable:
         # As a job has asked for, a reply that cannot be read is taken for what the source takes it for.
         label = str(rubric.file.unreadable)
@@ -355,10 +358,10 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
         last = replace(last, status=OK, verdicts=verdicts, detail=detail)
     if len(outcomes) == 1:
         return last
-    spent = [each.reply.usage for each in outcomes]
+    spent = [outcome.reply.usage for outcome in outcomes]
     # What all of them took; the last alone would hide the price of asking again.
-    usage = Usage(sum(each.input for each in spent), sum(each.output for each in spent))
-    attempts = sum(each.attempts for each in outcomes)
+    usage = Usage(sum(used.input for used in spent), sum(used.output for used in spent))
+    attempts = sum(outcome.attempts for outcome in outcomes)
     return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
 
 
@@ -381,24 +384,24 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
         if rubric.file.unfenced:
             return _Outcome(INVALID, detail=str(error)), rubric.again(request)
         # Another sample is another key, as the same question would find its stored, bad reply.
-        again = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
-        retry = again.with_more(_note(str(error)))
+        resampled = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
+        retry = resampled.with_more(_note(str(error)))
         return _Outcome(INVALID, detail=str(error)), retry
     return _Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
 
 
 def _note(trouble: str) -> Shown:
     """Return what was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
-    begun, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
+    opening, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
     why = ("; why stands, as data, between the two lines ", Mark(1), " below")
     # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
     # fence.
     shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
-    return as_note((begun, *why, end, *shown), f"{begun}: {trouble}{end}")
+    return as_note((opening, *why, end, *shown), f"{opening}: {trouble}{end}")
 
 
 def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> list[dict[str, Any]]:
-    common = {**_by(rubric, judge), "status": outcome.status}
+    common = {**_judge_fields(rubric, judge), "status": outcome.status}
     reply = outcome.reply
     call = {
         "attempts": outcome.attempts,
@@ -409,7 +412,7 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> 
     }
     if outcome.verdicts:
         rows = [
-            _judgement(row, {**common, **_said(verdict, row)})
+            _judgement(row, {**common, **_verdict_fields(verdict, row)})
             for verdict in outcome.verdicts
             for row in task.rows[verdict.id]
         ]
@@ -420,17 +423,17 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> 
     return rows
 
 
-def _by(rubric: Rubric, judge: JudgeClient) -> dict[str, str]:
+def _judge_fields(rubric: Rubric, judge: JudgeClient) -> dict[str, str]:
     return {"judge": str(rubric.judge_called(judge.name)), "rubric": f"{rubric.judged_as}@{rubric.version}"}
 
 
-def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
+def _judgement(row: VerdictRow, fields: Mapping[str, Any]) -> dict[str, Any]:
     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item, "aspect": row.aspect}
     shown = {"shown": list(row.shown)} if row.shown else {}
-    return {**place, **row.also, **shown, **said}
+    return {**place, **row.also, **shown, **fields}
 
 
-def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
+def _verdict_fields(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     """Label, grade and reasons; in a comparison from the side of this row's system."""
     label, grade = side_of(verdict, row.run, row.shown)
     fields = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
@@ -442,7 +445,7 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     """Return the label that the form of the answer decides, without a model; None if it does not."""
     if rubric.file.first_stage is None or task.failed:
         return None
-    data = trimmed(rubric.file.trim, task.data)
+    data = trim_data(rubric.file.trim, task.data)
     if rubric.file.first_stage == SCRIPT:
         labels = [script_stage(data["answer"], gold) for gold in data["gold"]]
         label_of_script = next((label for label in labels if label in ("accurate", "missing")), None)
@@ -456,7 +459,7 @@ def _undecided(rubric: Rubric, data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the data without gold answers beside which the form of the answer says enough."""
     if rubric.file.first_stage != SCRIPT:
         return data
-    answer = trimmed(rubric.file.trim, data)["answer"]
+    answer = trim_data(rubric.file.trim, data)["answer"]
     return {**data, "gold": [gold for gold in data["gold"] if script_stage(answer, gold) is None]}
 
 
@@ -542,7 +545,7 @@ def split(
     every = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     done: list[ClaimList] = []
     failed: list[tuple[str, str, str]] = []
-    for number, outcome in sorted(_asked(rubric, dict(enumerate(every)), judge).items()):
+    for number, outcome in sorted(_ask_tasks(rubric, dict(enumerate(every)), judge).items()):
         (row,) = every[number].rows[""]
         if outcome.is_read:
             done.append(ClaimList(row.query, row.run, tuple(verdict.id for verdict in outcome.verdicts)))
@@ -553,7 +556,9 @@ def split(
 
 def nuggetize(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """Write nuggets of every question; at most as many as the rubric keeps, the most important first."""
-    written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
+    written = (_write_from_passages if rubric.file.unit == "passages" else _write_from_gold)(
+        rubric, material, judge
+    )
     written.nuggets = [
         Nugget(query, str(number), text)
         for query, texts in written.texts.items()
@@ -572,17 +577,17 @@ def _share(rubric: Rubric, material: Material, judge: JudgeClient) -> list[Task]
     return mine[::-1]
 
 
-def _noted(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
+def _write_from_gold(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """One call a question: from its gold answer."""
     todo = dict(enumerate(_share(rubric, material, judge)))
     queries = [task.rows[""][0].query for task in todo.values()]
     written = Written()
-    for number, outcome in sorted(_asked(rubric, todo, judge).items()):
+    for number, outcome in sorted(_ask_tasks(rubric, todo, judge).items()):
         written.keep(queries[number], outcome)
     return written
 
 
-def _gathered(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
+def _write_from_passages(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """Show a few passages at a time, each call bringing the list so far up to date, until all are shown."""
     if not material.candidates:
         raise InputError(problem="no passages to write nuggets from", remedy="give a run (--run FILE)")
@@ -602,6 +607,6 @@ def _gathered(rubric: Rubric, material: Material, judge: JudgeClient) -> Written
             )
             for number, query in enumerate(queries)
         }
-        for number, outcome in sorted(_asked(rubric, todo, judge).items()):
+        for number, outcome in sorted(_ask_tasks(rubric, todo, judge).items()):
             written.keep(queries[number], outcome)
     return written

@@ -87,23 +87,27 @@ class Material:
     def _without_gold(self) -> tuple[list[str], list[str]]:
         """Return the questions that were asked, and those of them without a gold answer."""
         asked = dict.fromkeys(answer.query_id for answer in self.answers) or dict.fromkeys(self.questions)
-        return list(asked), [at for at in asked if at in self.questions and not self.questions[at].gold]
+        return list(asked), [
+            query for query in asked if query in self.questions and not self.questions[query].gold
+        ]
 
     def leave_out_without_gold(self, rubric: Rubric) -> Material:
         """Return the material without questions that a rubric cannot judge for lack of a gold answer."""
         asked, lacking = self._without_gold()
         if "gold" not in rubric.file.sees or not lacking or len(lacking) == len(asked):
             return self
-        gone = frozenset(lacking)
+        excluded = frozenset(lacking)
         return replace(
             self,
-            answers=[answer for answer in self.answers if answer.query_id not in gone],
-            questions={query: each for query, each in self.questions.items() if query not in gone},
+            answers=[answer for answer in self.answers if answer.query_id not in excluded],
+            questions={
+                query: question for query, question in self.questions.items() if query not in excluded
+            },
             remarks=[
                 *self.remarks,
                 Remark(
                     "questions_without_gold",
-                    facts={"number": len(gone), "total": len(asked), "examples": lacking[:_EXAMPLES]},
+                    facts={"number": len(excluded), "total": len(asked), "examples": lacking[:_EXAMPLES]},
                 ),
             ],
         )
@@ -122,7 +126,9 @@ class Material:
     def bank(self, query: str) -> Sequence[Nugget]:
         """Return the nuggets of a query."""
         if not self.nuggets.get(query):
-            runs = dict.fromkeys(visible(each.run_id) for each in self.answers if each.query_id == query)
+            runs = dict.fromkeys(
+                visible(answer.run_id) for answer in self.answers if answer.query_id == query
+            )
             of = f", and {', '.join(list(runs)[:3])} answered it" if runs else ""
             raise InputError(
                 at=Place(f"query {visible(query)!r}"),
@@ -212,8 +218,8 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts_in(each)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(item)
 
 
 def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -256,7 +262,7 @@ def _shown(answer: Answer, material: Material, sees: Collection[str]) -> dict[st
     if "answer" in sees:
         shown["answer"] = answer.text
     for name in _parts("passages", sees):
-        shown[name] = [_part(_seen(text, doc, material), name) for doc, text in answer.passages]
+        shown[name] = [_part(_shown_text(text, doc, material), name) for doc, text in answer.passages]
     return shown
 
 
@@ -276,18 +282,18 @@ def _of_question(query: str, material: Material, sees: Iterable[str]) -> dict[st
 
 def _parts(name: str, sees: Iterable[str]) -> list[str]:
     """Return which of these is this, as a whole or one of its parts."""
-    return [each for each in sees if each.partition(".")[0] == name]
+    return [part for part in sees if part.partition(".")[0] == name]
 
 
-def _seen(text: str | None, doc: str, material: Material) -> str | PassageParts:
+def _shown_text(text: str | None, doc: str, material: Material) -> str | PassageParts:
     """Return what a system saw of a document, else what the corpus has: it may have been cut.
 
     Where both are the same the corpus knows its parts.
     """
     if not text:
         return material.known_passage(doc)
-    known = material.passages.get(doc)
-    return known if isinstance(known, PassageParts) and known.whole == text else text
+    passage = material.passages.get(doc)
+    return passage if isinstance(passage, PassageParts) and passage.whole == text else text
 
 
 def _part(passage: str | PassageParts, name: str) -> str:
@@ -396,7 +402,7 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
             for doc in dict.fromkeys(sentence.citations):
                 if doc is None:
                     continue  # leads nowhere: no text to judge, and worth nothing anyway
-                passage = _seen(texts.get(doc), doc, material)
+                passage = _shown_text(texts.get(doc), doc, material)
                 also = repeat_of(answer) | {"sentences": len(answer.sentences)}
                 row = VerdictRow(answer.query_id, answer.run_id, doc, str(number), also)
                 yield Task({"sentence": sentence.text, **_passage(rubric, passage)}, {"": (row,)})
@@ -424,7 +430,7 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
                 shown |= {doc: [doc] for doc in docs}
                 shown |= {f"-{doc}": [other for other in docs if other != doc] for doc in docs}
             for item, cited in shown.items():
-                passages = [_seen(texts.get(doc), doc, material) for doc in cited]
+                passages = [_shown_text(texts.get(doc), doc, material) for doc in cited]
                 row = VerdictRow(answer.query_id, answer.run_id, item, str(number), repeat_of(answer))
                 yield Task({"sentence": sentence.text, **_several(rubric, passages)}, {"": (row,)})
 
@@ -445,7 +451,7 @@ def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 @_unit(SPLITS)
-def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _claim_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
     for answer in material.answers:
         if answer.run_id == _GOLD:
@@ -553,7 +559,11 @@ def _expected(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield the short answers that a report is expected to give, some at a time; else the nuggets."""
     for answer in material.answers:
         data = _shown(answer, material, rubric.file.sees)
-        bank = [each for nugget in material.bank(answer.query_id) for each in _short_answers(nugget)]
+        bank = [
+            short_answer
+            for nugget in material.bank(answer.query_id)
+            for short_answer in _short_answers(nugget)
+        ]
         for window in _windows(bank, rubric.file.window):
             yield _of_nuggets(data, window, answer)
 
@@ -565,13 +575,13 @@ def _short_answers(nugget: Nugget) -> list[Nugget]:
         return [nugget]
     return [
         nugget._replace(
-            nugget_id=each.answer_id,
-            text=f"{nugget.text} {each.text}",
+            nugget_id=answer.answer_id,
+            text=f"{nugget.text} {answer.text}",
             answers=(),
             importance=None,
             weight=None,
         )
-        for each in named
+        for answer in named
     ]
 
 
@@ -583,7 +593,7 @@ def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 
 @_unit("passages")
-def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _passage_windows(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield a few passages each; the list so far is still to be filled in."""
     for query, docs in material.candidates.items():
         for window in _windows(docs, rubric.file.window):
@@ -598,19 +608,19 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, answers in _by_query(material.answers).items():
         for one, other in combinations(answers, 2):
-            yield from _both_orders(_asked_of(query, material), query, one, other)
+            yield from _both_orders(_question_getter(query, material), query, one, other)
 
 
 @_unit("against-gold")
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for answer in _unrepeated(material.answers):
+    for answer in _refuse_repeats(material.answers):
         query = answer.query_id
         gold = "" if answer.error else material.gold(query)[0]
         other = Answer(query, _GOLD, (Sentence(gold),))
-        yield from _both_orders(_asked_of(query, material), query, answer, other)
+        yield from _both_orders(_question_getter(query, material), query, answer, other)
 
 
-def _asked_of(query: str, material: Material) -> Callable[[], str]:
+def _question_getter(query: str, material: Material) -> Callable[[], str]:
     """Return what says the question: it need not be known where nobody is asked."""
     return lambda: material.question(query).text
 
@@ -668,20 +678,20 @@ def _orders(number: int, material: Material, query: str) -> list[list[int]]:
     rng = random.Random(f"{material.seed}/{query}")
     if not material.balanced:
         # All of them, where there are no more than were asked for.
-        wanted = min(math.factorial(number), material.permutations)
+        count = min(math.factorial(number), material.permutations)
         drawn: dict[tuple[int, ...], None] = {}
-        while len(drawn) < wanted:
+        while len(drawn) < count:
             drawn.setdefault(tuple(rng.sample(range(number), number)))
         return [list(order) for order in drawn]
     names = rng.sample(range(number), number)
     # Williams' design: 0, 1, n−1, 2, n−2, …; each shift of it is a row of the square.
-    first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
+    first = [(index + 1) // 2 if index % 2 else (number - index // 2) % number for index in range(number)]
     square = [[names[(place + shift) % number] for place in first] for shift in range(number)]
     # For an odd number one square cannot be balanced, and it needs its mirror image.
     return square + [row[::-1] for row in square] if number % 2 else square
 
 
-def _unrepeated(answers: Iterable[Answer]) -> Iterator[Answer]:
+def _refuse_repeats(answers: Iterable[Answer]) -> Iterator[Answer]:
     """Yield the answers; `UsageError` for two answers of one system to a query."""
     seen: set[tuple[str, str]] = set()
     for answer in answers:
@@ -706,7 +716,7 @@ def _by(answers: Iterable[Answer], name_of_group: Callable[[Answer], str]) -> di
 
 def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
     """Return the answers to each query; `UsageError` for two of one system."""
-    return _by(_unrepeated(answers), lambda answer: answer.query_id)
+    return _by(_refuse_repeats(answers), lambda answer: answer.query_id)
 
 
 def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -788,20 +798,20 @@ def gathered(
     remarks: list[Remark] = []
     tables = [source for source in answers if is_answer_table(source)]
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]
-    known = questions_in(questions, remarks) if questions is not None else {}
+    known_questions = questions_in(questions, remarks) if questions is not None else {}
     systems: list[list[str]] = []
     if tables:
         # What a file of questions says goes before what stands beside the answers.
-        found = read_tables(tables, gold=not any(question.gold for question in known.values()))
-        given += found.answers
-        remarks += found.remarks
-        systems = found.systems
-        known, said = found.beside(known, questions)
-        remarks += said
+        log_tables = read_tables(tables, gold=not any(question.gold for question in known_questions.values()))
+        given += log_tables.answers
+        remarks += log_tables.remarks
+        systems = log_tables.systems
+        known_questions, merge_remarks = log_tables.merge_questions(known_questions, questions)
+        remarks += merge_remarks
     for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
-        if answer.query_id not in known and answer.question:
-            known[answer.query_id] = Question(answer.query_id, answer.question)
+        if answer.query_id not in known_questions and answer.question:
+            known_questions[answer.query_id] = Question(answer.query_id, answer.question)
     texts: dict[str, str | PassageParts] = dict(passage for answer in given for passage in answer.passages)
     pools: dict[str, list[str]] = {}
     for query, doc in candidates:
@@ -820,20 +830,22 @@ def gathered(
         banks.setdefault(nugget.query_id, []).append(nugget)
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
-        asked = [query for query in known if query in banks or not banks]
+        asked = [query for query in known_questions if query in banks or not banks]
         for answers_of_run in _by(given, lambda answer: answer.run_id).values():
             lacking = list(_unanswered(answers_of_run, asked))
             remarks += _answer_remarks(answers_of_run, len({answer.query_id for answer in lacking}), asked)
             given += lacking
-    return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks, systems)
+    return Material(
+        given, known_questions, banks, texts, pools, permutations, balanced, seed, split, remarks, systems
+    )
 
 
 def questions_in(questions: Source, remarks: list[Remark]) -> dict[str, Question]:
     """Return the questions of a file; of a table, whose answers are the right ones here."""
     is_file = isinstance(questions, str | os.PathLike) or hasattr(questions, "read")
     if is_file and is_gold_table(questions):
-        log, said = read_table(questions, gold_alone=True)
-        remarks += said
+        log, table_remarks = read_table(questions, gold_alone=True)
+        remarks += table_remarks
         return {question.query_id: question for question in log.questions}
     return {question.query_id: question for question in read_questions(questions)}
 
@@ -873,9 +885,9 @@ def _texts(
     if not hasattr(passages, "document_store"):
         yield from _in_parts(passages)
         return
-    wanted = {doc for docs in pools.values() for doc in docs}
-    wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
-    for doc, document in passages.document_store().get_many(sorted(wanted)).items():
+    doc_ids = {doc for docs in pools.values() for doc in docs}
+    doc_ids |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
+    for doc, document in passages.document_store().get_many(sorted(doc_ids)).items():
         yield doc, _passage_of(document)
 
 
@@ -923,7 +935,7 @@ def _as_text(value: Any) -> str:
 
 def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
     """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
-    known: dict[str, PassageParts] = {}
+    passages: dict[str, PassageParts] = {}
     for line, record in retrieved.read_candidates(source):
         for candidate in record.candidates:
             doc, text = str(candidate.docid), candidate.passage()
@@ -932,9 +944,9 @@ def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
                     at=Place(name_of(source), line), expected=f"a text of candidate {visible(doc)!r}"
                 )
             # `is`: the text was not there before, so that it is yielded once; equal copies are not.
-            if known.setdefault(doc, text) is text:
+            if passages.setdefault(doc, text) is text:
                 yield doc, text
-            elif known[doc] != text:
+            elif passages[doc] != text:
                 raise InputError(
                     at=Place(name_of(source), line),
                     problem=f"document {visible(doc)!r} has a different text than before",

@@ -140,13 +140,13 @@ class FrozenJudgements:
     def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
             return f"the file has it for the rubric {' and '.join(map(repr, self._rubrics[key]))} only"
-        known: Iterable[_Key] = self._rubrics
+        candidates: Iterable[_Key] = self._rubrics
         for place, field in enumerate(_DEFAULTS):
-            ids = {other[place] for other in known}
+            ids = {other[place] for other in candidates}
             if key[place] not in ids:
                 hint = near_misses([key[place]], ids)
                 return f"the {field} {visible(key[place])!r} is not there" + (f"; {hint}" if hint else "")
-            known = [other for other in known if other[place] == key[place]]
+            candidates = [other for other in candidates if other[place] == key[place]]
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
 
@@ -200,7 +200,7 @@ def judge_offline(
     if spec in NAMES and not material.answers:
         raise InputError(problem=f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
-        yield from _replayed(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
+        yield from _replay_file(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
     elif spec == _LEXICAL_RUBRIC:
         yield from _lexical(rubric, material)
     else:
@@ -263,10 +263,10 @@ def gold_in_top(
         if any(folded(gold) == _INVALID for gold in question.gold):
             continue
         texts = map(_without_tags, results.get(question.query_id, ()))
-        places = (at for at, text in enumerate(texts, 1) if contains(text, question.gold))
+        places = (rank for rank, text in enumerate(texts, 1) if contains(text, question.gold))
         first.append(next(places, math.inf))
     counts = [(k, sum(place <= k for place in first)) for k in ks]
-    return [GoldInTop(k, found, len(first), found / len(first) if first else math.nan) for k, found in counts]
+    return [GoldInTop(k, hits, len(first), hits / len(first) if first else math.nan) for k, hits in counts]
 
 
 def holding_gold(question: Question, texts: Mapping[str, str]) -> set[str]:
@@ -282,7 +282,7 @@ def _without_tags(text: str) -> str:
     return unescape(_TAG.sub(" ", text)) if "<" in text else text
 
 
-def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
+def _replay_file(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
     name = f"{rubric.judged_as}@{rubric.version}"
     for task in tasks(rubric, material):
         sha = task.judged_sha
@@ -325,15 +325,15 @@ def _by_chance(curve: short.Curve, rubric: Rubric, material: Material) -> Iterat
     """Short answers by the chance that people would call them right; an abstention is missing."""
     right = next(iter(rubric.file.labels))  # perfect, or accurate
     for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
-        said: dict[str, Any] = {"rubric": rubric.judged_as}
+        fields: dict[str, Any] = {"rubric": rubric.judged_as}
         if not answer.error:
             question = material.question(answer.query_id)
             gold, text = material.gold(question.query_id), answer.text
             chance = curve.chance(text, question.text, gold)
             is_silent = first_stage(text, gold, rubric.file.abstentions) == "missing"
-            said["label"] = "missing" if is_silent else right if chance >= _EVEN else "incorrect"
-            said |= {"p": round(chance, 4), "judged_sha": task.judged_sha}
-        yield _row(answer, "0", curve.name, said)
+            fields["label"] = "missing" if is_silent else right if chance >= _EVEN else "incorrect"
+            fields |= {"p": round(chance, 4), "judged_sha": task.judged_sha}
+        yield _row(answer, "0", curve.name, fields)
 
 
 _EVEN = 0.5
@@ -366,7 +366,7 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
             expected="the same query_id and run_id",
         )
     require_random_labels(labels.name, doubts, labeled, "it cannot be fitted on them")
-    return short.fitted_on(rows, right, queries)
+    return short.cross_fit(rows, right, queries)
 
 
 def labels_basis(labels: PeoplesLabels, material: Material) -> Basis:
@@ -404,17 +404,17 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
 
 def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
     """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
-    wanted = [answer.text for answer in nugget.answers] or [nugget.text]
-    supports = [_lexical_evidence(each, text) for each in wanted]
+    expected_texts = [answer.text for answer in nugget.answers] or [nugget.text]
+    supports = [_lexical_evidence(expected, text) for expected in expected_texts]
     grade, evidence = max(supports, key=lambda pair: pair[0])
     if nugget.aggregator == "AND":
         grade = math.fsum(share for share, _ in supports) / len(supports)
     return grade, evidence
 
 
-def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _Row:
+def _row(answer: Answer, aspect: str, judge: str, fields: Mapping[str, Any]) -> _Row:
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
-    whole = {**place, **repeat_of(answer), **said, "status": "ok", "judge": judge}
+    whole = {**place, **repeat_of(answer), **fields, "status": "ok", "judge": judge}
     if answer.error:
         whole = {key: value for key, value in whole.items() if key not in _OF_TEXT} | _failed(answer.error)
     return whole
@@ -450,19 +450,19 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     >>> round(_lexical_evidence("The tower is visited by tourists", text)[0], 3)
     0.537
     """
-    wanted = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
+    stems = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
     numbers = frozenset(numbers_in(nugget))
     weights = _own_weights(text)
 
     def weigh(stem: str) -> float:
         return weights.get(stem, weights.get("", 1.0))
 
-    total = math.fsum(weigh(stem) for stem in wanted)
+    total = math.fsum(weigh(stem) for stem in stems)
     best = (0.0, "")
     for place in _windows(text):
         if not numbers <= place.numbers:
             continue
-        weight = math.fsum(weigh(stem) for stem in wanted if stem in place.stems)
+        weight = math.fsum(weigh(stem) for stem in stems if stem in place.stems)
         share = weight / total if total else float(bool(numbers))
         best = max(best, (share, place.text), key=lambda pair: pair[0])
     return best

@@ -73,9 +73,11 @@ def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[Remark]:
             yield Remark("not_in_reply", facts={"judgement": _named(row)})
             continue
         label, grade = side_of(verdict, str(row.get("run_id")), row.get("shown") or ())
-        said = row.get("label"), row.get("grade")
-        if row.get("status", "ok") not in GRADED or not _is_same(said, (label, grade)):
-            own = str(row["status"]) if row in failed else _shown(*said)
+        recorded = row.get("label"), row.get("grade")
+        # Files of others may hold labels alone.
+        is_same = recorded[0] == label and (recorded[1] is None or recorded[1] == grade)
+        if row.get("status", "ok") not in GRADED or not is_same:
+            own = str(row["status"]) if row in failed else _shown(*recorded)
             facts = {"judgement": _named(row), "reply": _shown(label, grade), "verdict": own}
             yield Remark("other_verdict_in_reply", facts=facts)
 
@@ -118,11 +120,6 @@ def _item(row: _Row) -> str:
 
 def _aspect(row: _Row) -> str:
     return str(row.get("aspect"))
-
-
-def _is_same(said: tuple[Any, Any], read: tuple[str | None, float | None]) -> bool:
-    # Files of others may hold labels alone.
-    return said[0] == read[0] and (said[1] is None or said[1] == read[1])
 
 
 def _shown(label: str | None, grade: float | None) -> str:

@@ -31,7 +31,7 @@ import msgspec
 
 from rageval.core.judge import Judge
 from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
-from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, read_whole, text_of_whole
+from rageval.files.whole import NamedInFile, beside, opened_file, read_named_file, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
     FENCE,
@@ -48,8 +48,8 @@ from rageval.judges.base import (
     Request,
     as_data,
     by_author,
+    describe_fences,
     fenced_prompt,
-    fences_said,
     item_prompt,
     items_of,
     names_in,
@@ -202,13 +202,15 @@ def content_of(file: RubricFile) -> dict[str, Any]:
     fields = msgspec.to_builtins(file)
     fields["departs"] = "; ".join(file.departures)
     usual = msgspec.to_builtins(RubricFile("", "", [], Prompt()))
-    told = {name: value for name, value in fields.items() if name in _FIRST or value != usual[name]}
+    content = {name: value for name, value in fields.items() if name in _FIRST or value != usual[name]}
     first = ("system", "ask")
-    told["prompt"] = {name: value for name, value in fields["prompt"].items() if name in first or value}
+    content["prompt"] = {name: value for name, value in fields["prompt"].items() if name in first or value}
     for part in ("examples", "trim"):
-        if told.get(part):  # what is in a file counts, not where it lies
-            told[part] = {name: told[part][name] for name in told[part] if name not in ("file", "tokenizer")}
-    return told
+        if content.get(part):  # what is in a file counts, not where it lies
+            content[part] = {
+                name: content[part][name] for name in content[part] if name not in ("file", "tokenizer")
+            }
+    return content
 
 
 def rubric_file_of(text: str, source: str) -> RubricFile:
@@ -231,7 +233,7 @@ def rubric_file_of(text: str, source: str) -> RubricFile:
     # In its own folder, or below, lie the examples and the tokenizer that a rubric names.
     if file.examples is not None and file.examples.file is not None:
         named = NamedInFile(file.examples.file, source, _where(source, text, "examples"))
-        file.examples = examples_in(file.examples.how, str(named), read_beside(named, _LARGEST_FILE))
+        file.examples = examples_in(file.examples.how, str(named), read_named_file(named, _LARGEST_FILE))
     if file.trim is not None and file.trim.tokenizer is not None:
         named = NamedInFile(file.trim.tokenizer, source, _where(source, text, "tokenizer"))
         file.trim.tokenizer = os.fspath(beside(named))
@@ -288,14 +290,14 @@ def require_sane(rubric: RubricFile, source: str, text: str) -> None:
 
 def require_numbers(rubric: RubricFile, source: str) -> None:
     """`InputError` for numbers that no job could use, of a rubric that makes its requests itself."""
-    for _, problem in _of_numbers(rubric):
+    for _, problem in _number_problems(rubric):
         raise problem.located(Place(source))
 
 
 def _problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     """Yield what is wrong, with the key it stands under."""
-    known = (("kind", KINDS), ("unit", UNITS), ("reads", READS))
-    for key, names in known:
+    choices = (("kind", KINDS), ("unit", UNITS), ("reads", READS))
+    for key, names in choices:
         value = getattr(rubric, key)
         if value not in names:
             yield key, InputError(problem=f"{key} = {value!r}", expected=f"one of {', '.join(names)}")
@@ -325,13 +327,13 @@ def _problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
                     expected=f"one of {', '.join(PARTS)}",
                 ),
             )
-    yield from _of_numbers(rubric)
-    yield from _of_prompt(rubric)
-    yield from _of_reading(rubric)
-    yield from _of_rules(rubric)
+    yield from _number_problems(rubric)
+    yield from _prompt_problems(rubric)
+    yield from _reading_problems(rubric)
+    yield from _rule_problems(rubric)
 
 
-def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
+def _number_problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     for field, most in _MOST.items():
         number = getattr(rubric, field)
         # True is an int to isinstance.
@@ -381,7 +383,7 @@ def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
             )
 
 
-def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
+def _prompt_problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     prompt = rubric.prompt
     if prompt.ask and prompt.template:
         yield "template", InputError(expected="either ask, which follows the data, or a template with fields")
@@ -395,12 +397,12 @@ def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
         yield "prompt", InputError(problem="an unfenced prompt cannot mention {{fence}}")
     for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
         for number, text in enumerate(texts):
-            yield from _of_template(rubric, key, text, number)
+            yield from _template_problems(rubric, key, text, number)
     if prompt.turns and not rubric.unfenced:
         yield "turns", InputError(problem="turns need an unfenced prompt: their text has no fence")
     for turn in prompt.turns:
         for text in (turn.user, turn.assistant):
-            yield from _of_template(rubric, "item" if turn.each else "turns", text)
+            yield from _template_problems(rubric, "item" if turn.each else "turns", text)
         if turn.each and rubric.fields.get(turn.each, "").partition(":")[2] not in ITEM_WAYS:
             yield (
                 "turns",
@@ -410,14 +412,14 @@ def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
                     expected='a field of items, as in "answers:items"',
                 ),
             )
-    for name, told in rubric.fields.items():
-        what, _, way = told.partition(":")
+    for name, spec in rubric.fields.items():
+        what, _, way = spec.partition(":")
         if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", *ITEM_WAYS, *WAYS):
             ways = ", ".join((*WAYS, *ITEM_WAYS))
             yield (
                 name,
                 InputError(
-                    problem=f"fields: {name} = {told!r}",
+                    problem=f"fields: {name} = {spec!r}",
                     expected=f"something it sees ({', '.join(rubric.sees)}) or {' or '.join(OF_RUBRIC)}, and"
                     f" how it is written: {ways}",
                 ),
@@ -427,7 +429,7 @@ def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
             yield name, InputError(expected="the template of one item (item = …) in [prompt]")
 
 
-def _of_template(
+def _template_problems(
     rubric: RubricFile, key: str, text: str, number: int = 0
 ) -> Iterator[tuple[str, InputError]]:
     try:
@@ -437,20 +439,20 @@ def _of_template(
         return
     steps = [f"step{step + 1}" for step in range(number if key == "steps" else len(rubric.prompt.steps))]
     # A step may quote the replies of the steps before it, not its own.
-    known = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
-    strange = [name for name in names if name not in known and name != "examples"]
+    allowed = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
+    strange = [name for name in names if name not in allowed and name != "examples"]
     if strange:
         yield (
             key,
             InputError(
                 at=Place(key),
                 problem=f"{{{strange[0]}}} is not a field",
-                expected=f"one of {', '.join(known)}",
+                expected=f"one of {', '.join(allowed)}",
             ),
         )
 
 
-def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
+def _reading_problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     parser = PARSERS.get(rubric.reads)
     if parser is not None and rubric.kind not in parser.kinds:
         yield (
@@ -482,7 +484,7 @@ def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
             )
 
 
-def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
+def _rule_problems(rubric: RubricFile) -> Iterator[tuple[str, InputError]]:
     if rubric.first_stage is not None and rubric.first_stage not in FIRST_STAGES:
         yield (
             "first_stage",
@@ -558,8 +560,8 @@ def as_toml(file: RubricFile, heading: Iterable[str] = ()) -> str:
     lines = [*(f"# {line}" for line in heading)]
     lines += [f"{name} = {_toml(value)}" for name, value in fields.items() if name not in tables]
     for table, values in tables.items():
-        told = {key: value for key, value in values.items() if value not in (None, "", [])}
-        lines += ["", f"[{table}]", *(f"{_toml_key(key)} = {_toml(value)}" for key, value in told.items())]
+        filled = {key: value for key, value in values.items() if value not in (None, "", [])}
+        lines += ["", f"[{table}]", *(f"{_toml_key(key)} = {_toml(value)}" for key, value in filled.items())]
     return "\n".join(lines)
 
 
@@ -591,10 +593,10 @@ _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 _WORD = re.compile(r"\S+")
 
 
-def trimmed(trim: Trim | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+def trim_data(trim: Trim | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the data with what the rule cuts cut.
 
-    >>> dict(trimmed(Trim("answer", words=2), {"answer": "one  two three"}))
+    >>> dict(trim_data(Trim("answer", words=2), {"answer": "one  two three"}))
     {'answer': 'one  two'}
     """
     if trim is None or not isinstance(data.get(trim.field), str):
@@ -691,7 +693,7 @@ class Rubric:
         lacking = [name for name in sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
-        shown = trimmed(self.file.trim, data)
+        shown = trim_data(self.file.trim, data)
         is_last = step is None
         free = JSON_FORM if self.file.reads in _JSON_READS else TEXT_FORM
         # Steps on the way are free text, whatever the verdict's form is.
@@ -700,7 +702,7 @@ class Rubric:
             self._system(step),
             self._user(shown, sees, step),
             {} if form != SCHEMA_FORM else KINDS[self.file.kind].schema(self.scale, ids),
-            (*(self._turns() if is_last else ()), *(self._said_before(shown) if is_last else ())),
+            (*(self._turns() if is_last else ()), *(self._turns_before(shown) if is_last else ())),
             name=self.name.replace("-", "_"),
             max_tokens=self.file.room,
             temperature=self.file.heat,
@@ -813,13 +815,13 @@ class Rubric:
         if self.file.unfenced:
             return (system,)
         template = template_of(self._template(step))
-        own = [name for name in names_in(template) if self._what(name) in OF_RUBRIC]
-        told = fences_said(template, own, _ARE_DATA) if template else by_author(_DATA)
+        own = [name for name in names_in(template) if self._field_source(name) in OF_RUBRIC]
+        notice = describe_fences(template, own, _ARE_DATA) if template else by_author(_DATA)
         examples = self.file.examples
         # A template with a place of its own for them gets them there.
-        if examples is not None and examples.text and "examples" not in map(self._what, own):
+        if examples is not None and examples.text and "examples" not in map(self._field_source, own):
             system = f"{system.strip()}\n\n{examples.text.strip()}"
-        return (*by_author(f"{system.strip()}\n\n"), *told)
+        return (*by_author(f"{system.strip()}\n\n"), *notice)
 
     def _user(self, data: Mapping[str, Any], sees: Sequence[str], step: int | None) -> Parts:
         text = self._template(step)
@@ -830,12 +832,12 @@ class Rubric:
         values = {name: self._value(name, data) for name in names_in(template)}
         if self.file.unfenced:
             return plain_prompt(template, values)
-        own = {name: value for name, value in values.items() if self._what(name) in OF_RUBRIC}
+        own = {name: value for name, value in values.items() if self._field_source(name) in OF_RUBRIC}
         # What others wrote goes behind the fence, what the rubric says itself stands in the open.
-        raw = {name: data[self._what(name)] for name in values if name not in own}
+        raw = {name: data[self._field_source(name)] for name in values if name not in own}
         return fenced_prompt(template, raw, own)
 
-    def _what(self, name: str) -> str:
+    def _field_source(self, name: str) -> str:
         """Return what a field shows: what the file says it does, else what has its name."""
         return self.file.fields.get(name, name).partition(":")[0]
 
@@ -850,24 +852,24 @@ class Rubric:
             return item_prompt(template_of(self.file.prompt.item), items_of(data[what], way))
         return WAYS[way or "text"](data[what])
 
-    def _said_before(self, data: Mapping[str, Any]) -> Iterator[tuple[Parts, Parts]]:
+    def _turns_before(self, data: Mapping[str, Any]) -> Iterator[tuple[Parts, Parts]]:
         """Yield what stands before the prompt as if both had said it."""
         for turn in self.file.prompt.turns:
-            said = template_of(turn.user), template_of(turn.assistant)
+            templates = template_of(turn.user), template_of(turn.assistant)
             if turn.each:
                 what, _, way = self.file.fields[turn.each].partition(":")
                 values: list[dict[str, Parts]] = items_of(data[what], way)
             else:
-                names = {name for template in said for name in names_in(template)}
+                names = {name for template in templates for name in names_in(template)}
                 values = [{name: self._value(name, data) for name in names}]
             for fields in values:
-                yield plain_prompt(said[0], fields), plain_prompt(said[1], fields)
+                yield plain_prompt(templates[0], fields), plain_prompt(templates[1], fields)
 
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""
         turns: list[tuple[Parts, Parts]] = []
         names = names_in(template_of(self.file.prompt.template))
-        shown = [what for name in names if (what := self._what(name)) not in OF_RUBRIC]
+        shown = [what for name in names if (what := self._field_source(name)) not in OF_RUBRIC]
         for number, example in enumerate(self.file.examples.turns if self.file.examples else (), 1):
             if lacking := [name for name in shown if name not in example]:
                 raise UsageError(f"rubric {self.name}: example {number} has no {', '.join(lacking)}")
@@ -902,8 +904,8 @@ def rubric_named(name: str) -> Rubric:
         return _builtin(name)
     offered = plugin("rubrics", name.lower().replace("-", "_"))
     if offered is None:
-        known = [*rubric_names(), *plugin_names("rubrics")]
-        raise UsageError(f"rubric {name!r}: expected one of {', '.join(known)}" + suggestion(name, known))
+        names = [*rubric_names(), *plugin_names("rubrics")]
+        raise UsageError(f"rubric {name!r}: expected one of {', '.join(names)}" + suggestion(name, names))
     if isinstance(offered, Rubric):
         # A plug-in's rubric makes its requests itself, so that only its numbers can be checked.
         require_numbers(offered.file, f"rubric {name}")

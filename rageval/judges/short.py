@@ -133,10 +133,10 @@ class _Gold:
 
 
 @lru_cache(maxsize=4096)
-def golds_of(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
+def gold_features(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
     """Return the gold answers of a question: looked at once, however many systems answered."""
     asked = set(_WORDS.findall(folded(question)))
-    found = []
+    gold_answers = []
     for text in dict.fromkeys(filter(None, map(folded, golds))):
         words = _WORDS.findall(text)
         counts: dict[str, int] = {}
@@ -145,13 +145,13 @@ def golds_of(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
                 counts[word] = counts.get(word, 0) + 1
         around = f" {text} "
         digits = frozenset(_digits(text))
-        found.append(
+        gold_answers.append(
             _Gold(
                 text,
                 counts,
                 sum(counts.values()),
                 frozenset(counts),
-                tuple({around[at : at + _RUN] for at in range(len(around) - _RUN + 1)}),
+                tuple({around[start : start + _RUN] for start in range(len(around) - _RUN + 1)}),
                 digits,
                 frozenset(numbers_in(text) if digits else ()),
                 words[-1] if words else text,
@@ -159,21 +159,21 @@ def golds_of(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
                 len(words),
             )
         )
-    return tuple(found)
+    return tuple(gold_answers)
 
 
 def _digits(text: str) -> set[str]:
     return set(_DIGITS.findall(_COMMA.sub("", text)))
 
 
-def _has_other_numbers(given: str, digits: set[str], known: Sequence[_Gold], question: str) -> bool:
+def _has_other_numbers(given: str, digits: set[str], golds: Sequence[_Gold], question: str) -> bool:
     """Tell whether the answer lacks numbers of every gold answer, however written, and has others."""
-    if not digits or any(gold.digits <= digits for gold in known):
+    if not digits or any(gold.digits <= digits for gold in golds):
         return False
     values = set(numbers_in(given))
-    if any(gold.values and gold.values <= values for gold in known):
+    if any(gold.values and gold.values <= values for gold in golds):
         return False
-    return all(values - gold.values - set(numbers_in(question)) for gold in known)
+    return all(values - gold.values - set(numbers_in(question)) for gold in golds)
 
 
 def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, ...]:
@@ -184,7 +184,7 @@ def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, .
     >>> found["contains"], found["gold_characters"], found["several_golds"], round(found["length"], 2)
     (1.0, 1.0, 1.0, 1.1)
     """
-    known = golds_of(question, tuple(golds))
+    gold_answers = gold_features(question, tuple(golds))
     given = folded(answer)
     words = _WORDS.findall(given)
     counts: dict[str, int] = {}
@@ -194,10 +194,10 @@ def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, .
     digits = _digits(given)
     around = f" {given} "
     # Looking for a few is quicker than listing all; of many, each would go through the whole answer.
-    few = sum(len(gold.runs) for gold in known) <= _FEW_RUNS
-    runs = around if few else {around[at : at + _RUN] for at in range(len(around) - _RUN + 1)}
+    few = sum(len(gold.runs) for gold in gold_answers) <= _FEW_RUNS
+    runs = around if few else {around[start : start + _RUN] for start in range(len(around) - _RUN + 1)}
     contains = f1 = of_words = of_runs = of_numbers = last = in_question = 0.0
-    for gold in known:
+    for gold in gold_answers:
         if has_words(given, gold.text):
             contains = of_runs = 1.0
         there = [(word, number) for word, number in gold.words.items() if word in counts]
@@ -212,8 +212,8 @@ def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, .
         if gold.last in counts:
             last = 1.0
         in_question = max(in_question, gold.in_question)
-    has_numbers = float(any(gold.digits for gold in known))
-    mean_length = sum(gold.length for gold in known) / max(1, len(known))
+    has_numbers = float(any(gold.digits for gold in gold_answers))
+    mean_length = sum(gold.length for gold in gold_answers) / max(1, len(gold_answers))
     return (
         contains,
         f1,
@@ -226,10 +226,10 @@ def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, .
         last,
         float(_HEDGES.search(given) is not None),
         in_question,
-        float(len(known) > 1),
+        float(len(gold_answers) > 1),
         contains * has_numbers,
         of_runs * has_numbers,
-        float(has_numbers > 0 and _has_other_numbers(given, digits, known, question)),
+        float(has_numbers > 0 and _has_other_numbers(given, digits, gold_answers, question)),
     )
 
 
@@ -266,8 +266,8 @@ class Curve:
     def of(self, numbers: Sequence[float]) -> float:
         """Return the chance by what `features` returns."""
         start, slopes = self._line
-        at = start + math.fsum(map(mul, slopes, numbers))
-        chance = 1 / (1 + math.exp(-at)) if at > -_FAR else 0.0
+        logit = start + math.fsum(map(mul, slopes, numbers))
+        chance = 1 / (1 + math.exp(-logit)) if logit > -_FAR else 0.0
         return min(chance, OTHER_NUMBERS) if numbers[-1] else chance
 
     @cached_property
@@ -324,7 +324,7 @@ def fit(
     import numpy as np
 
     table = np.array(rows, np.float64)[:, : len(FEATURES)]
-    wanted = np.array(right, np.float64)
+    targets = np.array(right, np.float64)
     if prior is None:
         means, deviations = table.mean(axis=0), table.std(axis=0)
         deviations[deviations == 0] = 1.0
@@ -338,7 +338,7 @@ def fit(
     weights = start.copy()
     for _ in range(_MOST_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(columns @ weights, -_FAR, _FAR)))
-        slope = columns.T @ (wanted - chance) - pull * (weights - start)
+        slope = columns.T @ (targets - chance) - pull * (weights - start)
         bend = (columns.T * (chance * (1 - chance))) @ columns + np.diag(pull)
         step = np.linalg.solve(bend, slope)
         # A step of a flat curve may be far too long.
@@ -370,7 +370,7 @@ class Fitted(NamedTuple):
         return {"labels": self.labels, **shares, **losses, "is_changed": self.curve != packed()}
 
 
-def fitted_on(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Fitted:
+def cross_fit(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Fitted:
     """Fit the curve of the package again on labels, as far from it as cross-validation says.
 
     Labels of one group (a question) are never on both sides. How far is chosen within each fold again, so
@@ -384,52 +384,52 @@ def fitted_on(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Se
         )
     folds = _folds(groups)
     chances = [0.0] * len(rows)
-    for held in folds:
-        inside = sorted(set(range(len(rows))) - set(held))
-        curve = _chosen(_at(rows, inside), _at(right, inside), _at(groups, inside))
-        for at in held:
-            chances[at] = curve.of(rows[at])
+    for fold in folds:
+        inside = sorted(set(range(len(rows))) - set(fold))
+        curve = _fit_best_penalty(_select(rows, inside), _select(right, inside), _select(groups, inside))
+        for index in fold:
+            chances[index] = curve.of(rows[index])
     before = [packed().of(row) for row in rows]
-    errors = [_error(each, right) for each in (before, chances)]
-    losses = [_loss(each, right) for each in (before, chances)]
-    curve = _chosen(rows, right, groups) if losses[1] < losses[0] else packed()
+    errors = [_error(probabilities, right) for probabilities in (before, chances)]
+    losses = [_loss(probabilities, right) for probabilities in (before, chances)]
+    curve = _fit_best_penalty(rows, right, groups) if losses[1] < losses[0] else packed()
     return Fitted(curve, len(rows), *errors, *losses)
 
 
 _Item = TypeVar("_Item")
 
 
-def _at(items: Sequence[_Item], places: Iterable[int]) -> list[_Item]:
-    return [items[at] for at in places]
+def _select(items: Sequence[_Item], places: Iterable[int]) -> list[_Item]:
+    return [items[index] for index in places]
 
 
 def _folds(groups: Sequence[str]) -> list[list[int]]:
     """Return places in as many parts as there are folds, those of a group in one, always the same."""
     order = sorted(dict.fromkeys(groups), key=lambda name: hashlib.sha256(name.encode()).digest())
-    part = {name: at % _FOLDS for at, name in enumerate(order)}
-    found: list[list[int]] = [[] for _ in range(_FOLDS)]
+    part = {name: index % _FOLDS for index, name in enumerate(order)}
+    folds: list[list[int]] = [[] for _ in range(_FOLDS)]
     for place, name in enumerate(groups):
-        found[part[name]].append(place)
-    return [each for each in found if each]
+        folds[part[name]].append(place)
+    return [fold for fold in folds if fold]
 
 
-def _chosen(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Curve:
+def _fit_best_penalty(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Curve:
     """Return the curve with the penalty of the least loss on labels kept back."""
 
     def curve_of(places: Iterable[int], penalty: float) -> Curve:
         if penalty == math.inf:
             return packed()
         chosen = list(places)
-        return fit(_at(rows, chosen), _at(right, chosen), penalty, packed())
+        return fit(_select(rows, chosen), _select(right, chosen), penalty, packed())
 
     everything = set(range(len(rows)))
 
     def loss_of(penalty: float) -> float:
         chances = [0.0] * len(rows)
-        for held in _folds(groups):
-            curve = curve_of(sorted(everything - set(held)), penalty)
-            for at in held:
-                chances[at] = curve.of(rows[at])
+        for fold in _folds(groups):
+            curve = curve_of(sorted(everything - set(fold)), penalty)
+            for index in fold:
+                chances[index] = curve.of(rows[index])
         return _loss(chances, right)
 
     return curve_of(range(len(rows)), min(_PENALTIES, key=loss_of))
@@ -442,7 +442,7 @@ def _error(chances: Sequence[float], right: Sequence[bool]) -> float:
 
 def _loss(chances: Sequence[float], right: Sequence[bool]) -> float:
     sure = ((chance if is_right else 1 - chance) for chance, is_right in zip(chances, right, strict=True))
-    return math.fsum(-math.log2(max(each, _LEAST)) for each in sure) / len(chances)
+    return math.fsum(-math.log2(max(probability, _LEAST)) for probability in sure) / len(chances)
 
 
 # --- Where it does not belong.

@@ -140,22 +140,22 @@ def _keep_private(path: str) -> None:
                     os.chmod(name, _PRIVATE)
 
 
-def rescued(connection: sqlite3.Connection, path: str) -> str:
+def rescue_store(connection: sqlite3.Connection, path: str) -> str:
     """Return where what was in a store is kept now that its file is gone; empty if nowhere."""
-    beside = f"{path}.rescued-{secrets.token_hex(4)}"
+    copy_path = f"{path}.rescued-{secrets.token_hex(4)}"
     try:
         # Made first, with private rights: VACUUM INTO takes an empty file, and would make one for everybody
         # to read.
-        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
-        connection.execute("VACUUM INTO ?", (beside,))
-        with closing(connect(beside)) as copy:
+        os.close(os.open(copy_path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
+        connection.execute("VACUUM INTO ?", (copy_path,))
+        with closing(connect(copy_path)) as copy:
             for table in ("claims", "owners", "spending"):  # nobody asks anything on the copy
                 copy.execute(f"DELETE FROM {table}")
     except (OSError, sqlite3.Error):
         with suppress(OSError):
-            os.unlink(beside)
+            os.unlink(copy_path)
         return ""
-    return beside
+    return copy_path
 
 
 def connect(path: str, uri: bool = False) -> sqlite3.Connection:
@@ -205,16 +205,16 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
     """Choose a write-ahead log, or the slower journal on network disks and where the log does not work."""
-    wanted = "DELETE" if on_network(path) else "WAL"
-    taken = _switched(connection, wanted)
+    mode = "DELETE" if on_network(path) else "WAL"
+    taken = _switch_journal(connection, mode)
     # A file system without shared memory refuses WAL silently and answers with the old mode.
-    if taken not in (wanted.lower(), "memory"):
-        taken = _switched(connection, "DELETE")
+    if taken not in (mode.lower(), "memory"):
+        taken = _switch_journal(connection, "DELETE")
     # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
     connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
 
 
-def _switched(connection: sqlite3.Connection, mode: str) -> str:
+def _switch_journal(connection: sqlite3.Connection, mode: str) -> str:
     """Ask for a journal mode and return the one in force; SQLite does not wait here when it is busy."""
     tries = 0
     while True:
@@ -307,7 +307,7 @@ def explained(path: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of SQLite's own message, which repeats what is damaged
         raise _damaged(path) from error
     except sqlite3.DatabaseError as error:
-        explanation = _in_our_words(path, error)
+        explanation = _user_error(path, error)
         if explanation is None:
             raise
         raise explanation from error
@@ -323,7 +323,7 @@ def _damaged(path: str) -> InputError:
     )
 
 
-def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
+def _user_error(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
     """Return what a user can do something about; None for what is a bug of ours."""
     # The low byte is the primary code, whatever the extended one says.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -355,8 +355,8 @@ class Claims:
         self._place = place()
         self.owner = f"{self._place}:{os.getpid()}:{secrets.token_hex(8)}"
         self._mine: set[str] = set()
-        self._seen: dict[str, tuple[int, float]] = {}  # owner -> (its beat, when it was first seen so)
-        self._beaten = clock() - BEAT
+        self._beats_seen: dict[str, tuple[int, float]] = {}  # owner -> (its beat, when it was first seen so)
+        self._last_beat = clock() - BEAT
 
     def take(self, key: str) -> bool:
         """Make the key this owner's, within a transaction; False while a living owner has it."""
@@ -366,7 +366,7 @@ class Claims:
         if row and not self.is_dead(row[0]):
             return False
         if row:
-            self._bury(row[0])
+            self._drop_owner(row[0])
         self.beat()
         self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, self.owner))
         return True
@@ -389,23 +389,23 @@ class Claims:
 
     def beat(self) -> None:
         """Show that this owner is alive, if it is time to."""
-        if self._clock() - self._beaten < BEAT:
+        if self._clock() - self._last_beat < BEAT:
             return
         self._connection.execute(
             "INSERT INTO owners VALUES (?, 1) ON CONFLICT (owner) DO UPDATE SET beat = beat + 1",
             (self.owner,),
         )
-        self._beaten = self._clock()
+        self._last_beat = self._clock()
 
     def leave(self) -> None:
         """Free everything of this owner."""
-        self._bury(self.owner)
+        self._drop_owner(self.owner)
         self._mine.clear()
 
-    def _bury(self, owner: str) -> None:
+    def _drop_owner(self, owner: str) -> None:
         self._connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
         self._connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
-        self._seen.pop(owner, None)
+        self._beats_seen.pop(owner, None)
 
     def is_near(self, owner: str) -> bool:
         """Tell whether the owner is a process of this machine, where the system knows whether it is there."""
@@ -421,9 +421,9 @@ class Claims:
         if self._has_ended(owner):
             return True
         beat, now = self.beat_of(owner), self._clock()
-        before, since = self._seen.get(owner, (None, now))
+        before, since = self._beats_seen.get(owner, (None, now))
         if beat != before:
-            self._seen[owner] = (beat, now)
+            self._beats_seen[owner] = (beat, now)
             return False
         return now - since > PATIENCE
 
@@ -445,7 +445,7 @@ _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
 
 
-def _filled(record: Any, kind: type[Any]) -> dict[str, Any]:
+def _nonempty_fields(record: Any, kind: type[Any]) -> dict[str, Any]:
     """Return the fields that say something."""
     return {name: value for name in _FIELDS[kind] if (value := getattr(record, name))}
 
@@ -458,37 +458,37 @@ def request_as_record(request: Request) -> dict[str, Any]:
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
     """Return the reply without its empty fields."""
-    return {**_filled(reply, Reply), "usage": _filled(reply.usage, Usage)}
+    return {**_nonempty_fields(reply, Reply), "usage": _nonempty_fields(reply.usage, Usage)}
 
 
 def request_of(record: Mapping[str, Any]) -> Request:
     """Return the request of a record; `ValueError` if it is none."""
-    known = _known(Request, record)
-    turns = known.pop("turns", ())
+    fields = _known_fields(Request, record)
+    turns = fields.pop("turns", ())
     if not all(
         isinstance(turn, list | tuple) and [type(text) for text in turn] == [str] * 2 for turn in turns
     ):
         raise ValueError(f"expected turns as pairs of texts, found {turns!r:.80}")
-    return Request(**known, turns=tuple(map(tuple, turns)))
+    return Request(**fields, turns=tuple(map(tuple, turns)))
 
 
 def reply_of(record: Mapping[str, Any]) -> Reply:
     """Return the reply of a record; `ValueError` if it is none."""
-    known = _known(Reply, record)
-    known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
-    known["dropped"] = tuple(known.get("dropped", ()))
-    return Reply(**known)
+    fields = _known_fields(Reply, record)
+    fields["usage"] = Usage(**_known_fields(Usage, fields.get("usage", {})))
+    fields["dropped"] = tuple(fields.get("dropped", ()))
+    return Reply(**fields)
 
 
-def _known(kind: type[Any], record: Any) -> dict[str, Any]:
+def _known_fields(kind: type[Any], record: Any) -> dict[str, Any]:
     """Return what this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
-    known = {name: record[name] for name in _FIELDS[kind] if name in record}
-    for name, value in known.items():
+    fields = {name: record[name] for name in _FIELDS[kind] if name in record}
+    for name, value in fields.items():
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
             raise ValueError(f"expected another type in {name}, found {value!r:.80}")
-    return known
+    return fields
 
 
 _NUMBER = (int, float)
@@ -685,7 +685,7 @@ class Store:
             return None
         # Two are enough to see that a shortened key is not the only one.
         keys = list(islice(self._keys_from(key), 2))
-        matching = [known for known in keys if known.startswith(key)]
+        matching = [full_key for full_key in keys if full_key.startswith(key)]
         return self._stored(matching[0]) if len(matching) == 1 else None
 
     def take_over(self, replies: Iterable[StoredReply]) -> list[str]:
@@ -752,7 +752,7 @@ class Store:
             return
         if self._loss is None and not _is_same(self.path, self._file):
             # The open connection still sees the deleted file: what is in it is copied out.
-            where = rescued(self._connection, self.path)
+            where = rescue_store(self._connection, self.path)
             self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
                 f"its content is in {where}: continue with --store {where}, or move it back"
                 if where
@@ -840,7 +840,7 @@ def _storable(reply: Reply) -> str:
         record = reply_as_record(reply)
         text = as_json(record)
         # What is JSON and of these types will be a reply again.
-        _known(Reply, record), _known(Usage, record["usage"])
+        _known_fields(Reply, record), _known_fields(Usage, record["usage"])
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
     return text
@@ -860,9 +860,9 @@ def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> No
 
 def default_path() -> Path:
     """Return where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
-    told = os.environ.get("RAGEVAL_STORE")
-    if told:
-        return Path(told).expanduser()
+    configured = os.environ.get("RAGEVAL_STORE")
+    if configured:
+        return Path(configured).expanduser()
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":

@@ -59,7 +59,7 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     text = text.strip()
     if len(text) > LONGEST:
         raise Invalid(f"the reply is {len(text):,} characters long, expected at most {LONGEST:,}")
-    record = _strict(text)
+    record = _parse_strictly(text)
     if record is not None:
         return record, False
     # Models put JSON into a fence of Markdown, against all instructions.
@@ -70,25 +70,29 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     # From what is right to what is often meant; a repair that changes what is said is none. Commas before a
     # closing bracket are taken out, those inside strings stay.
     without_last_commas = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text)
-    for read, attempt in ((_strict, text), (_strict, without_last_commas), (_as_python, text)):
+    for read, attempt in (
+        (_parse_strictly, text),
+        (_parse_strictly, without_last_commas),
+        (_as_python, text),
+    ):
         record = read(attempt)
         if record is not None:
             return record, True
     raise Invalid(f"expected one JSON object and nothing else, found {text[:80]!r}")
 
 
-def _strict(text: str) -> dict[str, Any] | None:
+def _parse_strictly(text: str) -> dict[str, Any] | None:
     try:
         # Python takes NaN and repeated keys without a word, neither of which a verdict may hold.
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         if isinstance(error, Invalid):
             raise
         return None
-    return _mended(value) if isinstance(value, dict) else None
+    return _repair_value(value) if isinstance(value, dict) else None
 
 
-def _mended(value: Any, depth: int = 1) -> Any:
+def _repair_value(value: Any, depth: int = 1) -> Any:
     """Return the value in texts that any file can hold, its nesting within bounds."""
     if isinstance(value, str):
         return mended(value)
@@ -98,14 +102,16 @@ def _mended(value: Any, depth: int = 1) -> Any:
     if depth > _DEEPEST:
         raise Invalid(f"expected an object that is nested {_DEEPEST} deep at most")
     if isinstance(value, list):
-        return [_mended(item, depth + 1) for item in value]
-    return _once([(mended(key), _mended(item, depth + 1)) for key, item in value.items()])
+        return [_repair_value(item, depth + 1) for item in value]
+    return _refuse_repeated_keys(
+        [(mended(key), _repair_value(item, depth + 1)) for key, item in value.items()]
+    )
 
 
 def _as_python(text: str) -> dict[str, Any] | None:
     """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
     try:
-        return _strict("".join(_from_python(text)))
+        return _parse_strictly("".join(_from_python(text)))
     except _NoPython:
         return None
 
@@ -124,7 +130,7 @@ def _from_python(text: str) -> Iterator[str]:
         kind, piece = match.lastgroup, match[0]
         if kind == "string":
             # Read by a grammar of our own and never by `eval`: it is a stranger's text.
-            yield json.dumps(_ESCAPE.sub(_meant, piece[1:-1]))
+            yield json.dumps(_ESCAPE.sub(_unescape, piece[1:-1]))
         elif kind == "number":
             # Python may leave out digits beside the point: `.5` and `1.` are no numbers to JSON.
             number = piece.removeprefix("+")
@@ -139,7 +145,7 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     """Return what a backslash and what follows it mean in a text of Python."""
     code, one = escape["code"], escape["one"]
     if code is None:
@@ -152,7 +158,7 @@ def _meant(escape: re.Match[str]) -> str:
     return chr(number)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     # A judge that gives a label twice may mean either.
     if len(record) < len(pairs):
@@ -180,8 +186,8 @@ def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole:
         number = float(value)
         if number.is_integer() or not whole:
             return number
-    wanted = "a whole number" if whole else "a number"
-    raise Invalid(f"{key}: expected {wanted} from {low:g} to {high:g}, found {value!r:.80}")
+    kind = "a whole number" if whole else "a number"
+    raise Invalid(f"{key}: expected {kind} from {low:g} to {high:g}, found {value!r:.80}")
 
 
 def _list_of(record: dict[str, Any], key: str) -> list[Any]:
@@ -339,7 +345,7 @@ def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[V
 
 
 def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    documents, nuggets = _parted(ids)
+    documents, nuggets = _split_ids(ids)
     row = _object({"id": _one_of(documents), "supports": _list(_one_of(nuggets))})
     return _object({"documents": _list(row)})
 
@@ -347,7 +353,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
 @_kind("matrix", _matrix_schema)
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
-    documents, nuggets = _parted(ids)
+    documents, nuggets = _split_ids(ids)
     # The rubric's first label is support, its second the lack of it.
     yes, no, *_ = scale.labels
     verdicts = []
@@ -362,7 +368,7 @@ def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[V
     return verdicts
 
 
-def _parted(ids: _Ids) -> tuple[_Ids, _Ids]:
+def _split_ids(ids: _Ids) -> tuple[_Ids, _Ids]:
     """Ids of documents and of nuggets, which stand behind an empty one."""
     # Put there by whoever made the task.
     border = ids.index("")
@@ -434,12 +440,12 @@ class ReplyRules:
     unreadable: str | None = None
     lenient: bool = False
 
-    def verdict(self, said: str, name: str = "", reason: str | None = None) -> Verdict:
+    def verdict(self, word: str, name: str = "", reason: str | None = None) -> Verdict:
         """Make a verdict of one word; `Invalid` if it is none that the rubric knows."""
-        label = self.values.get(said, said)
+        label = self.values.get(word, word)
         if label not in self.scale.labels:
-            known = ", ".join(self.values or self.scale.labels)
-            raise Invalid(f"expected one of {known}, found {said[:80]!r}")
+            names = ", ".join(self.values or self.scale.labels)
+            raise Invalid(f"expected one of {names}, found {word[:80]!r}")
         return Verdict(name, label, self.scale.labels[label], None, reason)
 
 
@@ -567,8 +573,8 @@ def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
         for inner in (value, f" {value} "):
             if f"{opening}{inner}{closing}".casefold() in folded:
                 return [reading.verdict(value)]
-    known = ", ".join(f"{opening}{value}{closing}" for value in reading.values or reading.scale.labels)
-    raise Invalid(f"expected one of {known}")
+    choices = ", ".join(f"{opening}{value}{closing}" for value in reading.values or reading.scale.labels)
+    raise Invalid(f"expected one of {choices}")
 
 
 @_parser("contained", "label")
@@ -588,8 +594,8 @@ def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     for value in reading.values or reading.scale.labels:
         if text.strip() == f"{opening}{value}{closing}":
             return [reading.verdict(value)]
-    known = ", ".join(f"{opening}{value}{closing}" for value in reading.values or reading.scale.labels)
-    raise Invalid(f"expected one of {known}, and nothing else")
+    choices = ", ".join(f"{opening}{value}{closing}" for value in reading.values or reading.scale.labels)
+    raise Invalid(f"expected one of {choices}, and nothing else")
 
 
 @_parser("ranking", "permutation")
@@ -613,7 +619,7 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
 def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read what stands in the first group of the first pattern that is found, at its last place."""
     # From each place a pattern may go through the rest of the text in each of its ways.
-    longest = min(_LONGEST_SEARCHED, isqrt(_MOST_STEPS // sum(map(_ways_through, reading.patterns))))
+    longest = min(_LONGEST_SEARCHED, isqrt(_MOST_STEPS // sum(map(_cached_path_count, reading.patterns))))
     if len(text) > longest:
         raise Invalid(f"the reply is {len(text):,} characters long, expected at most {longest:,}")
     for pattern in reading.patterns:
@@ -643,16 +649,16 @@ def require_quick(pattern: str) -> None:
         raise ValueError(f"no regular expression: {error}") from None
     if compiled.groups != 1:
         raise ValueError(f"expected one group, which is what is read, found {compiled.groups}")
-    if _ways(parsed) > _MOST_CHOICES:
+    if _count_paths(parsed) > _MOST_CHOICES:
         raise ValueError(f"more than {_MOST_CHOICES} ways to go through it; expected fewer alternatives")
 
 
 @cache
-def _ways_through(pattern: str) -> int:
-    return _ways(re._parser.parse(pattern))  # type: ignore[attr-defined]
+def _cached_path_count(pattern: str) -> int:
+    return _count_paths(re._parser.parse(pattern))  # type: ignore[attr-defined]
 
 
-def _ways(parsed: Any) -> int:
+def _count_paths(parsed: Any) -> int:
     """How many ways there are to go through a part of a pattern; `ValueError` for what has no bound."""
     ways = 1
     for operation, argument in parsed:
@@ -660,11 +666,11 @@ def _ways(parsed: Any) -> int:
         if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY", "AT"):
             continue
         if name == "SUBPATTERN":
-            ways *= _ways(argument[3])
+            ways *= _count_paths(argument[3])
         elif name == "BRANCH":
-            ways *= sum(map(_ways, argument[1]))
+            ways *= sum(map(_count_paths, argument[1]))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            ways *= _ways_to_repeat(name, *argument)
+            ways *= _count_repeat_paths(name, *argument)
         else:
             raise ValueError(f"{name.lower().replace('_', ' ')} is not allowed here")
         if ways > _MOST_CHOICES:
@@ -672,8 +678,8 @@ def _ways(parsed: Any) -> int:
     return ways
 
 
-def _ways_to_repeat(name: str, least: int, most: int, parsed: Any) -> int:
-    within = _ways(parsed)
+def _count_repeat_paths(name: str, least: int, most: int, parsed: Any) -> int:
+    within = _count_paths(parsed)
     single = len(parsed) == 1 and str(parsed[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
     if name == "POSSESSIVE_REPEAT" and single:
         return 1

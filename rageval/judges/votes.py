@@ -106,17 +106,17 @@ def _verdict(judgement: _Judgement) -> Any:
 
 
 def _median(graded: Sequence[_Judgement], labels: Mapping[str, float]) -> _Judgement | None:
-    known: list[tuple[float, _Judgement]] = []
+    by_grade: list[tuple[float, _Judgement]] = []
     for judgement in graded:
         grade = judgement.get("grade")
         grade = labels.get(str(judgement.get("label"))) if grade is None else grade
         if grade is not None:
-            known.append((float(grade), judgement))
-    known.sort(key=lambda each: each[0])
-    if not known:
+            by_grade.append((float(grade), judgement))
+    by_grade.sort(key=lambda pair: pair[0])
+    if not by_grade:
         return None
-    middle = median(grade for grade, _ in known)
-    return min(known, key=lambda each: (abs(each[0] - middle), each[0]))[1]
+    middle = median(grade for grade, _ in by_grade)
+    return min(by_grade, key=lambda pair: (abs(pair[0] - middle), pair[0]))[1]
 
 
 def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:

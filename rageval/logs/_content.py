@@ -83,20 +83,20 @@ class Record:
 
     def get(self, name: str) -> Record | None:
         """Return a field of an object; None where there is none."""
-        found = self._fields().get(name, msgspec.UNSET)
-        if found is msgspec.UNSET:
+        field = self._fields().get(name, msgspec.UNSET)
+        if field is msgspec.UNSET:
             return None
         # `log.json: a.b`: the first name stands behind the file, the further ones behind dots.
         where = replace(self.where, inside=f"{self.where.inside}.{name}" if self.where.inside else name)
-        is_raw = isinstance(found, msgspec.Raw)
-        return Record(found, where, self._is_checked) if is_raw else Record.of(found, where)
+        is_raw = isinstance(field, msgspec.Raw)
+        return Record(field, where, self._is_checked) if is_raw else Record.of(field, where)
 
     def at(self, *names: str) -> Record | None:
         """Return a field of a field …; None where there is none."""
-        found: Record | None = self
+        record: Record | None = self
         for name in names:
-            found = found.get(name) if found is not None else None
-        return found
+            record = record.get(name) if record is not None else None
+        return record
 
     def each(self) -> Iterator[Record]:
         """Yield what a list holds; nothing of anything else."""
@@ -111,18 +111,18 @@ class Record:
 
     def object(self) -> dict[str, Any]:
         """Return the fields of an object; `InputError` where it is anything else."""
-        found = self.value()
-        if not isinstance(found, dict):
-            raise InputError(at=self.where, expected="an object as a record", found=f"{found!r:.60}")
-        return found
+        fields = self.value()
+        if not isinstance(fields, dict):
+            raise InputError(at=self.where, expected="an object as a record", found=f"{fields!r:.60}")
+        return fields
 
     def value(self) -> Any:
         """Return the whole value; `InputError` where it is no JSON, or an object names a key twice."""
         if self._value is msgspec.UNSET:
-            found = self._decoded(msgspec.json.decode)
-            if not self._is_checked and (key := repeated_in(bytes(self._raw), [found])) is not None:
+            value = self._decoded(msgspec.json.decode)
+            if not self._is_checked and (key := repeated_in(bytes(self._raw), [value])) is not None:
                 raise repeated_key(visible(key)[:80]).located(self.where)
-            return found  # not kept: records are many, and each is looked at once
+            return value  # not kept: records are many, and each is looked at once
         return self._value
 
     def _fields(self) -> dict[str, Any]:
@@ -213,15 +213,15 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
         begin = 0
         for end in _END.finditer(chunk):
             text = b"".join([*parts, chunk[begin : end.end()]])
-            held = text.removeprefix(BOM).lstrip()
-            yield line + text[: len(text) - len(held)].count(b"\n"), held
+            body = text.removeprefix(BOM).lstrip()
+            yield line + text[: len(text) - len(body)].count(b"\n"), body
             line += text.count(b"\n")
             parts, begin = [], end.end()
         parts.append(chunk[begin:])
         if sum(map(len, parts)) > most:
             break
-    if held := b"".join(parts).strip():
-        yield line + 1, held
+    if body := b"".join(parts).strip():
+        yield line + 1, body
 
 
 def _are_several(source: Source) -> bool:
@@ -276,7 +276,7 @@ def _split_rows(whole: Record) -> Iterator[Record]:
     """Yield the rows of a table that names its columns once."""
     columns, data = whole.get("columns"), whole.get("data")
     names = columns.value() if columns else None
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
     for row in data.each() if data else ():
         cells = row.value()
@@ -321,15 +321,15 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
     # and the first of equal ones. A header that is none is refused when it is read.
     mark = next(iter(_MARKS))
     with suppress(csv.Error):
-        counts = {each: len(next(csv.reader([first], delimiter=each), [])) for each in _MARKS}
-        mark = max(counts, key=lambda each: counts[each])
+        counts = {separator: len(next(csv.reader([first], delimiter=separator), [])) for separator in _MARKS}
+        mark = max(counts, key=lambda separator: counts[separator])
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
     line = 1
     try:
         header = [cell.strip() for cell in next(reader, [])]
         columnar.refuse_columns(name, len(header), limits)
         if not _REPEATING.isdisjoint(header):
-            header = list(_numbered(header))
+            header = list(_number_repeats(header))
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(
@@ -359,7 +359,7 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
 _REPEATING = frozenset(("Named Scores", "context.span_id"))
 
 
-def _numbered(header: list[str]) -> Iterator[str]:
+def _number_repeats(header: list[str]) -> Iterator[str]:
     """Yield the names, those that stand there again with a number behind them, as pandas reads them."""
     seen: Counter[str] = Counter()
     for cell in header:

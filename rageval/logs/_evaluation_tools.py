@@ -22,15 +22,15 @@ from rageval.logs.rows import (
     LogReading,
     Passage,
     Row,
-    cell_graded,
     each_of,
     facts_in,
     folded,
+    grade_of_cell,
     graded,
     holding,
     ids_in,
     is_id,
-    last_said,
+    last_text_of,
     list_of,
     log_reader,
     metrics_in,
@@ -190,9 +190,9 @@ def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the answers of a CSV, a column a system: behind each stand its status, scores and reasons."""
     names = content.first.keys()
     begins = [
-        at - 1
-        for at in range(1, len(names) - 2)
-        if tuple(name.partition(".")[0] for name in names[at : at + 3]) == _OUTPUT
+        start - 1
+        for start in range(1, len(names) - 2)
+        if tuple(name.partition(".")[0] for name in names[start : start + 3]) == _OUTPUT
     ]
     if not begins:
         raise InputError(at=content.first.where, expected=f"{', '.join(_OUTPUT)} behind each output")
@@ -234,13 +234,21 @@ def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
 
 def _promptfoo_grades(result: _Result) -> Iterator[Grade]:
     grading = result.grading_result or _Grading()
-    components = [each for each in grading.components or () if each is not None]
+    components = [component for component in grading.components or () if component is not None]
     for name, value in (result.named_scores or {}).items():
-        own = [each for each in components if each.assertion and each.assertion.metric == name]
-        passed = [each.passed for each in own if each.passed is not None]
+        own = [
+            component
+            for component in components
+            if component.assertion and component.assertion.metric == name
+        ]
+        passed = [component.passed for component in own if component.passed is not None]
         label = ("pass" if all(passed) else "fail") if passed else None
-        reason = "; ".join(each.reason for each in own if each.reason)
-        models = {each.assertion.provider for each in own if each.assertion and each.assertion.is_by_model}
+        reason = "; ".join(component.reason for component in own if component.reason)
+        models = {
+            component.assertion.provider
+            for component in own
+            if component.assertion and component.assertion.is_by_model
+        }
         # A score that two models share is neither's.
         judge = f"promptfoo:{models.pop()}" if len(models) == 1 else ""
         yield graded(name, value, judge, reason, label)
@@ -294,18 +302,18 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
     header, samples = _inspect_parts(content)
     version = header.at("eval", "packages", "inspect_ai")
     reading.version = str(version.value()) if version else ""
-    task, model = (_said(header.at("eval", name)) for name in ("task", "model"))
+    task, model = (_plain_text(header.at("eval", name)) for name in ("task", "model"))
     # The model that a scorer asks, by the scorer's name; none where it asks none.
     judges = {}
     scorers = header.at("eval", "scorers")
     for scorer in scorers.each() if scorers else ():
-        judge = _said(scorer.at("options", "model"))
+        judge = _plain_text(scorer.at("options", "model"))
         if judge:
-            judges[_said(scorer.get("name"))] = f"inspect:{judge}"
+            judges[_plain_text(scorer.get("name"))] = f"inspect:{judge}"
     for record in samples:
         value = record.value()
         if isinstance(value, dict) and value.get("attachments"):
-            value = _put_back(value, value["attachments"])
+            value = _restore_attachments(value, value["attachments"])
         sample = read_as(_InspectSample, value, record.where)
         output = sample.output or _Output()
         error = sample.error
@@ -314,7 +322,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         failed = str(error)[:200] if error else output.error or ""
         if not failed and not output.choices and not output.completion:
             failed = "no output"
-        question = sample.input if isinstance(sample.input, str) else last_said(sample.input, "user") or ""
+        question = sample.input if isinstance(sample.input, str) else last_text_of(sample.input, "user") or ""
         yield Row(
             record.where,
             question,
@@ -330,7 +338,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
             spent=_inspect_tokens(sample.model_usage.get(model)),
             record=value,
         )
-    status = _said(header.get("status"))
+    status = _plain_text(header.get("status"))
     if status not in ("success", ""):
         reading.remarks.append(Remark("log_without_success", facts={"status": status}))
 
@@ -349,42 +357,43 @@ def _inspect_parts(content: Content) -> tuple[Record, Iterator[Record]]:
     """Return the header, and the samples in the dataset's order: a zip has them as they were finished."""
     if content.form != "zip" or content.member is None:
         samples = content.first.get("samples")
-        placed = []
+        entries = []
         place_of = _places(content.first)
         for sample in samples.each() if samples else ():
-            epoch = _said(sample.get("epoch"))
+            epoch = _plain_text(sample.get("epoch"))
             # One that is no number is refused when the sample is read.
             is_number = epoch.isascii() and epoch.isdigit() and len(epoch) < 10
-            placed.append((int(epoch) if is_number else 0, place_of(_said(sample.get("id"))), sample))
-        placed.sort(key=lambda each: each[:2])
-        return content.first, (sample for _, _, sample in placed)
+            entries.append((int(epoch) if is_number else 0, place_of(_plain_text(sample.get("id"))), sample))
+        entries.sort(key=lambda entry: entry[:2])
+        return content.first, (sample for _, _, sample in entries)
     header, read = content.member("header.json"), content.member
     place_of = _places(header)
-    members = [told for name in content.members if (told := _SAMPLE.fullmatch(name))]
-    members.sort(key=lambda each: (int(each["epoch"]), place_of(each["id"])))
-    return header, (read(each[0]) for each in members)
+    members = [match for name in content.members if (match := _SAMPLE.fullmatch(name))]
+    members.sort(key=lambda member: (int(member["epoch"]), place_of(member["id"])))
+    return header, (read(member[0]) for member in members)
 
 
 def _places(header: Record) -> Callable[[str], int]:
     order = header.at("eval", "dataset", "sample_ids")
-    places = {_said(name): at for at, name in enumerate(order.each() if order else ())}
+    places = {_plain_text(name): index for index, name in enumerate(order.each() if order else ())}
     return lambda name: places.get(name, len(places))
 
 
-def _said(record: Record | None) -> str:
+def _plain_text(record: Record | None) -> str:
     value = record.value() if record else ""
     return str(value) if isinstance(value, str | int) else ""
 
 
-def _put_back(value: Any, attached: Any) -> Any:
+def _restore_attachments(value: Any, attached: Any) -> Any:
     """Return a value with its long texts, which inspect keeps apart, back in their places."""
     if isinstance(value, str):
         return attached.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
     if isinstance(value, list):
-        return [_put_back(item, attached) for item in value]
+        return [_restore_attachments(item, attached) for item in value]
     if isinstance(value, dict):
         return {
-            name: item if name == "attachments" else _put_back(item, attached) for name, item in value.items()
+            name: item if name == "attachments" else _restore_attachments(item, attached)
+            for name, item in value.items()
         }
     return value
 
@@ -420,8 +429,8 @@ def _is_ragas(content: Content) -> bool:
         return True
     # Beside a conversation nothing else need be there.
     asked = content.first.get("user_input")
-    said = asked.value() if asked else ""
-    return said.startswith(_CONVERSATION) if isinstance(said, str) else isinstance(said, list)
+    value = asked.value() if asked else ""
+    return value.startswith(_CONVERSATION) if isinstance(value, str) else isinstance(value, list)
 
 
 @log_reader("ragas", _is_ragas)
@@ -457,7 +466,7 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             texts["response"],
             list_of(texts["reference"]),
             contexts=[Passage(text, text_of(doc)) for text, doc in pairs],
-            grades=[cell_graded(name, cells.get(name)) for name in metrics],
+            grades=[grade_of_cell(name, cells.get(name)) for name in metrics],
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             ids=ids_in(cells),
             spent=spent_as(**{name: cells.get(name) for name in SPENT}),
@@ -472,15 +481,15 @@ _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 def _ragas_turn(cells: dict[str, Any], where: Place) -> dict[str, Any]:
     """Return a row with the question and the answer of its conversation, which may have one of each only."""
-    said = cells.get("user_input")
-    if isinstance(said, str) and said.startswith(_CONVERSATION):
-        said = literal(said, where.below("user_input"))
-    if not isinstance(said, list):
+    conversation = cells.get("user_input")
+    if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
+        conversation = literal(conversation, where.below("user_input"))
+    if not isinstance(conversation, list):
         return cells
     messages = [
-        each | {"role": _RAGAS_ROLES.get(text_of(each.get("type")), "")}
-        for each in said
-        if isinstance(each, dict)
+        message | {"role": _RAGAS_ROLES.get(text_of(message.get("type")), "")}
+        for message in conversation
+        if isinstance(message, dict)
     ]
     place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
     question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
@@ -641,9 +650,9 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
             continue
         scores = {name: value.get(name) for name in sample.metrics}
         # What an aggregate is made of later, such as pairs of a prediction and its target, is no score.
-        lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
+        lists = [name for name, score in scores.items() if isinstance(score, list | dict)]
         reading.left_out["metrics that are not numbers"] += len(lists)
-        scores = {name: found for name, found in scores.items() if name not in lists}
+        scores = {name: score for name, score in scores.items() if name not in lists}
         named = (sample.doc.get(name) for name in ("question", "query"))
         question = next((text for text in named if isinstance(text, str)), None)
         if question is None:  # then the prompt stands for it, of which the question is a part
@@ -658,7 +667,7 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
                 answer,
                 [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
                 variant=sample.filter,  # each filter makes another answer of the same response
-                grades=[graded(name, found, "") for name, found in scores.items()],
+                grades=[graded(name, score, "") for name, score in scores.items()],
                 ids=ids_in(sample.doc),
                 record=value,
             )
@@ -705,7 +714,7 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
                 Passage(text or "", text_of(doc), number_of(score))
                 for text, doc, score in zip(texts, docs, scores, strict=True)
             ],
-            grades=[cell_graded(name, cells.get(name)) for name in metrics],
+            grades=[grade_of_cell(name, cells.get(name)) for name in metrics],
             ids={"qid": query_id} if query_id else {},
             relevant=[group for group in relevant if group],
             record=cells,
@@ -747,9 +756,9 @@ def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
             number = cells["passage_id"].strip().strip("[]")
             row.cites[number] = len(row.contexts)
             row.contexts.append(Passage(cells["passage"]))
-        said = cells["generated_answer"].strip()
-        if said in _NO_ANSWER_OF_OPEN_RAG_EVAL:
-            row.failed = said
-        elif said or row.answer is None:
-            row.answer = said  # it stands in the first row of each; in all others the cell is empty
+        answer = cells["generated_answer"].strip()
+        if answer in _NO_ANSWER_OF_OPEN_RAG_EVAL:
+            row.failed = answer
+        elif answer or row.answer is None:
+            row.answer = answer  # it stands in the first row of each; in all others the cell is empty
     yield from rows.values()

@@ -26,22 +26,22 @@ from rageval.logs.rows import (
     Passage,
     Row,
     answer_in,
-    cell_graded,
     facts_in,
+    grade_of_cell,
     graded,
     holding,
     ids_in,
     is_id,
-    last_said,
+    last_text_of,
     list_of,
     log_reader,
     number_of,
+    parse_json_text,
     passages_of,
     question_in,
     read_as,
     spent_as,
     text_of,
-    unfolded,
 )
 
 
@@ -143,28 +143,28 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
         spans.sort(key=lambda span: span.start)
     for trace, spans in sorted(traces.items(), key=lambda item: item[1][0].start):
         root = next((span for span in spans if not span.parent), spans[0])
-        told = _Told()
+        summary = _TraceSummary()
         for span in spans:
-            _take(span, span is root, told)
-        answer = told.answer if told.answer is not None else told.replied
-        if not told.question and answer is None:
+            _read_span(span, span is root, summary)
+        answer = summary.answer if summary.answer is not None else summary.replied
+        if not summary.question and answer is None:
             reading.left_out["traces without a question"] += 1
             continue
-        turns += told.turn > 1
+        turns += summary.turn > 1
         own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
-        about = unfolded(own.get("metadata"))
+        about = parse_json_text(own.get("metadata"))
         yield Row(
             root.where,
-            told.question,
+            summary.question,
             answer,
             run=root.service,
             trace=trace,
-            contexts=_one_hop(told.hops, reading, root.where),
-            grades=told.grades,
-            facts=facts_in(about) | ({"turn": told.turn} if told.turn > 1 else {}),
+            contexts=_one_hop(summary.hops, reading, root.where),
+            grades=summary.grades,
+            facts=facts_in(about) | ({"turn": summary.turn} if summary.turn > 1 else {}),
             ids=ids_in(about) | ids_in(own),
-            failed=told.failed or ("" if answer is not None else told.call_failed),
-            spent=told.spent,
+            failed=summary.failed or ("" if answer is not None else summary.call_failed),
+            spent=summary.spent,
             record={
                 "trace_id": trace,
                 "name": root.name,
@@ -185,48 +185,48 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
     if record.get("resourceSpans") is None:
         printed = read_as(_SdkSpan, record.value(), record.where)
         about = printed.resource.get("attributes")
-        yield _spoken(
+        yield _normalize_span(
             _OtelSpan(
                 printed.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
                 _clock(printed.start_time),
                 printed.name,
                 printed.parent_id or "",
                 printed.attributes,
-                [each for each in printed.events if isinstance(each, dict)],
+                [event for event in printed.events if isinstance(event, dict)],
                 text_of(about.get("service.name") if isinstance(about, dict) else ""),
                 record.where,
-                _why(printed.status.get("status_code"), printed.status.get("description")),
+                _error_of_status(printed.status.get("status_code"), printed.status.get("description")),
             )
         )
         return
-    for resource in _in(record, "resourceSpans"):
+    for resource in _children(record, "resourceSpans"):
         described = resource.at("resource", "attributes")
         named = _attributes(described.value() if described else [], resource.where)
         service = text_of(named.get("service.name"))
-        for scope in _in(resource, "scopeSpans"):
-            for each in _in(scope, "spans"):
-                span = read_as(_OtlpSpan, each.value(), each.where)
+        for scope in _children(resource, "scopeSpans"):
+            for span_record in _children(scope, "spans"):
+                span = read_as(_OtlpSpan, span_record.value(), span_record.where)
                 trace = span.trace_id.lower()
                 # An id is hexadecimal in OTLP/JSON; some exporters write base64.
                 if not re.fullmatch("[0-9a-f]{32}", trace):
                     trace = span.trace_id
                     with suppress(ValueError):
                         trace = base64.b64decode(trace, validate=True).hex()
-                yield _spoken(
+                yield _normalize_span(
                     _OtelSpan(
                         trace,
                         str(span.start_time_unix_nano).zfill(23),
                         span.name,
                         span.parent_span_id,
-                        _attributes(span.attributes, each.where),
+                        _attributes(span.attributes, span_record.where),
                         [
-                            event | {"attributes": _attributes(event.get("attributes"), each.where)}
+                            event | {"attributes": _attributes(event.get("attributes"), span_record.where)}
                             for event in span.events
                             if isinstance(event, dict)
                         ],
                         service,
-                        each.where,
-                        _why(span.status.get("code"), span.status.get("message")),
+                        span_record.where,
+                        _error_of_status(span.status.get("code"), span.status.get("message")),
                     )
                 )
 
@@ -246,28 +246,30 @@ def _frame_span(record: Record) -> _OtelSpan:
             expected="one record per span",
             remedy="write it with to_json(path, orient='records', lines=True)",
         )
-    said = {name.removeprefix(_ATTRIBUTE): cells[name] for name in cells if name.startswith(_ATTRIBUTE)}
+    attributes = {name.removeprefix(_ATTRIBUTE): cells[name] for name in cells if name.startswith(_ATTRIBUTE)}
     for name in (*_LISTS, "metadata"):
-        if isinstance(said.get(name), str):
-            said[name] = literal(said[name], record.where.below(_ATTRIBUTE + name))
+        if isinstance(attributes.get(name), str):
+            attributes[name] = literal(attributes[name], record.where.below(_ATTRIBUTE + name))
     # A cell of a CSV is empty both where nothing was returned and where a text of no characters was: of the
     # latter alone the kind is known.
     is_csv = all(isinstance(cell, str) for cell in row.values())
-    if is_csv and said.get("output.value") == "" and "output.mime_type" not in said:
-        del said["output.value"]
-    if isinstance(said.get("metadata"), dict):  # all that any span has is in each, as null
-        said["metadata"] = {name: value for name, value in said["metadata"].items() if value is not None}
-    return _spoken(
+    if is_csv and attributes.get("output.value") == "" and "output.mime_type" not in attributes:
+        del attributes["output.value"]
+    if isinstance(attributes.get("metadata"), dict):  # all that any span has is in each, as null
+        attributes["metadata"] = {
+            name: value for name, value in attributes["metadata"].items() if value is not None
+        }
+    return _normalize_span(
         _OtelSpan(
             text_of(cells.get("context.trace_id")),
             _clock(str(cells.get("start_time", ""))),
             text_of(cells.get("name")),
             text_of(cells.get("parent_id")),
-            said,
+            attributes,
             [],
             "",
             record.where,
-            _why(cells.get("status_code"), cells.get("status_message")),
+            _error_of_status(cells.get("status_code"), cells.get("status_message")),
         )
     )
 
@@ -279,21 +281,21 @@ def _clock(time: str) -> str:
     return re.sub(r"\D", "", time.rstrip("Z").partition("+")[0]).ljust(23, "0")
 
 
-def _why(code: Any, message: Any) -> str:
+def _error_of_status(code: Any, message: Any) -> str:
     """Return why a span ended in an error; nothing where it did not."""
     return (text_of(message) or "the span ended in an error") if code in _FAILED_CODES else ""
 
 
-def _spoken(span: _OtelSpan) -> _OtelSpan:
+def _normalize_span(span: _OtelSpan) -> _OtelSpan:
     """Return the span with what langfuse says in OpenInference's words, and with lists as lists."""
-    said = span.attributes
-    if any(name.startswith("langfuse.") for name in said):
-        _translate(span)
+    attributes = span.attributes
+    if any(name.startswith("langfuse.") for name in attributes):
+        _translate_langfuse(span)
     parts: dict[str, dict[int, dict[str, Any]]] = {}
-    for name, value in said.items():
-        if found := _FLAT.fullmatch(name):
-            parts.setdefault(found["list"], {}).setdefault(int(found["number"]), {})[found["name"]] = value
-    said |= {name: [items[number] for number in sorted(items)] for name, items in parts.items()}
+    for name, value in attributes.items():
+        if match := _FLAT.fullmatch(name):
+            parts.setdefault(match["list"], {}).setdefault(int(match["number"]), {})[match["name"]] = value
+    attributes |= {name: [items[number] for number in sorted(items)] for name, items in parts.items()}
     span.service = "" if span.service.startswith(_UNNAMED) else span.service
     return span
 
@@ -302,45 +304,49 @@ _LANGFUSE = "langfuse.observation."
 _METADATA = re.compile(r"langfuse\.(?:observation|trace)\.metadata\.(.+)")
 
 
-def _translate(span: _OtelSpan) -> None:
-    said = span.attributes
-    kind = text_of(said.get(f"{_LANGFUSE}type"))
+def _translate_langfuse(span: _OtelSpan) -> None:
+    attributes = span.attributes
+    kind = text_of(attributes.get(f"{_LANGFUSE}type"))
     # Of a trace the last word is what the trace was given, or its first span.
     for name in ("input", "output"):
-        texts = (said.get(f"langfuse.trace.{name}"), said.get(_LANGFUSE + name))
+        texts = (attributes.get(f"langfuse.trace.{name}"), attributes.get(_LANGFUSE + name))
         value = next((text for text in texts if text is not None), None)
         if value is not None:
-            said.setdefault(f"{name}.value", value)
-    said["openinference.span.kind"] = {"generation": "LLM"}.get(kind, kind.upper())
-    if kind == "retriever" and isinstance(documents := unfolded(said.get(f"{_LANGFUSE}output")), list):
-        said["retrieval.documents"] = documents
-    said["metadata"] = {
-        found[1]: _plain(value) for name, value in said.items() if (found := _METADATA.fullmatch(name))
+            attributes.setdefault(f"{name}.value", value)
+    attributes["openinference.span.kind"] = {"generation": "LLM"}.get(kind, kind.upper())
+    if kind == "retriever" and isinstance(
+        documents := parse_json_text(attributes.get(f"{_LANGFUSE}output")), list
+    ):
+        attributes["retrieval.documents"] = documents
+    attributes["metadata"] = {
+        match[1]: _plain(value) for name, value in attributes.items() if (match := _METADATA.fullmatch(name))
     }
-    if said.get(f"{_LANGFUSE}level") == "ERROR":
-        span.failed = text_of(said.get(f"{_LANGFUSE}status_message")) or span.failed or "level ERROR"
-    usage, cost = (unfolded(said.get(f"{_LANGFUSE}{name}_details")) for name in ("usage", "cost"))
+    if attributes.get(f"{_LANGFUSE}level") == "ERROR":
+        span.failed = text_of(attributes.get(f"{_LANGFUSE}status_message")) or span.failed or "level ERROR"
+    usage, cost = (
+        parse_json_text(attributes.get(f"{_LANGFUSE}{name}_details")) for name in ("usage", "cost")
+    )
     if isinstance(usage, dict):
-        said["llm.token_count.prompt"] = usage.get("input")
-        said["llm.token_count.completion"] = usage.get("output")
+        attributes["llm.token_count.prompt"] = usage.get("input")
+        attributes["llm.token_count.completion"] = usage.get("output")
     if isinstance(cost, dict):
-        said["llm.cost.total"] = cost.get("total")
+        attributes["llm.cost.total"] = cost.get("total")
     if not span.parent:
-        name = text_of(said.get("langfuse.trace.name")) or span.name
-        span.service = "-".join(filter(None, (name, text_of(said.get("langfuse.release")))))
+        name = text_of(attributes.get("langfuse.trace.name")) or span.name
+        span.service = "-".join(filter(None, (name, text_of(attributes.get("langfuse.release")))))
 
 
 def _plain(value: Any) -> Any:
     """Return what a text holds as JSON, if it is a text, a number or the like; else the text itself."""
     with suppress(ValueError, RecursionError):
-        found = msgspec.json.decode(value) if isinstance(value, str) else value
-        return found if isinstance(found, str | int | float) else value
+        decoded = msgspec.json.decode(value) if isinstance(value, str) else value
+        return decoded if isinstance(decoded, str | int | float) else value
     return value
 
 
-def _in(record: Record, name: str) -> Iterator[Record]:
-    found = record.get(name)
-    yield from found.each() if found else ()
+def _children(record: Record, name: str) -> Iterator[Record]:
+    records = record.get(name)
+    yield from records.each() if records else ()
 
 
 _DEEPEST = 20  # levels of a value of OTLP
@@ -362,14 +368,14 @@ def _value(value: Any, where: Place, depth: int = 0) -> Any:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "arrayValue" and isinstance(inner, dict):
-        return [_value(each, where, depth + 1) for each in inner.get("values") or ()]
+        return [_value(item, where, depth + 1) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
         return _attributes(inner.get("values"), where)
     # JSON's numbers are too short for 64 bits, so whole ones stand in texts.
     return int(inner) if kind == "intValue" and str(inner).lstrip("-").isdigit() else inner
 
 
-class _Told(msgspec.Struct):
+class _TraceSummary(msgspec.Struct):
     """What the spans of a trace say together: `replied` is what a model said, where the root says nothing."""
 
     question: str = ""
@@ -383,32 +389,36 @@ class _Told(msgspec.Struct):
     spent: dict[str, float] = {}
 
 
-def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
-    said = span.attributes
-    is_chat = "gen_ai.output.messages" in said
+def _read_span(span: _OtelSpan, is_root: bool, summary: _TraceSummary) -> None:
+    attributes = span.attributes
+    is_chat = "gen_ai.output.messages" in attributes
     is_call = is_chat or span.kind == "LLM" or span.name.startswith("chat")
-    query = said.get("gen_ai.retrieval.query.text")
+    query = attributes.get("gen_ai.retrieval.query.text")
     messages = _messages(span, "gen_ai.input.messages", "input.value")
-    if not told.question:
+    if not summary.question:
         if isinstance(query, str):
-            told.question = query
+            summary.question = query
         else:
             within = messages.get("messages") if isinstance(messages, dict) else messages
-            listed = within if isinstance(within, list) else _said(said, "llm.input_messages")
-            told.question = "" if within is listed else question_in(messages)
-            if not told.question:
-                told.question, told.turn = _asked(listed)
+            listed = (
+                within
+                if isinstance(within, list)
+                else _openinference_messages(attributes, "llm.input_messages")
+            )
+            summary.question = "" if within is listed else question_in(messages)
+            if not summary.question:
+                summary.question, summary.turn = _last_question(listed)
     output = _messages(span, "gen_ai.output.messages", "output.value")
     # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
-    if is_chat or (is_root and told.answer is None):
-        told.answer = answer_in(output) if output is not None else told.answer
+    if is_chat or (is_root and summary.answer is None):
+        summary.answer = answer_in(output) if output is not None else summary.answer
     if span.kind == "LLM":
-        reply = last_said(_said(said, "llm.output_messages"), "assistant")
+        reply = last_text_of(_openinference_messages(attributes, "llm.output_messages"), "assistant")
         reply = answer_in(output) if reply is None and output is not None else reply
-        told.replied = reply if reply is not None else told.replied
+        summary.replied = reply if reply is not None else summary.replied
     hop = _otel_documents(span)
     if hop is not None:
-        told.hops.append(hop)
+        summary.hops.append(hop)
     for event in span.events:
         if event.get("name") != "gen_ai.evaluation.result":
             continue
@@ -416,26 +426,26 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
         result = about if isinstance(about, dict) else {}
         name = text_of(result.get("gen_ai.evaluation.name")) or "score"
         if result.get("error.type"):
-            told.grades.append(Grade(name, reason=text_of(result["error.type"])))
+            summary.grades.append(Grade(name, reason=text_of(result["error.type"])))
             continue
         label = result.get("gen_ai.evaluation.score.label")
         value = number_of(result.get("gen_ai.evaluation.score.value"))
         reason = text_of(result.get("gen_ai.evaluation.explanation"))
         worth = label if value is None else value
         word = label if isinstance(label, str) else None
-        told.grades.append(graded(name, worth, "otel", reason, word))
+        summary.grades.append(graded(name, worth, "otel", reason, word))
     if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
-        told.failed = told.failed or text_of(said.get("error.type"))
+        summary.failed = summary.failed or text_of(attributes.get("error.type"))
     if is_root:
-        told.failed = told.failed or span.failed
+        summary.failed = summary.failed or span.failed
     elif is_call:  # which may have been asked again
-        told.call_failed = span.failed
+        summary.call_failed = span.failed
     if is_call:
-        for name, value in _spent_by_a_call(said).items():
-            told.spent[name] = told.spent.get(name, 0) + value
+        for name, value in _spent_by_a_call(attributes).items():
+            summary.spent[name] = summary.spent.get(name, 0) + value
 
 
-def _asked(messages: Sequence[Any]) -> tuple[str, int]:
+def _last_question(messages: Sequence[Any]) -> tuple[str, int]:
     """Return what a user asked, and in which turn of a conversation: behind the last answer it stands first.
 
     Later texts of the user may be of the tools' making, and texts beside calls of tools are no answers.
@@ -446,60 +456,67 @@ def _asked(messages: Sequence[Any]) -> tuple[str, int]:
         calls = isinstance(parts, list) and any(
             isinstance(part, dict) and part.get("type") == "tool_call" for part in parts
         )
-        if last_said([message], "assistant") and not calls and not message.get("tool_calls"):
+        if last_text_of([message], "assistant") and not calls and not message.get("tool_calls"):
             begin, turn = number + 1, turn + 1
     for message in messages[begin:]:
         if isinstance(message, dict) and message.get("role") == "user":
-            return last_said([message], "user") or "", turn
+            return last_text_of([message], "user") or "", turn
     return "", 1
 
 
-def _said(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _openinference_messages(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return messages of OpenInference as such."""
-    found = attributes.get(name)
+    messages = attributes.get(name)
     return [
         {key.removeprefix("message."): value for key, value in message.items()}
-        for message in (found if isinstance(found, list) else [])
+        for message in (messages if isinstance(messages, list) else [])
         if isinstance(message, dict)
     ]
 
 
-def _spent_by_a_call(said: Mapping[str, Any]) -> dict[str, float]:
+def _spent_by_a_call(attributes: Mapping[str, Any]) -> dict[str, float]:
     return spent_as(
-        cost=said.get("llm.cost.total", said.get("gen_ai.usage.cost")),
-        input_tokens=said.get("gen_ai.usage.input_tokens", said.get("llm.token_count.prompt")),
-        output_tokens=said.get("gen_ai.usage.output_tokens", said.get("llm.token_count.completion")),
+        cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
+        input_tokens=attributes.get("gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")),
+        output_tokens=attributes.get(
+            "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
+        ),
     )
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:
     """Return messages of the GenAI conventions, or what OpenInference has, which may be any text."""
-    said = span.attributes
-    return _read(said[name], span.where) if name in said else unfolded(said.get(other))
+    attributes = span.attributes
+    return (
+        _parse_list(attributes[name], span.where)
+        if name in attributes
+        else parse_json_text(attributes.get(other))
+    )
 
 
-def _read(value: Any, where: Place) -> Any:
+def _parse_list(value: Any, where: Place) -> Any:
     """Return a list that may be written in a text; one that was cut is no text to be taken as it is."""
     return parsed_json(value, where) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else value
 
 
 def _otel_documents(span: _OtelSpan) -> list[Passage] | None:
     """Return what a span retrieved; None where it is no retrieval."""
-    said = span.attributes
-    if "gen_ai.retrieval.documents" in said:
-        return passages_of(_read(said["gen_ai.retrieval.documents"], span.where), span.where)
-    found = said.get("retrieval.documents")
-    if isinstance(found, list):
+    attributes = span.attributes
+    if "gen_ai.retrieval.documents" in attributes:
+        return passages_of(_parse_list(attributes["gen_ai.retrieval.documents"], span.where), span.where)
+    documents = attributes.get("retrieval.documents")
+    if isinstance(documents, list):
         # OpenInference's documents have it in the name of each of their fields that they are such.
         plain = [
-            {key.removeprefix("document."): value for key, value in each.items()}
-            if isinstance(each, dict)
-            else each
-            for each in found
+            {key.removeprefix("document."): value for key, value in document.items()}
+            if isinstance(document, dict)
+            else document
+            for document in documents
         ]
         return passages_of(plain, span.where)
     is_retrieval = (
-        "retrieval" in (said.get("gen_ai.operation.name"), span.kind.lower()) or span.kind == "RETRIEVER"
+        "retrieval" in (attributes.get("gen_ai.operation.name"), span.kind.lower())
+        or span.kind == "RETRIEVER"
     )
     return [] if is_retrieval else None
 
@@ -573,36 +590,47 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
         value, where = record.value(), record.where
         trace = read_as(_MlflowTrace, _flat(value, where), where)
         root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
-        request = trace.request if trace.request is not None else _told(root, "mlflow.spanInputs", where)
-        response = trace.response if trace.response is not None else _told(root, "mlflow.spanOutputs", where)
-        said = [each for each in trace.assessments if each.valid is not False]  # else another took its place
+        request = (
+            trace.request
+            if trace.request is not None
+            else _mlflow_attribute(root, "mlflow.spanInputs", where)
+        )
+        response = (
+            trace.response
+            if trace.response is not None
+            else _mlflow_attribute(root, "mlflow.spanOutputs", where)
+        )
+        # One that is not valid was replaced by another.
+        assessments = [assessment for assessment in trace.assessments if assessment.valid is not False]
         expected = {
-            each.assessment_name: (each.expectation or {}).get("value") for each in said if each.expectation
+            assessment.assessment_name: (assessment.expectation or {}).get("value")
+            for assessment in assessments
+            if assessment.expectation
         }
         gold = next((list_of(expected[name]) for name in _GOLD if name in expected), [])
         hops = [
-            passages_of(_told(span, "mlflow.spanOutputs", where), where)
+            passages_of(_mlflow_attribute(span, "mlflow.spanOutputs", where), where)
             for span in trace.spans
-            if text_of(_told(span, "mlflow.spanType", where)) == "RETRIEVER"
+            if text_of(_mlflow_attribute(span, "mlflow.spanType", where)) == "RETRIEVER"
         ]
         answer = answer_in(response)
         grades = []
-        for each in said:
-            if each.feedback is None:
+        for assessment in assessments:
+            if assessment.feedback is None:
                 continue
-            judge, source = "", each.source
+            judge, source = "", assessment.source
             if source.source_type == "HUMAN":  # people's own judge is the person
                 judge = f"{PERSON}{source.source_id or 'mlflow'}"
             elif source.source_type == "LLM_JUDGE":
                 judge = f"mlflow:{source.source_id}"
-            error = each.feedback.get("error")
+            error = assessment.feedback.get("error")
             if error:
                 detail = error.get("error_message") if isinstance(error, dict) else error
                 failed = str(detail or "error")[:200]
-                grades.append(Grade(each.assessment_name, judge=judge, reason=failed))
+                grades.append(Grade(assessment.assessment_name, judge=judge, reason=failed))
             else:
-                value_of = each.feedback.get("value")
-                grades.append(graded(each.assessment_name, value_of, judge, each.rationale or ""))
+                value_of = assessment.feedback.get("value")
+                grades.append(graded(assessment.assessment_name, value_of, judge, assessment.rationale or ""))
         rows.append(
             Row(
                 where,
@@ -629,19 +657,19 @@ def _mlflow_table(content: Content, reading: LogReading) -> Iterator[Row]:
     for where, cells in rows:
         names = [name.removesuffix(_SCORE) for name in cells if name.endswith(_SCORE)]
         answered = next(name for name in _OUTPUTS if name in cells)
-        wanted = next((name for name in _TARGETS if name in cells), "")
+        target = next((name for name in _TARGETS if name in cells), "")
         asked = {name: cells[name] for name in ("inputs", *QUESTIONS) if isinstance(cells.get(name), str)}
         answer = cells[answered]
-        known = {answered, wanted, *asked, *(name + end for name in names for end in (_SCORE, _WHY))}
-        known |= {name for name, cell in cells.items() if not cell or is_id(name)}
-        reading.unread.update(cells.keys() - known)
+        used = {answered, target, *asked, *(name + end for name in names for end in (_SCORE, _WHY))}
+        used |= {name for name, cell in cells.items() if not cell or is_id(name)}
+        reading.unread.update(cells.keys() - used)
         yield Row(
             where,
             next(iter(asked.values()), ""),
             answer if isinstance(answer, str) else answer_in(answer),
-            list_of(cells.get(wanted)),
+            list_of(cells.get(target)),
             grades=[
-                cell_graded(name, cells[name + _SCORE], text_of(cells.get(name + _WHY))) for name in names
+                grade_of_cell(name, cells[name + _SCORE], text_of(cells.get(name + _WHY))) for name in names
             ],
             ids=ids_in(cells),
             record=cells,
@@ -665,9 +693,9 @@ def _flat(value: Any, where: Place) -> Any:
         name, slash, what = column.rpartition("/")
         if slash and what == "value":
             error = value.get(f"{name}/error_message")
-            said = {"value": cell} | ({"error": {"error_message": error}} if error else {})
+            outcome = {"value": cell} | ({"error": {"error_message": error}} if error else {})
             is_gold = name in _GOLD or is_id(name)
-            assessments.append({"assessment_name": name, ("expectation" if is_gold else "feedback"): said})
+            assessments.append({"assessment_name": name, ("expectation" if is_gold else "feedback"): outcome})
     flat = {
         "trace_id": info.get("trace_id"),
         "state": info.get("state") or "",
@@ -678,12 +706,12 @@ def _flat(value: Any, where: Place) -> Any:
         "run": run or "",
         "spent": _mlflow_spent(info, about if isinstance(about, dict) else {}),
     }
-    return flat | {name: unfolded(flat[name]) for name in ("request", "response")}
+    return flat | {name: parse_json_text(flat[name]) for name in ("request", "response")}
 
 
 def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, float]:
-    used, paid = (unfolded(about.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
-    used, paid = (each if isinstance(each, dict) else {} for each in (used, paid))
+    used, paid = (parse_json_text(about.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+    used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
     took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
     return spent_as(
         cost=paid.get("total_cost"),
@@ -693,7 +721,7 @@ def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str
     )
 
 
-def _told(span: dict[str, Any], name: str, where: Place) -> Any:
+def _mlflow_attribute(span: dict[str, Any], name: str, where: Place) -> Any:
     """Return an attribute, which MLflow keeps as JSON in a text."""
     attributes = span.get("attributes")
     value = attributes.get(name) if isinstance(attributes, dict) else None
@@ -770,15 +798,19 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
 
 def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: LogReading) -> Row:
     # An export has them in no order that means anything.
-    observed = sorted(trace.observations, key=lambda each: each.start_time)
-    made = [each for each in observed if each.type == "GENERATION"]
-    hops = [passages_of(each.output, where) for each in observed if each.type == "RETRIEVER"]
-    failed = [each for each in observed if each.level == "ERROR"]
-    question = question_in(trace.input) or next((question_in(each.input) for each in made), "")
+    observed = sorted(trace.observations, key=lambda observation: observation.start_time)
+    generations = [observation for observation in observed if observation.type == "GENERATION"]
+    hops = [
+        passages_of(observation.output, where) for observation in observed if observation.type == "RETRIEVER"
+    ]
+    failed = [observation for observation in observed if observation.level == "ERROR"]
+    question = question_in(trace.input) or next(
+        (question_in(observation.input) for observation in generations), ""
+    )
     # The trace has the last word; a generation is asked where it says nothing, as in pages.
     answer = answer_in(trace.output)
-    if answer is None and made:
-        answer = answer_in(made[-1].output)
+    if answer is None and generations:
+        answer = answer_in(generations[-1].output)
     why = (failed[-1].status_message or "an observation of level ERROR") if failed else ""
     grades = []
     for score in trace.scores:
@@ -801,19 +833,21 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         grades=grades,
         facts=facts_in(trace.metadata),
         ids=ids_in(trace.metadata),
-        failed=why if answer is None or any(each.type == "GENERATION" for each in failed) else "",
-        spent=_langfuse_spent(trace, made),
+        failed=why
+        if answer is None or any(observation.type == "GENERATION" for observation in failed)
+        else "",
+        spent=_langfuse_spent(trace, generations),
         record=record,
     )
 
 
-def _langfuse_spent(trace: _LangfuseTrace, made: Sequence[_Observation]) -> dict[str, float]:
+def _langfuse_spent(trace: _LangfuseTrace, generations: Sequence[_Observation]) -> dict[str, float]:
     spent: Counter[str] = Counter()
-    for each in made:
-        used = each.usage_details or {}
+    for generation in generations:
+        used = generation.usage_details or {}
         spent.update(
             spent_as(
-                cost=(each.cost_details or {}).get("total"),
+                cost=(generation.cost_details or {}).get("total"),
                 input_tokens=used.get("input"),
                 output_tokens=used.get("output"),
             )
@@ -859,8 +893,8 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
     means: dict[str, None] = {}
     for trace, kept in traces.items():
         # Runs are exported as they end; by their dotted order they stand as they began.
-        kept.sort(key=lambda each: each.run.dotted_order)
-        root = next((each for each in kept if each.run.parent_run_id is None), None)
+        kept.sort(key=lambda entry: entry.run.dotted_order)
+        root = next((entry for entry in kept if entry.run.parent_run_id is None), None)
         if root is None:
             raise InputError(
                 at=kept[0].where,
@@ -868,12 +902,12 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
                 expected="whole traces",
             )
         hops = []
-        for each in kept:
-            if each.run.run_type == "retriever" and not each.run.error:
-                outputs = each.run.outputs
+        for entry in kept:
+            if entry.run.run_type == "retriever" and not entry.run.error:
+                outputs = entry.run.outputs
                 hops.append(
                     passages_of(
-                        outputs.get("documents") if isinstance(outputs, dict) else outputs, each.where
+                        outputs.get("documents") if isinstance(outputs, dict) else outputs, entry.where
                     )
                 )
         run, about = root.run, root.run.extra or {}
@@ -894,6 +928,6 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
             ),
             record=root.record,
         )
-        means.update(dict.fromkeys(name for each in kept for name in each.run.feedback_stats or {}))
+        means.update(dict.fromkeys(name for entry in kept for name in entry.run.feedback_stats or {}))
     if means:
         reading.remarks.append(Remark("means_of_feedback", facts={"names": list(means)}))

@@ -21,7 +21,7 @@ from rageval.files.opening import STDIN
 from rageval.files.questions import write_questions
 from rageval.files.whole import digest_of
 from rageval.files.writing import file_names
-from rageval.logs.paths import Path, fields_of, found_at, list_in
+from rageval.logs.paths import Path, fields_of, list_in, value_at_path
 from rageval.logs.rows import (
     PERSON,
     Grade,
@@ -84,14 +84,14 @@ def parted(
 
     `run` is what the run shall be called, `otherwise` what it is called if the log does not say.
     """
-    kept = list(_mapped(rows, mapping, reading))
+    kept = list(_map_rows(rows, mapping, reading))
     if not kept:
         raise InputError(at=Place(tool), problem="the log holds no answers and no questions")
     # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
     # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
-    _fail_odd_grades(kept)
-    _tell_failed(kept, reading)
+    _fail_non_numbers(kept)
+    _mark_failures(kept, reading)
     # Columns that neither the reader nor `--map` reads are named, so that nothing is lost in silence.
     mapped = {path.steps[0] for path in mapping.values() if path.steps}
     unread = {name: count for name, count in reading.unread.items() if name not in mapped}
@@ -107,7 +107,7 @@ def parted(
     return log
 
 
-def _fail_odd_grades(rows: list[Row]) -> None:
+def _fail_non_numbers(rows: list[Row]) -> None:
     """Make failures of what a metric of numbers said that is no number: N/A is no label of such a one.
 
     A number that has a label, as that of yes and no, stands among labels.
@@ -115,7 +115,7 @@ def _fail_odd_grades(rows: list[Row]) -> None:
     counts: Counter[tuple[str, str]] = Counter()
     numbers: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        for grade in filter(_is_said, row.grades):
+        for grade in filter(_has_value, row.grades):
             counts[grade.aspect, grade.judge] += 1
             numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
     odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
@@ -130,13 +130,13 @@ def _fail_odd_grades(rows: list[Row]) -> None:
         ]
 
 
-def _tell_failed(rows: list[Row], reading: LogReading) -> None:
+def _mark_failures(rows: list[Row], reading: LogReading) -> None:
     """Say of each row whether the system failed there, which the log need not say in words.
 
     Among answers, one that is null is none. The empty cell of a CSV is either: there a row that the tool
     scored was answered, and in a log without scores it is an answer of no characters.
     """
-    scored = [any(_is_said(grade) for grade in row.grades) for row in rows]
+    scored = [any(_has_value(grade) for grade in row.grades) for row in rows]
     if reading.form == "csv" and any(scored):
         for row, is_scored in zip(rows, scored, strict=True):
             if row.answer == "" and not is_scored:
@@ -149,24 +149,24 @@ def _tell_failed(rows: list[Row], reading: LogReading) -> None:
             row.missing = row.failed
 
 
-def _is_said(grade: Grade) -> bool:
+def _has_value(grade: Grade) -> bool:
     is_number = grade.grade is not None and math.isfinite(grade.grade)
     return is_number or bool(grade.label)
 
 
-def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
+def _map_rows(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
     fits = dict.fromkeys(mapping, 0)
     lists: dict[str, str] = {}  # what would read the text of a field as the list that it is
     number, first = 0, None
     for row in rows:
         number += 1
         first = first or row.record
-        values = {name: found_at(row.record, path, row.where) for name, path in mapping.items()}
+        values = {name: value_at_path(row.record, path, row.where) for name, path in mapping.items()}
         for name, value in values.items():
             fits[name] += value is not None
             if name in ("contexts", "context_ids") and isinstance(value, str) and name not in lists:
                 lists |= {name: how} if (how := list_in(value)) and name not in reading.split else {}
-        _take_mapped(row, values, reading)
+        _set_mapped_fields(row, values, reading)
         row.record = None  # a record may be much larger than what is kept of it
         yield row
     for name, path in mapping.items():
@@ -185,7 +185,7 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
             reading.remarks.append(Remark("list_read_as_passage", facts=facts))
 
 
-def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
+def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
     for name, value in values.items():
         if name == "question":
             row.question = one_text(value, name, row.where) or row.question
@@ -200,7 +200,7 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
         elif name == "answer":
             row.answer = None if value is None else one_text(value, name, row.where)
         elif name == "gold":
-            row.gold = [one_text(each, name, row.where) for each in _listed(value) if each is not None]
+            row.gold = [one_text(text, name, row.where) for text in _as_list(value) if text is not None]
         elif name == "cost":
             row.spent |= spent_as(cost=value)
         elif name.startswith("fact:"):
@@ -225,13 +225,13 @@ def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -
             value = [part for part in value.split(mark) if part.strip()]
         elif isinstance(value, str) and not value.strip():
             value = None  # an empty cell of a table
-        columns[name] = _listed(value)
+        columns[name] = _as_list(value)
     most = max(map(len, columns.values()))
     for name, column in columns.items():
         if not column:
             columns[name] = [None] * most
         elif len(column) != most:
-            counts = ", ".join(f"{len(each)} {name}" for name, each in columns.items() if each)
+            counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items() if column)
             raise InputError(at=row.where, expected="as many texts as ids and scores", found=f"{counts}")
     return [
         Passage(
@@ -241,7 +241,7 @@ def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -
     ]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
@@ -294,7 +294,7 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
         given = [word(row.ids.get(name, "")) for row in rows]
         # It does where each id has one question, and each question has one id.
         pairs = set(zip(given, keys, strict=True))
-        tells_apart = len({each for each, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
+        tells_apart = len({given_id for given_id, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
         if name == _MAPPED:
             for row, query in zip(rows, given, strict=True):
                 if not query:
@@ -342,7 +342,7 @@ class _Parting:
         self._aspects: dict[str, str] = {}  # names of metrics -> what they are called in measures
         self._metrics: dict[str, str] = {}  # the other way round
         self._alike: Counter[str] = Counter()  # names of metrics that would be called the same
-        self._asked: dict[tuple[str, str], None] = {}  # aspect and judge of all grades
+        self._graded_pairs: dict[tuple[str, str], None] = {}  # aspect and judge of all grades
         self._rankings: dict[tuple[str, str], list[ScoredDoc]] = {}  # the first of a run to a query
         self._has_gold: set[str] = set()
         self._other_texts = self._made_ids = self._other_rankings = 0
@@ -351,7 +351,7 @@ class _Parting:
         """Part all rows."""
         # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
-            self._asked.update(
+            self._graded_pairs.update(
                 dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
             )
         by_rank = self._goes_by_rank(rows)
@@ -413,10 +413,12 @@ class _Parting:
                 self._out["passages that appear twice in a ranking"] += 1
                 continue
             # Of two texts under one id the first is kept among the passages; the answer had its own.
-            known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
-            self._other_texts += bool(passage.text) and known != passage.text
+            kept_text = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
+            self._other_texts += bool(passage.text) and kept_text != passage.text
             # Equal texts become one in memory: logs hold a passage as often as it was retrieved.
-            passages[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
+            passages[doc] = Passage(
+                kept_text if kept_text == passage.text else passage.text, doc, passage.score
+            )
         run = self.log.run.setdefault(row.run, [])
         ranking = [
             ScoredDoc(query, passage.id, 1 / rank if by_rank else float(passage.score or 0))
@@ -427,7 +429,9 @@ class _Parting:
         if first is ranking:
             run += ranking
         else:
-            self._other_rankings += [each.doc_id for each in first] != [each.doc_id for each in ranking]
+            self._other_rankings += [scored_doc.doc_id for scored_doc in first] != [
+                scored_doc.doc_id for scored_doc in ranking
+            ]
         return list(passages.values())
 
     def _document(self, passage: Passage) -> str:
@@ -438,7 +442,7 @@ class _Parting:
     def _goes_by_rank(self, rows: list[Row]) -> bool:
         """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
         scores = [[passage.score for passage in row.contexts] for row in rows]
-        given = [each for ranking in scores for each in ranking if each is not None]
+        given = [score for ranking in scores for score in ranking if score is not None]
         # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
             if given:
@@ -459,10 +463,10 @@ class _Parting:
             return
         documents = tuple(passage.id for passage in passages)
         texts = tuple((passage.id, passage.text) for passage in passages if passage.text)
-        cites = {number: self._document(row.contexts[at]) for number, at in row.cites.items()}
+        cites = {number: self._document(row.contexts[index]) for number, index in row.cites.items()}
         error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
         text = "" if error else row.answer or ""
-        sentences = tuple(_cited(text, cites)) if row.cites else (Sentence(text),)
+        sentences = tuple(_cited_sentences(text, cites)) if row.cites else (Sentence(text),)
         self.log.answers.append(
             Answer(
                 query,
@@ -487,7 +491,7 @@ class _Parting:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
             graded_by.add(key)
-            said = {"reason": grade.reason} if grade.reason else {}
+            reason = {"reason": grade.reason} if grade.reason else {}
             value = None if grade.grade is None or not math.isfinite(grade.grade) else grade.grade
             most = self._reading.limits.grade
             if value is not None and abs(value) > most:
@@ -496,12 +500,12 @@ class _Parting:
                     expected=f"as {visible(grade.aspect)} a number from -{most:,} to {most:,}",
                     found=f"{value:g}",
                 )
-            known: dict[str, Any] = {} if value is None else {"grade": value}
-            known |= {"label": grade.label} if grade.label else {}
-            yield place | self._named(*key) | {"status": "ok" if known else "error"} | known | said
+            grading: dict[str, Any] = {} if value is None else {"grade": value}
+            grading |= {"label": grade.label} if grade.label else {}
+            yield place | self._named(*key) | {"status": "ok" if grading else "error"} | grading | reason
         # Another judge may have graded the same aspect here: then it did not fail.
         aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
-        for key in self._asked if row.missing or row.lacks_failed else ():
+        for key in self._graded_pairs if row.missing or row.lacks_failed else ():
             if key[0] not in aspects and not key[1].startswith(PERSON):
                 why = {"detail": row.missing[:_REASON]} if row.missing else {}
                 yield place | self._named(*key) | {"status": "error"} | why
@@ -526,7 +530,7 @@ class _Parting:
         return self._aspects[grade.aspect]
 
 
-def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
+def _cited_sentences(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
     """Yield the pieces of an answer that [1] or [1, 2] follows, with the documents they cite."""
     begin = 0
     for match in _CITED.finditer(answer):
@@ -561,9 +565,9 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
                 )
             where[place] = name
         for question in log.questions:
-            known = questions.setdefault(question.query_id, question)
-            if not known.gold:
-                questions[question.query_id] = known._replace(gold=question.gold)
+            merged = questions.setdefault(question.query_id, question)
+            if not merged.gold:
+                questions[question.query_id] = merged._replace(gold=question.gold)
         whole.answers += log.answers
         whole.judgements += log.judgements
         known_gold = set(whole.gold)  # two systems that were asked the same have the same gold

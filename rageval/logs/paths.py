@@ -53,7 +53,7 @@ class Path(NamedTuple):
     def is_many(self) -> bool:
         """Whether it leads to a list of values."""
         return _EACH in self.steps or any(
-            _EACH in each.steps or each.name == "split" for each in self.filters
+            _EACH in path_filter.steps or path_filter.name == "split" for path_filter in self.filters
         )
 
 
@@ -85,9 +85,9 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
 def _field(name: str) -> str:
     prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
     if name not in FIELDS and (prefix is None or name == prefix):
-        known = [*FIELDS, *(f"{each}NAME" for each in _PREFIXES)]
+        names = [*FIELDS, *(f"{prefix}NAME" for prefix in _PREFIXES)]
         raise UsageError(
-            f"--map {visible(name)!r:.80}: no such field; expected one of {', '.join(known)}"
+            f"--map {visible(name)!r:.80}: no such field; expected one of {', '.join(names)}"
             + suggestion(name, FIELDS)
         )
     return name
@@ -146,23 +146,23 @@ def _no_path(whole: str, rest: str) -> UsageError:
     )
 
 
-def found_at(record: Any, path: Path, where: Place) -> Any:
+def value_at_path(record: Any, path: Path, where: Place) -> Any:
     """Return what stands at a path: one value, a list where it leads to many; None where nothing does."""
-    value = _walked(record, path.steps, where)
-    for each in path.filters:
-        value = _walked(_filtered(value, each, where), each.steps, where)
+    value = _follow_steps(record, path.steps, where)
+    for path_filter in path.filters:
+        value = _follow_steps(_apply_filter(value, path_filter, where), path_filter.steps, where)
     return value
 
 
-def _walked(value: Any, steps: Sequence[str | int | None], where: Place) -> Any:
+def _follow_steps(value: Any, steps: Sequence[str | int | None], where: Place) -> Any:
     for number, step in enumerate(steps):
         if step is _EACH:
             if value is None:
                 return None
             if not isinstance(value, list):
-                raise InputError(at=where, expected="a list for []", found=_said(value))
+                raise InputError(at=where, expected="a list for []", found=_shown_value(value))
             # The steps behind the brackets are taken from each item.
-            return [_walked(item, steps[number + 1 :], where) for item in value]
+            return [_follow_steps(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
@@ -172,16 +172,16 @@ def _walked(value: Any, steps: Sequence[str | int | None], where: Place) -> Any:
     return value
 
 
-def _filtered(value: Any, how: Filter, where: Place) -> Any:
+def _apply_filter(value: Any, how: Filter, where: Place) -> Any:
     # A step before led to many texts, and each of them holds more.
     if isinstance(value, list) and how.name != "split":
-        return [_filtered(item, how, where) for item in value]
+        return [_apply_filter(item, how, where) for item in value]
     if value is None or (not isinstance(value, str) and how.name != "split"):
         return value  # was read already
     if isinstance(value, str) and not value.strip():
         return None  # an empty cell of a table
     if not isinstance(value, str):
-        raise InputError(at=where, expected="a text to split", found=_said(value))
+        raise InputError(at=where, expected="a text to split", found=_shown_value(value))
     if how.name == "split":
         return [part for part in value.split(how.argument) if part.strip()]
     return parsed_json(value, where) if how.name == "json" else literal(value, where)
@@ -192,7 +192,9 @@ def parsed_json(text: str, where: Place) -> Any:
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(at=where, expected=f"JSON in a text ({error!s:.80})", found=_said(text)) from None
+        raise InputError(
+            at=where, expected=f"JSON in a text ({error!s:.80})", found=_shown_value(text)
+        ) from None
 
 
 # What a list of texts and numbers looks like as Python writes it; nothing else is understood, nothing run.
@@ -255,7 +257,7 @@ def literal(text: str, where: Place) -> Any:
                 # `int` refuses a number of more than some thousand digits with an error of its own.
                 value = int(token["number"][:400]) if is_whole else float(token["number"])
             else:
-                value = _ESCAPE.sub(lambda match: _meant(match, where), token["text"][1:-1])
+                value = _ESCAPE.sub(lambda match: _unescape(match, where), token["text"][1:-1])
             if bracket == "{" and not is_named and not isinstance(value, str):
                 break
             items.append(value)
@@ -267,7 +269,7 @@ def literal(text: str, where: Place) -> Any:
     raise InputError(
         at=where,
         expected="a list of quoted texts as Python writes it",
-        found=f"at character {place + 1} {_said(text[place : place + 60])}",
+        found=f"at character {place + 1} {_shown_value(text[place : place + 60])}",
     )
 
 
@@ -291,7 +293,7 @@ def list_in(text: str) -> str:
     return ""
 
 
-def _meant(match: re.Match[str], where: Place) -> str:
+def _unescape(match: re.Match[str], where: Place) -> str:
     if match[1]:
         return chr(int(match[1][1:], 16))
     if match[2] not in _PLAIN:
@@ -299,7 +301,7 @@ def _meant(match: re.Match[str], where: Place) -> str:
     return _PLAIN[match[2]]
 
 
-def _said(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return visible(repr(text[:80]) if isinstance(value, str) else text[:80])
 
@@ -346,23 +348,23 @@ def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
     fields: dict[str, FieldLook] = {}
     number = 0
     for number, record in enumerate(records, 1):
-        _look(record, "", number, fields, 0)
+        _survey(record, "", number, fields, 0)
         if number == _MOST_RECORDS:
             break
     return fields, number
 
 
-def _look(value: Any, path: str, number: int, fields: dict[str, FieldLook], depth: int) -> None:
+def _survey(value: Any, path: str, number: int, fields: dict[str, FieldLook], depth: int) -> None:
     if isinstance(value, dict) and depth < _DEEP:
         for name, inner in value.items():
             if not name:
                 continue  # a column without a name, such as the numbers of rows
             step = name if _SIMPLE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
             between = "." if path and not step.startswith("[") else ""
-            _look(inner, f"{path}{between}{step}", number, fields, depth + 1)
+            _survey(inner, f"{path}{between}{step}", number, fields, depth + 1)
     elif isinstance(value, list) and depth < _DEEP:
         for inner in value[:20]:  # enough to see what the others are like
-            _look(inner, f"{path}[]", number, fields, depth + 1)
+            _survey(inner, f"{path}[]", number, fields, depth + 1)
     elif value is not None and path and (path in fields or len(fields) < _MOST_FIELDS):
         fields.setdefault(path, FieldLook(path)).take(value, number)
 

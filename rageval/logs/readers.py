@@ -136,7 +136,7 @@ def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
         # Readers look at the first record alone, so each record is shown as if it were the first.
         alone.first = record
         if not reader.fits(alone):
-            other = next((each.tool for each in _all() if each.fits(alone)), None)
+            other = next((other_reader.tool for other_reader in _all() if other_reader.fits(alone)), None)
             if other is not None:
                 raise InputError(
                     at=record.where,
@@ -156,9 +156,9 @@ def _reader(
 ) -> LogReader:
     """Return the one reader that knows the content."""
     if tool is not None and tool != GENERIC:
-        reader = _named(tool)
+        reader = _reader_named(tool)
         if not reader.fits(content):
-            fields, way = _listing(content, records)
+            fields, way = _describe_fields(content, records)
             raise InputError(
                 at=Place(content.name),
                 problem=f"is not a log of {tool}; {fields}",
@@ -166,10 +166,10 @@ def _reader(
             )
         return reader
     if tool is None and records is None:
-        fitting = [each for each in _all() if each.fits(content)]
+        fitting = [reader for reader in _all() if reader.fits(content)]
         # Two readers that know it: whichever we took would be a guess.
         if len(fitting) > 1:
-            names = ", ".join(each.tool for each in fitting)
+            names = ", ".join(reader.tool for reader in fitting)
             raise InputError(
                 at=Place(content.name),
                 problem=f"may be a log of {names}",
@@ -184,7 +184,7 @@ def _reader(
             if kind is not None and kind.name not in ("table", "answer rows")
             else ""
         )
-        fields, way = _listing(content, records)
+        fields, way = _describe_fields(content, records)
         raise InputError(
             at=Place(content.name),
             problem=f"{ours}no reader knows this. {fields}",
@@ -194,7 +194,7 @@ def _reader(
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not
     # suffice.
     def rows(content: Content, _: LogReading) -> Iterator[Row]:
-        for where, value in _values(content, _place(content, mapping, records)):
+        for where, value in _values(content, _path_to_records(content, mapping, records)):
             yield Row(where, record=value)
 
     return LogReader(GENERIC, lambda _: True, rows)
@@ -203,10 +203,10 @@ def _reader(
 def _all() -> Iterator[LogReader]:
     # Ours first; a plug-in that knows the same logs makes them ambiguous, not its own.
     for name in (*_READERS, *plugin_names("logs")):
-        yield _named(name)
+        yield _reader_named(name)
 
 
-def _named(name: str) -> LogReader:
+def _reader_named(name: str) -> LogReader:
     if name in _READERS:
         module, _, attribute = _READERS[name].partition(":")
         return getattr(import_module(f"rageval.logs.{module}"), attribute)  # type: ignore[no-any-return]
@@ -223,7 +223,7 @@ def _named(name: str) -> LogReader:
     return reader
 
 
-def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
+def _path_to_records(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
     """Return the names on the way to the records: they are said, or the longest list of a lone value."""
     if records is not None:
         steps = path_of(records.removesuffix("[]")).steps if records not in ("", "[]") else ()
@@ -256,9 +256,9 @@ def _is_asked(record: Record, depth: int = 0) -> bool:
     """Return whether a field of an object, or of one within it, is called as questions or answers are."""
     inner = [(name, record.get(name)) for name in record.keys()]  # noqa: SIM118
     names = {*LIKELY["question"], *LIKELY["answer"]}
-    hits = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
+    hits = (name.lower() in names and not field.keys() for name, field in inner if field is not None)
     return any(hits) or (
-        depth < _DEEP and any(_is_asked(each, depth + 1) for _, each in inner if each is not None)
+        depth < _DEEP and any(_is_asked(field, depth + 1) for _, field in inner if field is not None)
     )
 
 
@@ -274,9 +274,9 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[Place, A
         raise UsageError(f"--records {visible('.'.join(names))}: there is no list of records")
 
 
-def _listing(content: Content, records: str | None) -> tuple[str, str]:
+def _describe_fields(content: Content, records: str | None) -> tuple[str, str]:
     """Say which fields the records have, and what might be told of them."""
-    names = _place(content, {}, records)
+    names = _path_to_records(content, {}, records)
     fields, number = fields_of(value for _, value in _values(content, names))
     place = f" at {'.'.join(names)}[]" if names else ""
     lines = []

@@ -216,12 +216,12 @@ def metrics_in(
     return list(metrics)
 
 
-def is_mostly(numbers: int, said: int) -> bool:
+def is_mostly(numbers: int, total: int) -> bool:
     """Return whether a metric is one of numbers, so that anything else that it said is a failure."""
-    return 2 * numbers > said
+    return 2 * numbers > total
 
 
-def cell_graded(aspect: str, value: Any, reason: str = "") -> Grade:
+def grade_of_cell(aspect: str, value: Any, reason: str = "") -> Grade:
     """Return what the cell of a metric of numbers holds; what is no number is why it failed."""
     grade = graded(aspect, _yes_or_no(value), "", reason)
     return grade if grade.grade is not None else Grade(aspect, reason=grade.label or "")
@@ -258,7 +258,9 @@ def passages_of(documents: Any, where: Place) -> list[Passage]:
         about = document.get("metadata")
         about = about if isinstance(about, dict) else {}
         text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
-        score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
+        score = next(
+            (value for value in (document.get("score"), about.get("score")) if value is not None), None
+        )
         doc = text_of(document.get("id", about.get("doc_uri", "")))
         passages.append(Passage(text, doc, number_of(score)))
     return passages
@@ -278,31 +280,31 @@ def question_in(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return last_said(value, "user") or ""
+        return last_text_of(value, "user") or ""
     if not isinstance(value, dict):
         return ""
     if isinstance(value.get("messages"), list):
-        return last_said(value["messages"], "user") or ""
+        return last_text_of(value["messages"], "user") or ""
     # Of several texts, which is the question would be a guess.
     named = [value[name] for name in QUESTIONS if isinstance(value.get(name), str)]
     texts = named or [text for text in value.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else ""
 
 
-def unfolded(value: Any) -> Any:
+def parse_json_text(value: Any) -> Any:
     """Return the object, or the objects, that a text holds as JSON; the text itself, where it holds none.
 
-    >>> unfolded('{"question": "Who?"}'), unfolded("[1] says so.")
+    >>> parse_json_text('{"question": "Who?"}'), parse_json_text("[1] says so.")
     ({'question': 'Who?'}, '[1] says so.')
     """
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        found = msgspec.json.decode(value)
+        decoded = msgspec.json.decode(value)
     except (ValueError, RecursionError):
         return value
-    items = found if isinstance(found, list) and found else [found]
-    return found if all(isinstance(item, dict) for item in items) else value
+    items = decoded if isinstance(decoded, list) and decoded else [decoded]
+    return decoded if all(isinstance(item, dict) for item in items) else value
 
 
 _ANSWERED = ("answer", "response", "output", "completion", "text", "content", "result")
@@ -313,11 +315,11 @@ def answer_in(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return last_said(value, "assistant")
+        return last_text_of(value, "assistant")
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("messages"), list):
-        return last_said(value["messages"], "assistant")
+        return last_text_of(value["messages"], "assistant")
     if isinstance(value.get("choices"), list) and value["choices"]:  # as OpenAI's clients return it
         return answer_in(value["choices"][0])
     if isinstance(value.get("message"), dict):
@@ -329,15 +331,15 @@ def answer_in(value: Any) -> str | None:
     return named if named is not None else texts[0] if len(texts) == 1 else None
 
 
-def last_said(messages: Iterable[Any], role: str) -> str | None:
+def last_text_of(messages: Iterable[Any], role: str) -> str | None:
     """Return the last text of a role in a conversation, be it one of no characters; None if there is none.
 
-    >>> said = [{"role": "assistant", "content": "Hm."}, {"role": "assistant", "content": ""}]
-    >>> last_said(said, "assistant"), last_said(said, "user")
+    >>> messages = [{"role": "assistant", "content": "Hm."}, {"role": "assistant", "content": ""}]
+    >>> last_text_of(messages, "assistant"), last_text_of(messages, "user")
     ('', None)
-    >>> last_said([{"role": "assistant", "content": None}], "assistant")
+    >>> last_text_of([{"role": "assistant", "content": None}], "assistant")
     """
-    said: str | None = None
+    last_text: str | None = None
     for message in messages:
         if isinstance(message, dict) and message.get("role") == role:
             parts = message.get("content", message.get("parts"))
@@ -346,9 +348,9 @@ def last_said(messages: Iterable[Any], role: str) -> str | None:
                 part.get("text", part.get("content")) if isinstance(part, dict) else part for part in parts
             ]
             # Parts may be images or calls of tools, which have no text.
-            told = [text for text in texts if isinstance(text, str)]
-            said = "\n".join(told) if told or not parts else None
-    return said
+            text_parts = [text for text in texts if isinstance(text, str)]
+            last_text = "\n".join(text_parts) if text_parts or not parts else None
+    return last_text
 
 
 def turn_of(messages: Sequence[Any], where: Place, way: str, place: str) -> tuple[str, str | None]:
@@ -356,7 +358,7 @@ def turn_of(messages: Sequence[Any], where: Place, way: str, place: str) -> tupl
 
     `way` and `place` are the words by which one of several is read: whose `content` stands at a number.
     """
-    asked = [each for each in messages if isinstance(each, dict) and each.get("role") == "user"]
+    asked = [message for message in messages if isinstance(message, dict) and message.get("role") == "user"]
     if len(asked) != 1:
         raise InputError(
             at=where,
@@ -365,7 +367,7 @@ def turn_of(messages: Sequence[Any], where: Place, way: str, place: str) -> tupl
             remedy=f"to import one of each, counted from 0: {way} --map"
             f" 'question={place}[0].content,answer={place}[1].content'",
         )
-    return last_said(asked, "user") or "", last_said(messages, "assistant")
+    return last_text_of(asked, "user") or "", last_text_of(messages, "assistant")
 
 
 def ids_in(metadata: Any) -> dict[str, str]:
@@ -426,6 +428,6 @@ def list_of(value: Any) -> list[str]:
 def each_of(content: Content, *names: str) -> Iterator[Record]:
     """Yield the records that stand in a list under these names, of each record of the content."""
     for record in content.records():
-        found = record.at(*names)
-        if found is not None:
-            yield from found.each()
+        field = record.at(*names)
+        if field is not None:
+            yield from field.each()

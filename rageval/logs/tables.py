@@ -21,7 +21,7 @@ from rageval.files.opening import Source, chunks, limits_of, name_of, with_limit
 from rageval.files.synonyms import SYNONYMS, ColumnsRead, columns_of
 from rageval.logs._content import Content, opened
 from rageval.logs.log import Log, one_text, parted, word
-from rageval.logs.paths import found_at, list_in, path_of
+from rageval.logs.paths import list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
 from rageval.logs.rows import LogReading, Passage, Row, folded
 from rageval.records import Answer, Question
@@ -43,32 +43,38 @@ class Tables:
     remarks: list[Remark] = field(default_factory=list)
     systems: list[list[str]] = field(default_factory=list)
 
-    def beside(self, known: dict[str, Question], source: Source) -> tuple[dict[str, Question], list[Remark]]:
+    def merge_questions(
+        self, file_questions: dict[str, Question], source: Source
+    ) -> tuple[dict[str, Question], list[Remark]]:
         """Return the questions with those of a file of questions before them, by ids, else by their texts."""
-        clash = _clash([self.questions.values(), known.values()])
-        if not known or (not clash and known.keys() & self.questions):
-            return self._with(known), []
+        clash = _clash([self.questions.values(), file_questions.values()])
+        if not file_questions or (not clash and file_questions.keys() & self.questions):
+            return self._with_file_questions(file_questions), []
         ids = {_key(question.text): query for query, question in self.questions.items() if question.text}
         name = visible(name_of(source))
-        called = {_key(each.text): each for each in known.values()}
+        called = {_key(question.text): question for question in file_questions.values()}
         if not called.keys() & ids.keys():
-            shown = f"{_some_ids(known.values())}; of the answers: {_some_ids(self.questions.values())}"
+            shown = (
+                f"{_some_ids(file_questions.values())}; of the answers: {_some_ids(self.questions.values())}"
+            )
             raise InputError(
                 at=Place(name),
                 problem="no question in common with the answers, by id or by text",
                 remedy=f"ids there: {shown}",
             )
-        found = ((ids.get(key) or _id_of(key), question) for key, question in called.items())
-        joined = {query: question._replace(query_id=query) for query, question in found}
+        pairs = ((ids.get(key) or _id_of(key), question) for key, question in called.items())
+        joined = {query: question._replace(query_id=query) for query, question in pairs}
         about = Scope(file=name_of(source))
-        return self._with(joined), [Remark("file_joined_by_questions", about, {"clash": clash})]
+        return self._with_file_questions(joined), [
+            Remark("file_joined_by_questions", about, {"clash": clash})
+        ]
 
-    def _with(self, known: Mapping[str, Question]) -> dict[str, Question]:
+    def _with_file_questions(self, file_questions: Mapping[str, Question]) -> dict[str, Question]:
         """Return the questions, as they are known elsewhere; what is said of them nowhere else stays."""
         gold = {query: question.gold for query, question in self.questions.items()}
         return self.questions | {
             query: question if question.gold else question._replace(gold=gold.get(query, ()))
-            for query, question in known.items()
+            for query, question in file_questions.items()
         }
 
 
@@ -78,7 +84,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     InputError where there is no question and no id, or neither an answer nor a right one.
     """
     name = visible(name_of(source))
-    opened_again = _read_again(source)
+    opened_again = _make_rereader(source)
     if (tool := tool_of(opened_again())) is not None and not gold_alone:
         # A column that people added to what the tool writes, or that we did to a frame.
         names = opened(opened_again()).first.keys()
@@ -92,14 +98,14 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     values = [record.value() for record in content.records()]
     columns = columns.with_systems(values)
     rows = list(_rows(content, columns))
-    ids = _tell_apart(rows, columns)
+    ids = _keep_unique_ids(rows, columns)
     _refuse_other_gold(rows)
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
     facts = {
         "columns": list(columns.fields.items()),
-        "others": [each for each in columns.others if any(each in row.facts for row in rows)],
+        "others": [column for column in columns.others if any(column in row.facts for row in rows)],
         "ids": ids,
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
@@ -110,14 +116,14 @@ def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
     """Return what the columns are taken for: all that any row has, as records may lack some."""
     names = dict.fromkeys(key for record in content.records() for key in record.object())
     columns = columns_of(list(names), gold_alone)
-    wanted = "gold" if gold_alone else "answer"
-    if not columns.fields.keys() & {"question", "query_id"} or wanted not in columns.fields:
+    required = "gold" if gold_alone else "answer"
+    if not columns.fields.keys() & {"question", "query_id"} or required not in columns.fields:
         what = "a right answer" if gold_alone else "an answer of a system"
         shown = ", ".join(map(visible, names))[:200]
         raise InputError(
             at=Place(content.name),
             problem=f"of the columns {shown} none is called as a question and as {what} are",
-            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[wanted])}",
+            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
             remedy=f"or set their columns: rageval import {content.name} -o DIR",
         )
     return columns
@@ -151,14 +157,14 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
 def _texts(cell: Any, name: str, where: Place) -> list[str]:
     """Return the texts of a cell: of a list, also one that is written as text, all; else the cell's."""
     if isinstance(cell, str) and (way := list_in(cell)):
-        cell = found_at({"cell": cell}, path_of(f"cell{way}"), where)
+        cell = value_at_path({"cell": cell}, path_of(f"cell{way}"), where)
     elif cell == "[]":
         cell = []
     items = cell if isinstance(cell, list) else [cell]
     return [text for item in items if (text := one_text(item, name, where)).strip()]
 
 
-def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None:
+def _keep_unique_ids(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None:
     """Keep ids only where each row has one, and none has two questions; return why none is kept."""
     if "query_id" not in columns.fields:
         return Remark("ids_of_questions")
@@ -179,10 +185,10 @@ def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None:
 
 def _refuse_other_gold(rows: Sequence[Row]) -> None:
     """Refuse a question with two sets of right answers: which is meant would be a guess."""
-    known: dict[str, Row] = {}
+    first_rows: dict[str, Row] = {}
     for row in rows:
-        if row.gold and _gold(row.gold) != _gold(known.setdefault(row.key, row).gold):
-            raise _other_gold(row.where, row.gold, str(known[row.key].where), known[row.key].gold)
+        if row.gold and _gold(row.gold) != _gold(first_rows.setdefault(row.key, row).gold):
+            raise _other_gold(row.where, row.gold, str(first_rows[row.key].where), first_rows[row.key].gold)
 
 
 def _gold(texts: Sequence[str]) -> set[str]:
@@ -190,7 +196,7 @@ def _gold(texts: Sequence[str]) -> set[str]:
 
 
 def _other_gold(where: Place, gold: Sequence[str], first: str, other: Sequence[str]) -> InputError:
-    shown = " and ".join(visible("; ".join(each))[:80] for each in (other, gold))
+    shown = " and ".join(visible("; ".join(golds))[:80] for golds in (other, gold))
     return InputError(
         at=where,
         problem=f"the right answers to this question differ from those in {first} ({shown})",
@@ -199,7 +205,7 @@ def _other_gold(where: Place, gold: Sequence[str], first: str, other: Sequence[s
     )
 
 
-def _read_again(source: Source) -> Callable[[], Source]:
+def _make_rereader(source: Source) -> Callable[[], Source]:
     """Return what gives the source to whoever reads it next; of a stream, whose bytes are kept, a copy."""
     if isinstance(source, str | os.PathLike):
         return lambda: source
@@ -217,32 +223,32 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
 
     InputError where two tables have neither in common, or (with `gold`) not the same right answers.
     """
-    found = Tables()
+    tables = Tables()
     logs: list[Log] = []
     for source in sources:
-        log, said = read_table(source)
+        log, remarks = read_table(source)
         logs.append(log)
-        found.remarks += said
+        tables.remarks += remarks
     names = [visible(name_of(source)) for source in sources]
-    logs, said = _joined(names, logs)
-    found.remarks += said
-    logs, said = _told_apart(sources, logs)
-    found.remarks += said
+    logs, remarks = _join_tables(names, logs)
+    tables.remarks += remarks
+    logs, remarks = _rename_same_systems(sources, logs)
+    tables.remarks += remarks
     places: dict[str, str] = {}
     for name, log in zip(names, logs, strict=True):
-        found.answers += log.answers
-        found.systems.append(_systems(log))
+        tables.answers += log.answers
+        tables.systems.append(_systems(log))
         for question in log.questions:
-            known = found.questions.setdefault(question.query_id, question)
+            earlier = tables.questions.setdefault(question.query_id, question)
             if not question.gold:
                 continue
             first = places.setdefault(question.query_id, name)
-            if not known.gold:
-                found.questions[question.query_id] = question
-            elif gold and _gold(known.gold) != _gold(question.gold):
+            if not earlier.gold:
+                tables.questions[question.query_id] = question
+            elif gold and _gold(earlier.gold) != _gold(question.gold):
                 where = Place(name, inside=f"question {visible(question.text or question.query_id)[:80]!r}")
-                raise _other_gold(where, question.gold, first, known.gold)
-    return found
+                raise _other_gold(where, question.gold, first, earlier.gold)
+    return tables
 
 
 def only_system(source: Source, names: Sequence[str]) -> str:
@@ -256,13 +262,13 @@ def only_system(source: Source, names: Sequence[str]) -> str:
     return names[0]
 
 
-def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
+def _join_tables(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
     """Return the tables with ids that mean the same question in all of them, and how that came about."""
     clash = _clash([log.questions for log in logs])
-    if not clash and not _are_apart(logs):
+    if not clash and not _share_no_question(logs):
         return logs, []
-    joined = list(map(_by_question, logs))
-    if _are_apart(joined):
+    joined = list(map(_with_question_ids, logs))
+    if _share_no_question(joined):
         if clash:
             raise InputError(
                 f"{clash}, and the tables have no question in common by its text",
@@ -277,9 +283,9 @@ def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Rema
 
 def _clash(tables: Iterable[Iterable[Question]]) -> Remark | None:
     """Return which id means one question in one table and another one in another; None if none does."""
-    known: dict[str, str] = {}
+    first_texts: dict[str, str] = {}
     for question in chain.from_iterable(tables):
-        first = known.setdefault(question.query_id, question.text)
+        first = first_texts.setdefault(question.query_id, question.text)
         if question.text and first and _key(first) != _key(question.text):
             facts = {"id": question.query_id, "first": first, "second": question.text}
             return Remark("id_of_two_questions", facts=facts)
@@ -291,7 +297,7 @@ def _key(question: str) -> str:
     return folded(question).casefold()
 
 
-def _are_apart(logs: Sequence[Log]) -> bool:
+def _share_no_question(logs: Sequence[Log]) -> bool:
     """Tell whether two tables have no question in common."""
     if len(logs) < 2:
         return False
@@ -299,12 +305,12 @@ def _are_apart(logs: Sequence[Log]) -> bool:
     return not set.intersection(*ids)
 
 
-def _by_question(log: Log) -> Log:
+def _with_question_ids(log: Log) -> Log:
     """Return the log with ids that are made from the questions; where there is no text the id stays."""
-    made = {question.query_id: _id_of(_key(question.text)) for question in log.questions if question.text}
+    new_ids = {question.query_id: _id_of(_key(question.text)) for question in log.questions if question.text}
 
     def called(record: Any) -> Any:
-        return record._replace(query_id=made.get(record.query_id, record.query_id))
+        return record._replace(query_id=new_ids.get(record.query_id, record.query_id))
 
     return Log(
         log.tool,
@@ -321,7 +327,7 @@ def _systems(log: Log) -> list[str]:
     return list(dict.fromkeys(answer.run_id for answer in log.answers))
 
 
-def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
+def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
     """Return the tables, of which two that call their systems the same are called after their files."""
     counts = Counter(name for log in logs for name in _systems(log))
     twice = [name for name, count in counts.items() if count > 1]
@@ -333,7 +339,7 @@ def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], 
             problem=f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them",
             expected=f"names in a column ({', '.join(SYNONYMS['run_id'])}), or files of different names",
         )
-    renamed, said = [], []
+    renamed, new_names = [], []
     for file, log in zip(files, logs, strict=True):
         own = _systems(log)
         names = {
@@ -341,8 +347,8 @@ def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], 
         }
         answers = [answer._replace(run_id=names[answer.run_id]) for answer in log.answers]
         renamed.append(replace(log, answers=answers))
-        said += [name for old, name in names.items() if name != old]
-    return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": said})]
+        new_names += [name for old, name in names.items() if name != old]
+    return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": new_names})]
 
 
 def _file_names(sources: Sequence[Source]) -> list[str]:

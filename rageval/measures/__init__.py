@@ -170,4 +170,4 @@ def family(name: str) -> list[str]:
     >>> family("ranks")
     ['map_ia', 'ndcg', 'ap', 'rr']
     """
-    return [known for known, family in _FAMILY.items() if family == f"_{name}"]
+    return [measure for measure, family in _FAMILY.items() if family == f"_{name}"]

@@ -35,8 +35,8 @@ def answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("answer_rate", judged)["r"]["answer_rate"].value
     0.5
     """
-    said = decisions(answer)
-    return share(sum(said), len(said))
+    answered = decisions(answer)
+    return share(sum(answered), len(answered))
 
 
 @measure(better=LOWER)
@@ -54,8 +54,8 @@ def over_refusal(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("over_refusal", judged)["r"]["over_refusal"].value
     0.5
     """
-    said = decisions(answer, "answerable")
-    return share(len(said) - sum(said), len(said)) if answer.answerable() else _NOTHING
+    answered = decisions(answer, "answerable")
+    return share(len(answered) - sum(answered), len(answered)) if answer.answerable() else _NOTHING
 
 
 @measure(better=LOWER)
@@ -73,8 +73,8 @@ def false_answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("false_answer_rate", judged)["r"]["false_answer_rate"].value
     0.25
     """
-    said = decisions(answer, "answerable")
-    return _NOTHING if answer.answerable() else share(sum(said), len(said))
+    answered = decisions(answer, "answerable")
+    return _NOTHING if answer.answerable() else share(sum(answered), len(answered))
 
 
 @measure(over=POOL, typeset="Refusal $F_1$", papers=("song2025measuring",))
@@ -101,8 +101,8 @@ def refusal_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     >>> rageval.evaluate_answers("refusal_f1", judged)["r"]["refusal_f1"].value
     0.5
     """
-    said = decisions(answer, "answerable")
-    return decided([not each for each in said], not answer.answerable(), part)
+    answered = decisions(answer, "answerable")
+    return decided([not is_answered for is_answered in answered], not answer.answerable(), part)
 
 
 @measure(over=POOL, typeset="Answerable $F_1$", papers=("song2025measuring",))
@@ -154,21 +154,21 @@ def grounded_refusal(answer: Assessment, *, part: Literal["f1", "recall"] = "f1"
     >>> rageval.evaluate_answers("grounded_refusal", judged)["r"]["grounded_refusal"].value
     0.5
     """
-    said, answerable = decisions(answer, "answerable"), answer.answerable()
-    refused = decided([not each for each in said], not answerable, part)
-    return Blend("mean", refused, decided(said, answerable, part))
+    answered, answerable = decisions(answer, "answerable"), answer.answerable()
+    refused = decided([not is_answered for is_answered in answered], not answerable, part)
+    return Blend("mean", refused, decided(answered, answerable, part))
 
 
 def decisions(answer: Assessment, needs: Needs | None = None) -> list[bool]:
     """Return whether the question is answered, by each judgement of the answer."""
-    return [said.label != REFUSED for said in answer.judged(ABSTENTION, needs=needs)]
+    return [judgement.label != REFUSED for judgement in answer.judged(ABSTENTION, needs=needs)]
 
 
-def decided(said: Sequence[bool], right: bool, part: Part) -> Share:
+def decided(choices: Sequence[bool], right: bool, part: Part) -> Share:
     """Return the share of a decision: it was taken, it was right to take it, or both and twice, for F1."""
     # Each judgement of an answer is a decision; what is right is the same for all of them.
-    taken, wanted = sum(said), len(said) * right
+    taken, expected = sum(choices), len(choices) * right
     both = taken * right
     if part == "f1":
-        return share(2 * both, taken + wanted)
-    return share(both, taken if part == "precision" else wanted)
+        return share(2 * both, taken + expected)
+    return share(both, taken if part == "precision" else expected)

@@ -21,7 +21,7 @@ from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import TOGETHER
 from rageval.text import visible
 
-_Said = Mapping[tuple[str, str], _Verdict]  # (sentence, item) -> does it suffice
+_Verdicts = Mapping[tuple[str, str], _Verdict]  # (sentence, item) -> does it suffice
 _EVERY, _ALL_BUT = "*", "-"
 _NOTHING: Any = math.nan  # which is a float, where a share is expected
 _CORRECT = {"nuggets": nugget_recall, "crag": crag_share, "claims": answer_recall}
@@ -131,7 +131,7 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     1.0
     """
     answered, can = decisions(answer), answer.answerable()
-    refused = decided([not each for each in answered], not can, "f1")
+    refused = decided([not is_answered for is_answered in answered], not can, "f1")
     shares = [refused, decided(answered, can, "f1")]
     right = _CORRECT[correct].value(answer) if any(answered) and can else 0.0
     taken = sum(answered) + len(answered) * can
@@ -145,83 +145,92 @@ def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
     """Return what is said of each sentence and what it cites; refuse what the answer does not cite."""
     answer.require_answers()
     verdicts: dict[tuple[str, str], _Verdict] = {}
-    for each in answer.judged(TOGETHER, needs="open", failed=True):
+    for judgement in answer.judged(TOGETHER, needs="open", failed=True):
         cited = answer.cited if answer.cited is not None else ()
-        docs = cited[int(each.aspect)] if each.aspect.isdecimal() and int(each.aspect) < len(cited) else ()
-        if each.item != _EVERY and each.item not in docs and each.item.removeprefix(_ALL_BUT) not in docs:
+        aspect, item = judgement.aspect, judgement.item
+        docs = cited[int(aspect)] if aspect.isdecimal() and int(aspect) < len(cited) else ()
+        if item != _EVERY and item not in docs and item.removeprefix(_ALL_BUT) not in docs:
             raise InputError(
                 at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
-                problem=f"the judgements hold sentence {visible(each.aspect)!r} and {visible(each.item)!r},"
+                problem=f"the judgements hold sentence {visible(aspect)!r} and {visible(item)!r},"
                 " which the answer does not cite there",
                 expected="* for all that it cites, an id, or -id for all but that one",
             )
-        verdicts[each.aspect, each.item] = None if math.isnan(each.grade) else each.grade == 1
+        verdicts[aspect, item] = None if math.isnan(judgement.grade) else judgement.grade == 1
     return verdicts
 
 
-def _live(answer: Assessment, at: int) -> list[str]:
+def _live(answer: Assessment, sentence: int) -> list[str]:
     """Return what a sentence cites, each once; nothing, if any of it leads nowhere."""
-    docs = (answer.cited or ())[at]
+    docs = (answer.cited or ())[sentence]
     return [] if None in docs else [doc for doc in dict.fromkeys(docs) if doc is not None]
 
 
 def _recall(answer: Assessment) -> Share:
-    said = _judged(answer)
-    if answer.cited is None and said:
+    verdicts = _judged(answer)
+    if answer.cited is None and verdicts:
         return _share(answer, [None])  # of an answer that failed: nobody knows its sentences
-    return _share(answer, [_together(answer, said, at) for at in range(len(answer.cited or ()))])
+    return _share(
+        answer, [_together(answer, verdicts, sentence) for sentence in range(len(answer.cited or ()))]
+    )
 
 
 def _precision(answer: Assessment) -> Share:
-    said = _judged(answer)
+    verdicts = _judged(answer)
     if answer.cited is None:
-        return _share(answer, [None]) if said else share(0, 0)
+        return _share(answer, [None]) if verdicts else share(0, 0)
     precise: list[_Verdict] = []
-    for at in range(len(answer.cited)):
-        docs = _live(answer, at)
-        together = _together(answer, said, at) if docs else False
-        precise += [_precise(answer, said, at, doc, together) for doc in docs]
+    for sentence in range(len(answer.cited)):
+        docs = _live(answer, sentence)
+        together = _together(answer, verdicts, sentence) if docs else False
+        precise += [_precise(answer, verdicts, sentence, doc, together) for doc in docs]
     return _share(answer, precise) if precise else Share(0, 0)
 
 
-def _together(answer: Assessment, said: _Said, at: int) -> _Verdict:
+def _together(answer: Assessment, verdicts: _Verdicts, sentence: int) -> _Verdict:
     """Return whether all that a sentence cites supports it; what is not judged is missing."""
-    docs = _live(answer, at)
+    docs = _live(answer, sentence)
     if not docs:
         return False
     # Of one citation, all together is that one alone.
     names = [_EVERY, *docs] if len(docs) == 1 else [_EVERY]
-    return _told(answer, at, _found(said, at, names), [names])
+    return _count_missing(answer, sentence, _first_verdict(verdicts, sentence, names), [names])
 
 
-def _precise(answer: Assessment, said: _Said, at: int, doc: str, together: _Verdict) -> _Verdict:
+def _precise(
+    answer: Assessment, verdicts: _Verdicts, sentence: int, doc: str, together: _Verdict
+) -> _Verdict:
     """Return whether a citation is precise: its sentence is supported, and not by the others alone."""
-    docs = _live(answer, at)
+    docs = _live(answer, sentence)
     if len(docs) == 1 or together is False:
         return together
     # Of two, all but the one is the other one alone, and may have been judged under either name.
     others = [other for other in docs if other != doc] if len(docs) == 2 else []
     names = [doc, *(_ALL_BUT + other for other in others)], [_ALL_BUT + doc, *others]
-    alone, rest = (_found(said, at, each) for each in names)
+    alone, rest = (_first_verdict(verdicts, sentence, aliases) for aliases in names)
     # Superfluous: it does not support the sentence alone, and the others do without it.
     superfluous = rest if alone is False else False if alone or rest is False else None
     if superfluous is None:
-        return _told(answer, at, None, names)
+        return _count_missing(answer, sentence, None, names)
     return False if superfluous else together
 
 
-def _found(said: _Said, at: int, names: Iterable[str]) -> _Verdict:
+def _first_verdict(by_item: _Verdicts, sentence: int, names: Iterable[str]) -> _Verdict:
     """Return what was said of the first of these items, which mean the same, that anything is known of."""
-    verdicts = (said.get((str(at), name)) for name in names)
+    verdicts = (by_item.get((str(sentence), name)) for name in names)
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
-def _told(answer: Assessment, at: int, verdict: _Verdict, needed: Iterable[Sequence[str]]) -> _Verdict:
+def _count_missing(
+    answer: Assessment, sentence: int, verdict: _Verdict, needed: Iterable[Sequence[str]]
+) -> _Verdict:
     """Return the verdict; where there is none, count the judgements that nobody made."""
     if verdict is not None:
         return verdict
-    judged = {(each.aspect, each.item) for each in answer.judged(TOGETHER, needs="open", failed=True)}
+    judged = {
+        (judgement.aspect, judgement.item) for judgement in answer.judged(TOGETHER, needs="open", failed=True)
+    }
     for names in needed:
-        if not any((str(at), name) in judged for name in names):
-            answer.absent(TOGETHER, str(at), names[0])
+        if not any((str(sentence), name) in judged for name in names):
+            answer.absent(TOGETHER, str(sentence), names[0])
     return None

@@ -85,8 +85,8 @@ def citation_precision(
         if citations == "micro"
         else [_value(grades, citations) for grades in cited]
     )
-    known = [value for value in values if not math.isnan(value)]
-    return share(math.fsum(known), len(known))
+    defined = [value for value in values if not math.isnan(value)]
+    return share(math.fsum(defined), len(defined))
 
 
 @measure(lacking=_GIVE_THE_ANSWERS, papers=("thakur2025support",))
@@ -120,14 +120,14 @@ def citation_recall(
     [0.667, 0.5]
     """
     values = [_value(grades, citations) for grades in _citations(answer, CITATION, credit)]
-    known = [value for value in values if not math.isnan(value)]
-    unknown = len(values) - len(known)
-    return share(math.fsum(known), sentences_of(answer, len(values)) - unknown)
+    defined = [value for value in values if not math.isnan(value)]
+    unknown = len(values) - len(defined)
+    return share(math.fsum(defined), sentences_of(answer, len(values)) - unknown)
 
 
 def _citations(answer: Assessment, scale: Scale, credit: str = "weighted") -> list[list[float]]:
     """Return the grades of the citations of each sentence that cites; NaN where a grade is missing."""
-    sentences = [[each.grade for each in judged] for judged in of_citations(answer, scale).values()]
+    sentences = [[judgement.grade for judgement in judged] for judged in of_citations(answer, scale).values()]
     if credit == "full":
         return [[grade if grade != grade else float(grade == 1) for grade in grades] for grades in sentences]
     return sentences
@@ -179,11 +179,11 @@ def _value(grades: list[float], which: str) -> float:
     """Return what a sentence is worth: its first citation, the worst, or the mean of all that are known."""
     if which == "first":
         return grades[0]
-    known = [grade for grade in grades if not math.isnan(grade)]
+    defined = [grade for grade in grades if not math.isnan(grade)]
     if which == "all":
-        return mean(known)
-    worst = min(known, default=math.nan)  # nothing is worse than 0, whatever the others are
-    return worst if len(known) == len(grades) or worst == 0 else math.nan
+        return mean(defined)
+    worst = min(defined, default=math.nan)  # nothing is worse than 0, whatever the others are
+    return worst if len(defined) == len(grades) or worst == 0 else math.nan
 
 
 def sentences_of(answer: Assessment, citing: int) -> int:

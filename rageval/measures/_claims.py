@@ -162,13 +162,13 @@ def context_utilization(answer: Assessment) -> Share:
     used: list[float] = []
     for claim in entailed.gold_by if entailed.gold else ():
         there = _any(entailed.gold_by[claim].values())
-        held = entailed.gold[claim] if claim in entailed.gold else _absent(answer, claim, _ANSWER)
-        value = end if held is None else float(held)
+        verdict = entailed.gold[claim] if claim in entailed.gold else _absent(answer, claim, _ANSWER)
+        value = end if verdict is None else float(verdict)
         # Whether it was there to be used is decided, where it is open, as is best (or worst) for the whole.
         if there or (there is None and value == end):
             used.append(value)
-    known = [value for value in used if not math.isnan(value)]
-    return share(math.fsum(known), len(known))
+    defined = [value for value in used if not math.isnan(value)]
+    return share(math.fsum(defined), len(defined))
 
 
 @measure(better=LOWER, papers=("ru2024ragchecker",))
@@ -239,7 +239,9 @@ def claim_hallucination(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("claim_hallucination", judged)["r"]["claim_hallucination"].value
     1.0
     """
-    return _share(answer, [_both(_not(held), _not(right)) for held, right in _held(answer)], LOWER)
+    return _share(
+        answer, [_both(_not(entailed), _not(right)) for entailed, right in _entailments(answer)], LOWER
+    )
 
 
 @measure(better=NEITHER, papers=("ru2024ragchecker",))
@@ -260,7 +262,7 @@ def self_knowledge(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("self_knowledge", judged)["r"]["self_knowledge"].value
     1.0
     """
-    return _share(answer, [_both(_not(held), right) for held, right in _held(answer)])
+    return _share(answer, [_both(_not(entailed), right) for entailed, right in _entailments(answer)])
 
 
 @measure(
@@ -324,17 +326,18 @@ def _entailed(answer: Assessment) -> _Entailed:
             by = entailed.own_by if kind == _OWN else entailed.gold_by
             by.setdefault(judgement.aspect, {})[place] = verdict
         else:
-            raise _stranger(answer, judgement)
+            raise _unknown_claim(answer, judgement)
     # A passage was there for every claim, or for none: what lacks beside others is missing.
     for by in (entailed.own_by, entailed.gold_by):
         _complete(answer, by)
     return entailed
 
 
-def _stranger(answer: Assessment, said: Judgement) -> InputError:
+def _unknown_claim(answer: Assessment, judgement: Judgement) -> InputError:
     return InputError(
         at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
-        problem=f"is about aspect {visible(said.aspect)[:80]!r} of item {visible(said.item)[:80]!r}",
+        problem=f"is about aspect {visible(judgement.aspect)[:80]!r} of item"
+        f" {visible(judgement.item)[:80]!r}",
         expected="a claim of the answer (response:0, …) and what may entail it (gold, or a passage's"
         " id), or a claim of gold (gold:0, …) and answer, or a passage's id",
     )
@@ -365,7 +368,7 @@ def _relevant(entailed: _Entailed) -> dict[str, _Verdict]:
     return {passage: _any(row[passage] for row in entailed.gold_by.values()) for passage in passages}
 
 
-def _held(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
+def _entailments(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
     """Return of each claim of the answer whether some passage entails it, and whether gold does."""
     entailed = _entailed(answer)
     if not entailed.own:
@@ -386,9 +389,9 @@ def _noise(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
     noise = []
     for claim, row in entailed.own_by.items():
         wrong = _not(_right(answer, entailed, claim))
-        known = {passage: relevant.get(passage) for passage in row}
-        of_relevant = _any(_both(row[passage], known[passage]) for passage in row)
-        of_others = _any(_both(row[passage], _not(known[passage])) for passage in row)
+        relevance = {passage: relevant.get(passage) for passage in row}
+        of_relevant = _any(_both(row[passage], relevance[passage]) for passage in row)
+        of_others = _any(_both(row[passage], _not(relevance[passage])) for passage in row)
         # What both kinds of passages entail is noise of the relevant ones, and counts once.
         noise.append((_both(wrong, of_relevant), _both(_both(wrong, of_others), _not(of_relevant))))
     return noise
@@ -399,8 +402,8 @@ def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -
     # Of what is bad, the worst that can be missing is a claim of which it is so.
     end = 1 - answer.stand_in() if better == LOWER else answer.stand_in()
     values = [end if verdict is None else float(verdict) for verdict in verdicts]
-    known = [value for value in values if not math.isnan(value)]
-    return share(math.fsum(known), len(known))
+    defined = [value for value in values if not math.isnan(value)]
+    return share(math.fsum(defined), len(defined))
 
 
 def _any(verdicts: Iterable[_Verdict]) -> _Verdict:

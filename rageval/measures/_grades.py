@@ -258,11 +258,11 @@ def _is_pass(answer: Assessment, aspect: str) -> float:
 
 def _chance_of_all(values: Sequence[float], k: int) -> float:
     """Return how often k of these answers, drawn without replacement, would all pass: C(c, k)/C(n, k)."""
-    known = [value for value in values if value == value]
-    if len(known) < k:
+    defined = [value for value in values if value == value]
+    if len(defined) < k:
         return math.nan
     # Half a pass, of an answer with several judgements, is none.
-    return math.comb(sum(value >= 1 for value in known), k) / math.comb(len(known), k)
+    return math.comb(sum(value >= 1 for value in defined), k) / math.comb(len(defined), k)
 
 
 def _chance_of_any(values: Sequence[float], k: int) -> float:

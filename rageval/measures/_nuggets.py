@@ -200,16 +200,19 @@ def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"
     0.5
     """
     criteria = answer.judged(SUPPORT, needs="weight")
-    won = [each.weight * (float(each.grade == 1) if credit == "strict" else each.grade) for each in criteria]
-    return share(math.fsum(won), math.fsum([max(each.weight, 0.0) for each in criteria]))
+    won = [
+        criterion.weight * (float(criterion.grade == 1) if credit == "strict" else criterion.grade)
+        for criterion in criteria
+    ]
+    return share(math.fsum(won), math.fsum([max(criterion.weight, 0.0) for criterion in criteria]))
 
 
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
     """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
     judged = answer.judged(scale, needs=None if importance == "all" else "importance")
-    known = _COUNTED[importance]
-    if {judgement.importance for judgement in judged} <= known.keys():
-        return [(known[judgement.importance], judgement) for judgement in judged]
+    weights = _COUNTED[importance]
+    if {judgement.importance for judgement in judged} <= weights.keys():
+        return [(weights[judgement.importance], judgement) for judgement in judged]
     return [(counts(importance, judgement), judgement) for judgement in judged]
 
 
@@ -273,8 +276,8 @@ def bank_recall(answer: Assessment) -> float:
     bad, lacking = grades(answer.judged(REDUNDANT)), grades(answer.judged(LACKING))
     # What people say is lacking stands in no bank, so it is counted beside those that are good.
     good = len(bad) - sum(bad)
-    wanted = good + sum(lacking)  # without end where a failed count is taken for the worst
-    return good / wanted if lacking and wanted else math.nan
+    expected = good + sum(lacking)  # without end where a failed count is taken for the worst
+    return good / expected if lacking and expected else math.nan
 
 
 @measure(peers={"freshstack": "groundedness"}, weighs=lambda *_: 1.0, papers=("thakur2025freshstack",))

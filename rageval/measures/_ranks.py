@@ -53,7 +53,7 @@ def ap(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     >>> rageval.evaluate("ap", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["ap"].value
     0.5
     """
-    precisions = [found / hit.rank for found, hit in enumerate(ranking.hits(k, rel), 1)]
+    precisions = [number / hit.rank for number, hit in enumerate(ranking.hits(k, rel), 1)]
     return ratio(math.fsum(precisions), ranking.relevant(rel))
 
 

@@ -47,9 +47,11 @@ def citation_relevance(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("citation_relevance", judged)["r"]["citation_relevance"].value
     0.5
     """
-    cited = [each.grade for judged in of_citations(answer, CITED_RELEVANCE).values() for each in judged]
-    known = [grade for grade in cited if grade == grade]
-    return share(math.fsum(known), len(known))
+    cited = [
+        judgement.grade for judged in of_citations(answer, CITED_RELEVANCE).values() for judgement in judged
+    ]
+    defined = [grade for grade in cited if grade == grade]
+    return share(math.fsum(defined), len(defined))
 
 
 @measure(papers=("mayfield2024evaluation",))
@@ -84,24 +86,28 @@ def sentence_support(answer: Assessment) -> Share:
 
 def _support(answer: Assessment) -> Share:
     values = [_value(grades, "every") for grades in _citations(answer, CITATION, "full")]
-    known = [value for value in values if value == value]
-    return share(math.fsum(known), len(known) + _lacking(answer, len(values)))
+    defined = [value for value in values if value == value]
+    return share(math.fsum(defined), len(defined) + _lacking(answer, len(values)))
 
 
 def _lacking(answer: Assessment, citing: int) -> int:
     """Return how many sentences lack a citation that they need."""
     if sentences_of(answer, citing) == citing:
         return 0
-    judged = {each.aspect: each for each in answer.judged(NEED, failed=True)} if answer.knows(NEED) else {}
+    judged = (
+        {judgement.aspect: judgement for judgement in answer.judged(NEED, failed=True)}
+        if answer.knows(NEED)
+        else {}
+    )
     if answer.cited is None:
         # Only how many sentences there are is known: those that nobody judged get names of their own.
         without = list(judged)
         unjudged = (answer.sentences or citing) - citing - len(judged)
-        without += [f"unjudged {at}" for at in range(unjudged)]
+        without += [f"unjudged {sentence}" for sentence in range(unjudged)]
     else:
-        without = [str(at) for at, docs in enumerate(answer.cited) if not docs]
-    needs = [judged.get(at) or answer.absent(NEED, at) for at in without]
-    return sum(each.label == "required" for each in needs)
+        without = [str(sentence) for sentence, docs in enumerate(answer.cited) if not docs]
+    needs = [judged.get(sentence) or answer.absent(NEED, sentence) for sentence in without]
+    return sum(judgement.label == "required" for judgement in needs)
 
 
 @measure(papers=("mayfield2024evaluation",))
@@ -143,10 +149,14 @@ def _coverage(answer: Assessment, importance: str, attested: str) -> Share:
     if importance == "weighted":
         # The bank's own weight, where it has one.
         weights = [
-            max(each.weight, 0.0) if each.weight == each.weight else _WEIGHTS.get(each.importance or "", 1.0)
-            for each in judged
+            max(judgement.weight, 0.0)
+            if judgement.weight == judgement.weight
+            else _WEIGHTS.get(judgement.importance or "", 1.0)
+            for judgement in judged
         ]
-    won = math.fsum([weight for weight, each in zip(weights, judged, strict=True) if each.grade == 1])
+    won = math.fsum(
+        [weight for weight, judgement in zip(weights, judged, strict=True) if judgement.grade == 1]
+    )
     return share(won, math.fsum(weights))
 
 
@@ -246,7 +256,9 @@ def answer_accuracy(answer: Assessment) -> Share:
     0.5
     """
     judged = answer.judged(ACCURACY)
-    return share(sum(each.label == "accurate" or each.grade == 1 for each in judged), len(judged))
+    return share(
+        sum(judgement.label == "accurate" or judgement.grade == 1 for judgement in judged), len(judged)
+    )
 
 
 @measure(better=lambda parameters: _OF_SENTENCES.get(parameters["label"], NEITHER), labels=_counted)
@@ -273,10 +285,12 @@ def sentence_share(
     >>> [round(score.value, 4) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.6667, 0.3333]
     """
-    judged = {each.aspect: each for each in answer.judged(SENTENCE, failed=True)}
-    known = range(answer.sentences or 0)
-    absent = [answer.absent(SENTENCE, str(n)) for n in known if str(n) not in judged]
-    labels = [each.label for each in (*judged.values(), *absent) if each.grade == each.grade]
+    judged = {judgement.aspect: judgement for judgement in answer.judged(SENTENCE, failed=True)}
+    sentences = range(answer.sentences or 0)
+    absent = [answer.absent(SENTENCE, str(n)) for n in sentences if str(n) not in judged]
+    labels = [
+        judgement.label for judgement in (*judged.values(), *absent) if judgement.grade == judgement.grade
+    ]
     return share(labels.count(label), len(labels))
 
 
@@ -296,10 +310,10 @@ def citation_coverage(answer: Assessment) -> Share:
     0.5
     """
     cited = of_citations(answer, CITED_STANCE).values()
-    covered = [any(each.label == "supports" for each in judged) for judged in cited]
+    covered = [any(judgement.label == "supports" for judgement in judged) for judged in cited]
     # Where no citation is known to support the sentence, one that failed might: nobody knows.
     unknown = sum(
-        not has and any(each.grade != each.grade for each in judged)
+        not has and any(judgement.grade != judgement.grade for judgement in judged)
         for has, judged in zip(covered, cited, strict=True)
     )
     return share(sum(covered), sentences_of(answer, len(covered)) - unknown)
@@ -330,9 +344,9 @@ def citation_share(
     >>> [score.value for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.5, 0.0]
     """
-    cited = [each for judged in of_citations(answer, CITED_STANCE).values() for each in judged]
-    known = [each.label or "none" for each in cited if each.grade == each.grade]
-    return share(known.count(label), len(known))
+    cited = [judgement for judged in of_citations(answer, CITED_STANCE).values() for judgement in judged]
+    labels = [judgement.label or "none" for judgement in cited if judgement.grade == judgement.grade]
+    return share(labels.count(label), len(labels))
 
 
 @measure(ends=("none",))
@@ -355,8 +369,8 @@ def document_precision(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("document_precision", judged)["r"]["document_precision"].value
     0.5
     """
-    relevant, known = _documents(answer)
-    return share(len(relevant), len(known))
+    relevant, judged = _documents(answer)
+    return share(len(relevant), len(judged))
 
 
 @measure(ends=("none",))
@@ -380,17 +394,17 @@ def document_recall(answer: Assessment) -> Share:
     """
     relevant, _ = _documents(answer)
     # What all systems together cite is what is known to be there.
-    others = {each.item for each in answer.of_others(CITED_STANCE) if _is_relevant(each.label)}
+    others = {judgement.item for judgement in answer.of_others(CITED_STANCE) if _is_relevant(judgement.label)}
     return share(len(relevant), len(relevant | others))
 
 
 def _documents(answer: Assessment) -> tuple[set[str], set[str]]:
     """Return the relevant documents that are cited, and all whose relevance is known."""
-    cited = [each for judged in of_citations(answer, CITED_STANCE).values() for each in judged]
-    relevant = {each.item for each in cited if _is_relevant(each.label)}
+    cited = [judgement for judged in of_citations(answer, CITED_STANCE).values() for judgement in judged]
+    relevant = {judgement.item for judgement in cited if _is_relevant(judgement.label)}
     # A document that several sentences cite is judged with each; once is enough for it to be relevant.
-    lost = {each.item for each in cited if each.grade != each.grade}
-    return relevant, {each.item for each in cited} - (lost - relevant)
+    lost = {judgement.item for judgement in cited if judgement.grade != judgement.grade}
+    return relevant, {judgement.item for judgement in cited} - (lost - relevant)
 
 
 def _is_relevant(label: str | None) -> bool:
@@ -449,7 +463,9 @@ def dragun_contradiction(answer: Assessment) -> Share:
 
 
 def _stance(answer: Assessment, sign: int) -> Share:
-    judged = [(max(each.weight, 0.0), each.grade) for each in answer.judged(STANCE, needs="weight")]
+    judged = [
+        (max(judgement.weight, 0.0), judgement.grade) for judgement in answer.judged(STANCE, needs="weight")
+    ]
     won = math.fsum([weight * max(sign * grade, 0.0) for weight, grade in judged])
     return share(won, math.fsum([weight for weight, _ in judged]))
 
@@ -485,17 +501,17 @@ def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"]
     judged = answer.judged(SIMILARITY, needs="weight", failed=True)
     worth: dict[str, float] = {}
     if compound == "zero":
-        for each in answer.judged(COMPOUND, failed=True):
-            both = (each.grade, worth.get(each.item, 1.0))
-            worth[each.item] = 0.0 if 0.0 in both else both[0] + both[1] - 1  # NaN where one is missing
-        for item in {each.item for each in judged} - worth.keys():
+        for judgement in answer.judged(COMPOUND, failed=True):
+            both = (judgement.grade, worth.get(judgement.item, 1.0))
+            worth[judgement.item] = 0.0 if 0.0 in both else both[0] + both[1] - 1  # NaN where one is missing
+        for item in {judgement.item for judgement in judged} - worth.keys():
             worth[item] = answer.absent(COMPOUND, "0", item).grade
     # A question of the rubric counts by the best of the run's, with which nobody has to match it one to one.
     best: dict[str, tuple[float, float]] = {}
-    for each in judged:
-        value = each.grade * worth.get(each.item, 1.0) if each.grade else 0.0
+    for judgement in judged:
+        value = judgement.grade * worth.get(judgement.item, 1.0) if judgement.grade else 0.0
         if value == value:
-            weight, most = best.get(each.aspect, (max(each.weight, 0.0), 0.0))
-            best[each.aspect] = weight, max(most, value)
+            weight, most = best.get(judgement.aspect, (max(judgement.weight, 0.0), 0.0))
+            best[judgement.aspect] = weight, max(most, value)
     asked = math.fsum([weight * most for weight, most in best.values()])
     return share(asked, math.fsum([weight for weight, _ in best.values()]))

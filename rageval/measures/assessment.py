@@ -113,7 +113,7 @@ class Assessment:
     """
 
     __slots__ = (
-        *("_asker", "_found", "_lengths", "_sight", "cited", "is_open", "judge", "lost", "place", "query_id"),
+        *("_asker", "_seen", "_lengths", "_sight", "cited", "is_open", "judge", "lost", "place", "query_id"),
         *("run_id", "scales", "sentences", "was_judged"),
     )
 
@@ -146,7 +146,7 @@ class Assessment:
         self._sight = sight
         self.place = place
         self._asker: object = ""
-        self._found: dict[tuple[Scale, Needs | None], Seen] = {}
+        self._seen: dict[tuple[Scale, Needs | None], Seen] = {}
 
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
@@ -166,9 +166,9 @@ class Assessment:
         the judgements that are left out are there, too, with NaN for a grade.
         """
         scale = _scale_named(scale) if isinstance(scale, str) else scale
-        seen = self._found.get((scale, needs))
+        seen = self._seen.get((scale, needs))
         if seen is None:
-            seen = self._found[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
+            seen = self._seen[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
         # Once a measure, however often it asks, or what is missing would be counted twice.
         if scale not in self.scales:
             self.scales.append(scale)

@@ -232,15 +232,15 @@ class Measure:
     def values(self, queries: Iterable[Ranking | Assessment | Covering]) -> list[float]:
         """Return the value of each query."""
         queries, kind = list(queries), self._kind
-        found: list[Any]
+        raw_values: list[Any]
         try:
-            found = list(map(partial(self.function, **self._arguments), queries))
+            raw_values = list(map(partial(self.function, **self._arguments), queries))
         except Exception:
-            found = [None] * len(queries)
+            raw_values = [None] * len(queries)
         # What failed or is no plain number, such as NaN, is looked at by itself.
         return [
             value if type(value) is kind and -_MOST <= value <= _MOST else self.value(query)
-            for query, value in zip(queries, found, strict=True)
+            for query, value in zip(queries, raw_values, strict=True)
         ]
 
     def value(self, query: Ranking | Assessment | Covering) -> float:
@@ -427,7 +427,7 @@ class Measure:
         page = inspect.getdoc(self.function) or ""
         if not self.gives_shares or self.about.over == POOL:
             return page
-        examples = [at for at in (page.find("\nExample:"), page.find("\n>>> ")) if at >= 0]
+        examples = [position for position in (page.find("\nExample:"), page.find("\n>>> ")) if position >= 0]
         # What all measures of shares have stands behind a page's own words, and before its example.
         place = min(examples, default=len(page))
         return f"{page[:place]}\n{_OVER_PAGE}\n{page[place:]}"
@@ -450,10 +450,10 @@ class Measure:
 
         def __getattr__(self, name: str) -> Any:
             guest = None if name.startswith("__") else _guest()
-            for known in guest.__mro__ if guest else ():
-                if name in known.__dict__:
+            for base in guest.__mro__ if guest else ():
+                if name in base.__dict__:
                     # As it is of an instance: of a method, bound to it.
-                    attribute = known.__dict__[name]
+                    attribute = base.__dict__[name]
                     bind = getattr(type(attribute), "__get__", None)
                     return bind(attribute, self, type(self)) if bind else attribute
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -600,12 +600,12 @@ def measure(
         raise MeasureError(
             f"@measure: expected a function, found {function!r:.80}; say better={function!r:.80}"
         )
-    known = list(Facts.__annotations__)
+    names = list(Facts.__annotations__)
     for name in facts:
-        if name not in known:
+        if name not in names:
             raise MeasureError(
-                f"@measure: there is no argument {name!r}; expected some of {', '.join(known)}"
-                + suggestion(name, known)
+                f"@measure: there is no argument {name!r}; expected some of {', '.join(names)}"
+                + suggestion(name, names)
             )
     about = About(**facts)
     if function is None:
@@ -681,8 +681,8 @@ _signature = lru_cache(maxsize=1024)(inspect.signature)
 def _declared(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the keyword-only parameters; other annotations may name what only type checkers import."""
     declared = {}
-    for at, (name, parameter) in enumerate(_signature(function).parameters.items()):
-        if at and name != "k" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+    for index, (name, parameter) in enumerate(_signature(function).parameters.items()):
+        if index and name != "k" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             # It would be at its default for ever, and no signature would name it.
             raise MeasureError(
                 f"{function.__name__}: {name!r} is before the star, so it is not a parameter; write def"

@@ -67,7 +67,7 @@ class _Top(NamedTuple):
     topic: Topic
     rel: int
     k: int | None
-    found: list[Nuggets | None]
+    supported: list[Nuggets | None]
     grades: list[int | float]  # 0 where nobody judged
     retrieved: int
     others: int
@@ -76,17 +76,17 @@ class _Top(NamedTuple):
     @property
     def unjudged(self) -> list[int]:
         """Places (from 0) of unjudged documents."""
-        return [place for place, nuggets in enumerate(self.found) if nuggets is None]
+        return [place for place, nuggets in enumerate(self.supported) if nuggets is None]
 
     @property
     def covered(self) -> set[int]:
         """The nuggets that judged documents support."""
-        return {nugget for nuggets in self.found for nugget in nuggets or ()}
+        return {nugget for nuggets in self.supported for nugget in nuggets or ()}
 
     @property
     def relevant(self) -> list[int]:
         """Places of relevant documents."""
-        return [place for place, nuggets in enumerate(self.found) if nuggets]
+        return [place for place, nuggets in enumerate(self.supported) if nuggets]
 
     @property
     def total(self) -> int:
@@ -109,7 +109,7 @@ class Bounds(NamedTuple):
 
     def known_for(self, parameters: _Parameters) -> bool:
         """Return whether they hold with these parameters."""
-        return all(parameters.get(name, known[0]) in known for name, known in self.only.items())
+        return all(parameters.get(name, allowed[0]) in allowed for name, allowed in self.only.items())
 
     def difference(
         self, one: Retrieved, other: Retrieved, values: tuple[float, float], parameters: _Parameters
@@ -119,7 +119,8 @@ class Bounds(NamedTuple):
         if not everything:
             return Ends(values[0] - values[1], values[0] - values[1])
         ends, ends_of_other = (
-            self.ends(each.top._replace(others=everything - each.open), parameters) for each in (one, other)
+            self.ends(retrieved.top._replace(others=everything - retrieved.open), parameters)
+            for retrieved in (one, other)
         )
         # Right, but wide: both rankings are completed each in its own worst way.
         low, high = ends.low - ends_of_other.high, ends.high - ends_of_other.low
@@ -131,7 +132,7 @@ class Bounds(NamedTuple):
         # Often sharper: one completion for both rankings. The truth satisfies both, so the larger of the two
         # holds.
         low = max(low, self.least(topic, rel, k, tops, parameters))
-        return Ends(low, min(high, -self.least(topic, rel, k, tops.turned(), parameters)))
+        return Ends(low, min(high, -self.least(topic, rel, k, tops.swapped(), parameters)))
 
 
 class Retrieved(NamedTuple):
@@ -261,14 +262,14 @@ def _ap_walked(query: _Top) -> tuple[float, list[float], _Places]:
     With these goes where the relevant documents then are.
     """
     relevant, open_ = query.relevant, query.unjudged
-    before = list(accumulate(map(bool, query.found)))  # relevant documents to each place
+    before = list(accumulate(map(bool, query.supported)))  # relevant documents to each place
     # Σ 1/rank of the relevant documents from each place on, without the open ones, and with them.
     behind, behind_all = (
         list(accumulate((1 / (place + 1) if place in there else 0.0 for place in places), initial=0.0))[::-1]
         for places in (range(len(before) - 1, -1, -1),)
         for there in (set(relevant), {*relevant, *open_})
     )
-    now = math.fsum(at / (place + 1) for at, place in enumerate(relevant, 1))
+    now = math.fsum(number / (place + 1) for number, place in enumerate(relevant, 1))
     first = ((before[place] + x) / (place + 1) + behind[place] for x, place in enumerate(open_, 1))
     last = ((before[place] + 1) / (place + 1) + behind_all[place + 1] for place in reversed(open_))
     growing = list(accumulate(first, initial=now))
@@ -288,14 +289,14 @@ def _tried(
     values = [part / (whole or 1) for whole, part in enumerate(sums, total)]
     nearly = end(values)
     least, most = nearly - _ROUNDING, nearly + _ROUNDING
-    found = []
+    averages = []
     for x in [x for x, value in enumerate(values) if least <= value <= most]:
         if x not in exact:
-            exact[x] = math.fsum(at / (place + 1) for at, place in enumerate(sorted(places(x)), 1))
-        found.append(ratio(exact[x], total + x))
-        if found[-1] == end((0.0, 1.0)):  # no average precision is beyond it
+            exact[x] = math.fsum(number / (place + 1) for number, place in enumerate(sorted(places(x)), 1))
+        averages.append(ratio(exact[x], total + x))
+        if averages[-1] == end((0.0, 1.0)):  # no average precision is beyond it
             break
-    return end(found)
+    return end(averages)
 
 
 def _gain_ends(query: _Top, parameters: _Parameters, discount: Discount = logarithmic) -> Ends:
@@ -396,17 +397,18 @@ def _least_ratio(query: _Top, alpha: float, k: int | None, discount: Discount) -
         priced = min(reached, 1e6)
         # At a fixed ratio the minimum of f − ratio·U is a sum over nuggets, so each chooses alone.
         chosen = [min(choice, key=lambda pair: pair[0] - priced * pair[1]) for choice in choices]
-        above, below = (math.fsum(pair[at] for pair in chosen) for at in (0, 1))
-        following = ratio(above, below)
+        numerator = math.fsum(gain for gain, _ in chosen)
+        denominator = math.fsum(most for _, most in chosen)
+        following = ratio(numerator, denominator)
         # Dinkelbach's ratios fall until they stay: then this one is the minimum.
-        if not below or following >= reached - _SLACK:
-            return following if below else 0.0
+        if not denominator or following >= reached - _SLACK:
+            return following if denominator else 0.0
         reached = following
 
 
 def _places(query: _Top, nugget: int, more: Sequence[int]) -> list[int]:
     """Return where documents support a nugget, if the unjudged ones at the places `more` do."""
-    return sorted([place for place, has in enumerate(query.found) if has and nugget in has] + list(more))
+    return sorted([place for place, has in enumerate(query.supported) if has and nugget in has] + list(more))
 
 
 def _nugget_gain(places: Sequence[int], alpha: float, discount: Discount = logarithmic) -> float:
@@ -422,11 +424,11 @@ def _first_ranks_gain(documents: int, alpha: float, k: int | None, discount: Dis
 class _Level(NamedTuple):
     """What grades of one stretch are worth: documents of these or better gain it on top of lower grades.
 
-    `found` is what the judged ones among them get by their ranks, `there` how many are judged.
+    `gained` is what the judged ones among them get by their ranks, `there` how many are judged.
     """
 
     worth: float
-    found: float
+    gained: float
     there: int
 
 
@@ -472,10 +474,10 @@ def _least_of_levels(
     taken = [math.fsum(weights[:m]) for m in range(len(weights) + 1)]
     reached = math.inf if levels and levels[0].there else 0.0  # without anything relevant it is 0
     while True:
-        above, below = _cheapest(levels, taken, ideal, min(reached, 1e6))
-        following = ratio(above, below)
-        if not below or following >= reached - _SLACK:
-            return min(following, reached) if below else min(reached, 0.0)
+        numerator, denominator = _cheapest(levels, taken, ideal, min(reached, 1e6))
+        following = ratio(numerator, denominator)
+        if not denominator or following >= reached - _SLACK:
+            return min(following, reached) if denominator else min(reached, 0.0)
         reached = following
 
 
@@ -486,7 +488,7 @@ def _levels(topic: Topic, judged: Sequence[tuple[float, int | float]], dcg: str)
     below: int | float = 0
     for grade in sorted({*grades, topic.highest}):
         gained = math.fsum(weight for weight, has in judged if has >= grade)
-        there = sum(each >= grade for each in grades)
+        there = sum(value >= grade for value in grades)
         levels.append(_Level(graded_gain(grade, dcg) - graded_gain(below, dcg), gained, there))
         below = grade
     return levels
@@ -499,14 +501,14 @@ def _cheapest(
     best = [(0.0, 0.0, 0.0)] * len(taken)  # of the grades above, with at most so many open documents
     for level in reversed(levels):
         least, leasts = (math.inf, 0.0, 0.0), []
-        for m, (more, (_, above, below)) in enumerate(zip(taken, best, strict=True)):
-            above += level.worth * (level.found + more)
-            below += level.worth * ideal[min(level.there + m, len(ideal) - 1)]
-            least = min(least, (above - price * below, above, below))
+        for m, (more, (_, numerator, denominator)) in enumerate(zip(taken, best, strict=True)):
+            numerator += level.worth * (level.gained + more)
+            denominator += level.worth * ideal[min(level.there + m, len(ideal) - 1)]
+            least = min(least, (numerator - price * denominator, numerator, denominator))
             leasts.append(least)
         best = leasts
-    _, above, below = best[-1]
-    return above, below
+    _, numerator, denominator = best[-1]
+    return numerator, denominator
 
 
 class Both(NamedTuple):
@@ -516,7 +518,7 @@ class Both(NamedTuple):
     other: Sequence[Document]
     below: int = 0  # unjudged documents that stand in neither: below the cut-off
 
-    def turned(self) -> Both:
+    def swapped(self) -> Both:
         """Return the same, the other way round."""
         return Both(self.other, self.one, self.below)
 
@@ -618,12 +620,14 @@ def _supported(topic: Topic, rel: int, docs: Sequence[Document]) -> list[Nuggets
 
 def _gap(topic: Topic, rel: int, docs: Both) -> int:
     """Return how many more relevant documents the first ranking holds than the second."""
-    one, other = (sum(map(bool, _supported(topic, rel, each))) for each in (docs.one, docs.other))
+    one, other = (sum(map(bool, _supported(topic, rel, ranking))) for ranking in (docs.one, docs.other))
     return one - other
 
 
 def _gain_with(ranking: Sequence[Document], has: Sequence[bool], more: set[str], alpha: float) -> float:
-    places = [at for at, (doc, there) in enumerate(zip(ranking, has, strict=True)) if there or doc in more]
+    places = [
+        place for place, (doc, there) in enumerate(zip(ranking, has, strict=True)) if there or doc in more
+    ]
     return _nugget_gain(places, alpha)
 
 

@@ -63,13 +63,13 @@ class Covering:
 
 def _union(regions: Iterable[Region]) -> list[Region]:
     """Return the same characters as regions that do not touch one another."""
-    apart: list[Region] = []
+    merged: list[Region] = []
     for doc, start, end in sorted(regions):
-        if apart and apart[-1][0] == doc and start <= apart[-1][2]:
-            apart[-1] = doc, apart[-1][1], max(end, apart[-1][2])
+        if merged and merged[-1][0] == doc and start <= merged[-1][2]:
+            merged[-1] = doc, merged[-1][1], max(end, merged[-1][2])
         else:
-            apart.append((doc, start, end))
-    return apart
+            merged.append((doc, start, end))
+    return merged
 
 
 def _common(one: Sequence[Region], other: Sequence[Region]) -> Iterator[Region]:

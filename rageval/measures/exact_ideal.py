@@ -93,9 +93,9 @@ def _best_order(
     _refuse_large(kinds, depth, alpha, query)
     value, constraints = _programme(kinds, depth, alpha, weight)
     # Only which kind stands at which rank has to be whole: the rest then comes out whole by itself.
-    whole = [float(at < len(sets) * depth) for at in range(len(value))]
+    whole = [float(index < len(sets) * depth) for index in range(len(value))]
     solution = milp(
-        [-_SCALE * each for each in value],
+        [-_SCALE * coefficient for coefficient in value],
         integrality=whole,
         bounds=Bounds(0, 1),
         constraints=constraints,
@@ -112,9 +112,9 @@ def _best_order(
         )
     order = []
     for rank in range(depth):
-        placed = [nuggets for t, nuggets in enumerate(sets) if solution.x[t * depth + rank] > 0.5]
+        chosen = [nuggets for t, nuggets in enumerate(sets) if solution.x[t * depth + rank] > 0.5]
         # 0 or 1 but for the solver's tolerance, and at most one kind a rank.
-        order += placed[:1]
+        order += chosen[:1]
     return order
 
 

@@ -104,9 +104,14 @@ class ForeignMeasure:
         """The provider that computes it; empty if none of those that are installed does."""
         if self.provider is not None:
             return self.provider
-        known = _ir_measures().DefaultPipeline.providers
+        providers = _ir_measures().DefaultPipeline.providers
         return next(
-            (str(each.NAME) for each in known if each.is_available() and each.supports(self.measure)), ""
+            (
+                str(provider.NAME)
+                for provider in providers
+                if provider.is_available() and provider.supports(self.measure)
+            ),
+            "",
         )
 
     def compute(
@@ -118,7 +123,9 @@ class ForeignMeasure:
         not every provider passes the grade on, and none knows one below 1. For gdeval, queries go under
         numbers, as it reads nothing else; an empty ranking is left out, because some divide by its length.
         """
-        number = {query: str(at) if self.by == _GDEVAL else query for at, query in enumerate(query_ids, 1)}
+        number = {
+            query: str(index) if self.by == _GDEVAL else query for index, query in enumerate(query_ids, 1)
+        }
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
         if self.by == _PYTREC_EVAL:
             # It counts documents by grade, from 0; where all are below it writes outside its memory. A
@@ -132,7 +139,9 @@ class ForeignMeasure:
         except MemoryError:
             raise
         except Exception as error:  # each provider has its own errors, down to those of a Perl script
-            raise MeasureError(f"{self}: ir_measures cannot compute it: {error}{self._way_out()}") from error
+            raise MeasureError(
+                f"{self}: ir_measures cannot compute it: {error}{self._installation_hint()}"
+            ) from error
         default = float(self.measure.DEFAULT)
         return [
             values.get(number[query], math.nan if number[query] in run else default) for query in query_ids
@@ -167,10 +176,10 @@ class ForeignMeasure:
                 f" hold {highest}; map them to fewer grades"
             )
 
-    def _way_out(self) -> str:
+    def _installation_hint(self) -> str:
         """How to install a provider that could compute it, if none that could is there."""
-        known = _ir_measures().providers.registry.items()
-        able = [(name, provider) for name, provider in known if provider.supports(self.measure)]
+        registry = _ir_measures().providers.registry.items()
+        able = [(name, provider) for name, provider in registry if provider.supports(self.measure)]
         if not able or any(provider.is_available() for _, provider in able):
             return ""
         name, provider = able[0]
@@ -239,10 +248,10 @@ def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeas
     theirs = measure.measure if isinstance(measure, ForeignMeasure) else _as_theirs(measure, ir_measures)
     try:
         # ir_measures checks parameters by `assert`.
-        known = able.supports(theirs)
+        is_supported = able.supports(theirs)
     except AssertionError as error:
         raise MeasureError(f"{measure}: ir_measures refuses its parameters: {error}") from None
-    if not known:
+    if not is_supported:
         others = [
             name
             for name, other in ir_measures.providers.registry.items()

@@ -61,6 +61,8 @@ _WITH_GAINS = r"(?s)(ndcg|G|Rndcg|ndcg_rel)[_.][\d.]+=.*"  # and below: compiled
 _WITH_BETA = re.compile(r"set_F[_.](\d+|\d*\.\d+)", re.IGNORECASE)
 _PRINTED = r"(?P<name>\w+)(?:\((?P<parameters>.*)\))?(?:@(?P<at>[\d.]+))?"  # a measure as it is printed here
 _PARAMETER = r"[_.]?[\d.][\d.,=-]*$"
+# What trec_eval prints without being asked, but for gm_map and its two families.
+_PRINTED_UNASKED = ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank")
 
 
 def of_trec_eval(text: str) -> str | None:
@@ -71,12 +73,12 @@ def of_trec_eval(text: str) -> str | None:
     beta = _WITH_BETA.fullmatch(text)
     if beta:
         return f"SetF(beta={float(beta[1])})"
-    found = _ONE.fullmatch(text)
-    family = _family(found["name"]) if found else None
-    if found is None or family is None or (family != "iprec_at_recall" and not found["at"].isdigit()):
+    match = _ONE.fullmatch(text)
+    family = _family(match["name"]) if match else None
+    if match is None or family is None or (family != "iprec_at_recall" and not match["at"].isdigit()):
         return None
-    at = str(float(found["at"])) if family == "iprec_at_recall" else found["at"]
-    return FAMILIES[family][0].format(at)
+    cutoff = str(float(match["at"])) if family == "iprec_at_recall" else match["at"]
+    return FAMILIES[family][0].format(cutoff)
 
 
 def in_trec_eval(measure: str, rel: int | None = None) -> str | None:
@@ -89,22 +91,22 @@ def in_trec_eval(measure: str, rel: int | None = None) -> str | None:
     >>> in_trec_eval("ap(rel=2)"), in_trec_eval("alpha_ndcg@10")
     (None, None)
     """
-    found = re.fullmatch(_PRINTED, measure)
-    if found is None:
+    match = re.fullmatch(_PRINTED, measure)
+    if match is None:
         return None
-    name, at = found["name"], found["at"]
-    parameters = [part for part in (found["parameters"] or "").split(",") if part]
+    name, cutoff = match["name"], match["at"]
+    parameters = [part for part in (match["parameters"] or "").split(",") if part]
     level = f"rel={1 if rel is None else rel}"
     if name == "NumRet" and parameters == [level]:
         return "num_rel_ret"  # the level alone tells it from num_ret, so it is no level to leave out
     if level in parameters and name != "NumRet":
         parameters.remove(level)
     plain = name + (f"({','.join(parameters)})" if parameters else "")
-    if at is None:
+    if cutoff is None:
         return {here: theirs for theirs, here in NAMES.items()}.get(plain)
     families = {pattern: theirs for theirs, (pattern, _) in FAMILIES.items()}
     theirs = families.get(f"{plain}@{{}}")
-    number = f"{float(at):.2f}" if theirs == "iprec_at_recall" else at
+    number = f"{float(cutoff):.2f}" if theirs == "iprec_at_recall" else cutoff
     return None if theirs is None else f"{theirs}_{number}"
 
 
@@ -114,18 +116,7 @@ def every_cutoff(text: str) -> list[str]:
     if family is None or family in ("P", "recall", "success"):
         return []
     pattern, cutoffs = FAMILIES[family]
-    return [pattern.format(at) for at in cutoffs]
-
-
-def _official() -> tuple[str, ...]:
-    """Return what trec_eval prints unasked, without gm_map."""
-    counts = ("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank")
-    return (*(NAMES[name] for name in counts), *_all_of("iprec_at_recall"), *_all_of("P"))
-
-
-def _all_trec() -> tuple[str, ...]:
-    """Return what `-m all_trec` asks of trec_eval, as far as it is offered."""
-    return (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family)))
+    return [pattern.format(cutoff) for cutoff in cutoffs]
 
 
 def not_offered(text: str) -> list[str]:
@@ -142,12 +133,12 @@ def why_not(text: str) -> str | None:
 
 
 def _family(name: str) -> str | None:
-    return {known.lower(): known for known in FAMILIES}.get(name.lower())
+    return {family.lower(): family for family in FAMILIES}.get(name.lower())
 
 
 def _all_of(family: str) -> Iterator[str]:
     pattern, cutoffs = FAMILIES[family]
-    return (pattern.format(at) for at in cutoffs)
+    return (pattern.format(cutoff) for cutoff in cutoffs)
 
 
 OFFICIAL: dict[str, tuple[str, ...]] = {
@@ -163,8 +154,8 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     # the retrieval task of TREC 2024 RAG
     "rag24": ("ndcg@20", "ndcg@100", "recall@100"),
     # what trec_eval prints, and what it knows, as far as it is offered
-    "trec_eval": _official(),
-    "all_trec": _all_trec(),
+    "trec_eval": (*(NAMES[name] for name in _PRINTED_UNASKED), *_all_of("iprec_at_recall"), *_all_of("P")),
+    "all_trec": (*NAMES.values(), *(spelling for family in FAMILIES for spelling in _all_of(family))),
     # what nuggetizer prints of answers, and what CRAG's and LiveRAG's papers report
     "nuggetizer": ("v_strict", "a_strict", "v", "a"),
     "crag": ("crag_score", "accuracy", "hallucination", "missing"),

@@ -115,7 +115,7 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
         return [measure for _, measure in spelled(measures)]
     # A run or judgements in the place of measures could be gone through as well, and are none.
     if isinstance(measures, Iterable) and not (isinstance(measures, Mapping) or is_frame(measures)):
-        return list(dict.fromkeys(found for item in measures for found in parse_measures(item)))
+        return list(dict.fromkeys(measure for item in measures for measure in parse_measures(item)))
     foreign = _foreign_measure(measures)
     if foreign is None:
         raise MeasureError(f"expected a measure or its name, found {measures!r:.80}")
@@ -279,8 +279,10 @@ def _of_signature(text: str) -> MeasureError:
     """Return what to ask for instead of the signature of a number that somebody wants again."""
     name, *parts = text.split("|")
     rules = dict(part.partition(":")[::2] for part in parts)
-    made = rules.pop("v", __version__)
-    older = "" if made == __version__ else f"; it was made by rageval {made:.40}, and this is {__version__}"
+    version = rules.pop("v", __version__)
+    older = (
+        "" if version == __version__ else f"; it was made by rageval {version:.40}, and this is {__version__}"
+    )
     if name in ("compare", "gate"):
         how = f"its parts are options of rageval {name}"
     else:

@@ -43,9 +43,9 @@ def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] 
     for nuggets in documents:
         terms = []
         for nugget in nuggets:
-            above = seen.get(nugget, 0)
-            seen[nugget] = above + 1
-            terms.append(worth[above] if weights is None else worth[above] * weights[nugget])
+            earlier = seen.get(nugget, 0)
+            seen[nugget] = earlier + 1
+            terms.append(worth[earlier] if weights is None else worth[earlier] * weights[nugget])
         # Summed exactly: whatever order nuggets stand in, equal gains have equal bits, and ties stay ties.
         gains.append(math.fsum(terms))
     return gains
@@ -245,8 +245,8 @@ class Topic:
         # The pairs of document i stand from begin[i] to begin[i + 1]: three flat columns in place of a list
         # of lists.
         begin, pairs = [0], []
-        for found in documents.values():
-            pairs += found
+        for grades_by_nugget in documents.values():
+            pairs += grades_by_nugget
             begin.append(len(pairs))
         names = list(documents)
         columns = begin, [nugget for nugget, _ in pairs], [grade for _, grade in pairs]
@@ -300,13 +300,13 @@ class Topic:
 
     def grade(self, document: int) -> int | float:
         """Return the grade of a judged document: the highest that any nugget gives it."""
-        pairs, at = self._all.pairs, self._first + document
-        return max(self._all.grade[pairs[at] : pairs[at + 1]])
+        pairs, position = self._all.pairs, self._first + document
+        return max(self._all.grade[pairs[position] : pairs[position + 1]])
 
     def nuggets_of(self, document: int, rel: int = 1) -> Nuggets:
         """Return the nuggets that a document supports."""
-        pairs, at = self._all.pairs, self._first + document
-        first, last = pairs[at], pairs[at + 1]
+        pairs, position = self._all.pairs, self._first + document
+        first, last = pairs[position], pairs[position + 1]
         nuggets = self._all.nugget[first:last]
         if self._all_support(rel):
             return tuple(nuggets)
@@ -322,10 +322,12 @@ class Topic:
         if not self._all_support(rel):
             if self.listed == 1:  # as in judgements without nuggets
                 grades = self.grades
-                return [(0,) if grades[at] >= rel else () for at in documents]
+                return [(0,) if grades[position] >= rel else () for position in documents]
             return [self.nuggets_of(document, rel) for document in documents]
         pairs, nugget, begin = self._all.pairs, self._all.nugget, self._first
-        return [tuple(nugget[pairs[begin + at] : pairs[begin + at + 1]]) for at in documents]
+        return [
+            tuple(nugget[pairs[begin + position] : pairs[begin + position + 1]]) for position in documents
+        ]
 
     def supported(self, rel: int = 1) -> list[Nuggets]:
         """Return what each judged document supports; nothing, for documents that are not relevant."""
@@ -335,9 +337,9 @@ class Topic:
         """Return how many documents are relevant: some nugget gives them this grade."""
         if self._all.floor >= rel:
             return len(self)
-        found = None if self._all.ideals is None else self._all.ideals.found(None, rel)
-        if found is not None:
-            return found[self._number]
+        counts = None if self._all.ideals is None else self._all.ideals.found(None, rel)
+        if counts is not None:
+            return counts[self._number]
         return self.keep(("relevant", rel), lambda: len([grade for grade in self.grades if grade >= rel]))
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int | float]]:
@@ -404,9 +406,9 @@ class Topic:
 
     def ideal_dcg(self, k: int | None, dcg: str) -> float:
         """Return Σ gain / log2(1 + rank) of the documents by grade, the best first, to rank k."""
-        found = None if self._all.ideals is None else self._all.ideals.dcg(k, dcg)
-        if found is not None:
-            return found[self._number]
+        sums = None if self._all.ideals is None else self._all.ideals.dcg(k, dcg)
+        if sums is not None:
+            return sums[self._number]
         best = self.best_grades(k)
         k = len(best)  # what is deeper adds nothing
         return self.keep(("ideal dcg", k, dcg), lambda: discounted(graded_gains(best, dcg), logarithmic))
@@ -511,8 +513,8 @@ class Ranking:
     @classmethod
     def of(cls, ids: Sequence[str], topic: Topic) -> Self:
         """Make a ranking of document ids, best first."""
-        found = [(rank, topic.numbers.get(name)) for rank, name in enumerate(ids, 1)]
-        judged = [(rank, document) for rank, document in found if document is not None]
+        numbered = [(rank, topic.numbers.get(name)) for rank, name in enumerate(ids, 1)]
+        judged = [(rank, document) for rank, document in numbered if document is not None]
         return cls(topic, [rank for rank, _ in judged], [document for _, document in judged], len(ids))
 
     def hits(self, k: int | None = None, rel: int | None = 1) -> tuple[Hit, ...]:
@@ -539,8 +541,8 @@ class Ranking:
         """
         inside = len(self.ranks) if k is None else bisect_right(self.ranks, k)
         supported = self.topic.nuggets_of_all(self.documents[:inside], rel)
-        found = gained([nuggets for nuggets in supported if nuggets], alpha, self.topic.weights)
-        return list(zip(compress(self.ranks, supported), found, strict=True))
+        gains = gained([nuggets for nuggets in supported if nuggets], alpha, self.topic.weights)
+        return list(zip(compress(self.ranks, supported), gains, strict=True))
 
     def gain_sum(self, k: int | None, alpha: float, rel: int, discount: Discount) -> float:
         """Return Σ gain · discount(rank) of the relevant documents in the top k, gains as of `gains`."""
@@ -550,16 +552,16 @@ class Ranking:
 
     def dcg(self, k: int | None, dcg: str) -> float:
         """Return Σ gain / log2(1 + rank) of the documents in the top k, gains as of `graded_gains`."""
-        found = None if self._sums is None else self._sums.dcg(k, dcg)
-        if found is not None:
-            return found[self._place]
+        sums = None if self._sums is None else self._sums.dcg(k, dcg)
+        if sums is not None:
+            return sums[self._place]
         gains = graded_gains([(hit.rank, hit.grade) for hit in self.graded(k)], dcg)
         return discounted(gains, logarithmic)
 
     def found(self, k: int | None, rel: int = 1) -> int:
         """Return how many documents of the top k are relevant: as many as `hits` returns."""
-        found = None if self._sums is None else self._sums.found(k, rel)
-        return len(self.hits(k, rel)) if found is None else found[self._place]
+        counts = None if self._sums is None else self._sums.found(k, rel)
+        return len(self.hits(k, rel)) if counts is None else counts[self._place]
 
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, gain) of the greedy ideal ranking of the query, to rank k."""
@@ -629,13 +631,13 @@ class Blend(float):
         """Take a rule by its name and the shares, NaN for one that is undefined."""
         if rule not in BLENDS:
             raise MeasureError(f"Blend({rule!r:.80}): expected one of {', '.join(BLENDS)}")
-        are_shares = all(isinstance(each, Share) or each != each for each in shares)
+        are_shares = all(isinstance(share, Share) or share != share for share in shares)
         if not are_shares or len(shares) != _BLENDED.get(rule, len(shares) or 1):
             raise MeasureError(
                 f"Blend({rule!r}, {shares!r:.80}): expected shares, or NaN; two of them for f1, five"
                 " for trust"
             )
-        undefined = any(each != each for each in shares)
+        undefined = any(share != share for share in shares)
         blend = super().__new__(cls, math.nan if undefined else BLENDS[rule](shares))
         blend.rule, blend.shares = rule, shares
         return blend
@@ -670,17 +672,19 @@ def pooled(values: Iterable[float], as_one: bool = False) -> float:
     >>> pooled([Share(1, 2), Share(0, 2)]), pooled([Blend("mean", Share(1, 2), Share(1, 1))])
     (0.25, 0.75)
     """
-    known = list(values)
-    blends = [value for value in known if isinstance(value, Blend)]
+    items = list(values)
+    blends = [value for value in items if isinstance(value, Blend)]
     if blends:
         # Each share by itself: the F1 of pooled shares is no pooled F1.
         columns = zip(*(blend.shares for blend in blends), strict=True)
         return Blend(blends[0].rule, *(pooled(column, as_one) for column in columns))
-    shares = [value for value in known if isinstance(value, Share)]
+    shares = [value for value in items if isinstance(value, Share)]
     if not shares:
         return math.nan
     number = len(shares) if as_one else 1
-    part, whole = (math.fsum(each) for each in zip(*((one.part, one.whole) for one in shares), strict=True))
+    part, whole = (
+        math.fsum(column) for column in zip(*((one.part, one.whole) for one in shares), strict=True)
+    )
     return Share(part / number, whole / number)
 
 

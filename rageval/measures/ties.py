@@ -85,11 +85,11 @@ class TiedRanking(Ranking):
             terms: list[list[float]] = [[] for _ in range(group.inside(self.top(k)))]
             for nugget, marked in here.items():
                 # All documents of the groups above stand above, in whatever order: their number is certain.
-                above = novelty(seen[nugget], alpha)
+                factor = novelty(seen[nugget], alpha)
                 for place, mean in zip(terms, _group_gains(group.size, marked, alpha), strict=False):
-                    place.append(above * mean * self.topic.weight_of(nugget))
+                    place.append(factor * mean * self.topic.weight_of(nugget))
             if here:
-                gains += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
+                gains += [(group.before + offset, math.fsum(place)) for offset, place in enumerate(terms, 1)]
             seen.update(here)
         return gains
 
@@ -183,7 +183,7 @@ class TiedRanking(Ranking):
                     seen.update(nuggets)
             if order is None:
                 return None
-            place |= {doc: group.before + at for at, doc in enumerate(order, 1) if doc != _NOT_JUDGED}
+            place |= {doc: group.before + offset for offset, doc in enumerate(order, 1) if doc != _NOT_JUDGED}
         return _placed(self, place)
 
 
@@ -348,15 +348,15 @@ HOLE = Ties(_hole, key=lambda topic, hit, rel: float(hit is None))
 
 
 def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterator[Ranking]:
-    ways = []
+    orders = []
     for group, inside in groups:
         unjudged = [_NOT_JUDGED] * (group.size - len(group.documents))
-        ways.append(list(permutations([*group.documents, *unjudged], inside)))
-    for chosen in product(*ways):
+        orders.append(list(permutations([*group.documents, *unjudged], inside)))
+    for chosen in product(*orders):
         place = {
-            doc: group.before + at
-            for (group, _), way in zip(groups, chosen, strict=True)
-            for at, doc in enumerate(way, 1)
+            doc: group.before + offset
+            for (group, _), order in zip(groups, chosen, strict=True)
+            for offset, doc in enumerate(order, 1)
             # Unjudged documents take places, but nothing is known of them.
             if doc != _NOT_JUDGED
         }
@@ -374,7 +374,7 @@ def _by_key(tied: TiedRanking, group: TieGroup, key: _Key, rel: int, best: bool)
 def _extreme(
     group: TieGroup,
     kinds: Mapping[int, Nuggets],
-    above: Mapping[int, int],
+    seen_above: Mapping[int, int],
     worth: _Worth,
     inside: int,
     best: bool,
@@ -393,7 +393,7 @@ def _extreme(
     # So many states the programme below would visit.
     if math.prod(min(count, inside) + 1 for count in available) > _MOST_STATES:
         return None
-    taken = _best_counts(types, available, group.before, above, worth, inside, best)
+    taken = _best_counts(types, available, group.before, seen_above, worth, inside, best)
     order = [waiting[types[t]].pop() for t in taken]
     return order + [doc for docs in waiting.values() for doc in docs]
 
@@ -402,7 +402,7 @@ def _best_counts(
     types: list[Nuggets],
     available: list[int],
     before: int,
-    above: Mapping[int, int],
+    seen_above: Mapping[int, int],
     worth: _Worth,
     inside: int,
     best: bool,
@@ -416,7 +416,7 @@ def _best_counts(
         for state, (value, path) in layer.items():
             # What stands above within the group follows from the state, not from the path: that is why the
             # programme works.
-            seen = Counter(above)
+            seen = Counter(seen_above)
             for kind, count in zip(types, state, strict=True):
                 seen.update(dict.fromkeys(kind, count))
             for t, kind in enumerate(types):
@@ -426,7 +426,7 @@ def _best_counts(
                     if reached not in following or total > following[reached][0]:
                         following[reached] = total, (*path, t)
         layer = following
-    return list(max(layer.values(), key=lambda found: found[0])[1])
+    return list(max(layer.values(), key=lambda entry: entry[0])[1])
 
 
 def _placed(tied: TiedRanking, place: Mapping[int, int]) -> Ranking:

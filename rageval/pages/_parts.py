@@ -76,10 +76,10 @@ def pairs_unpacked(report: Mapping[str, Any]) -> dict[str, Any]:
     comparison = report.get("comparison")
     if not comparison or not isinstance(comparison.get("pairs"), Mapping):
         return dict(report)
-    found = comparison["pairs"]
+    packed = comparison["pairs"]
     try:
-        fields = list(found["fields"])
-        pairs = [dict(zip(fields, row, strict=True)) for row in found["rows"]]
+        fields = list(packed["fields"])
+        pairs = [dict(zip(fields, row, strict=True)) for row in packed["rows"]]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             problem=f"its pairs are damaged ({error})", expected="rows of as many values as fields"

@@ -98,14 +98,14 @@ class JudgesNotes:
     in_full: Collection[str] = ()
     calls: dict[str, list[CallNote]] = field(default_factory=dict)  # by query
 
-    said: dict[Key, dict[str, dict[str, str]]] = field(default_factory=dict)
+    by_place: dict[Key, dict[str, dict[str, str]]] = field(default_factory=dict)
     spent: dict[str, list[int]] = field(default_factory=dict)  # judge -> calls, input, output
     attacks: dict[str, list[int]] = field(default_factory=dict)  # judge -> verdicts that obeyed, and all
 
-    def said_of(self, key: Key, judge: str | None = None) -> dict[str, str]:
+    def note_on(self, key: Key, judge: str | None = None) -> dict[str, str]:
         """Return what this judge (or whoever did) said of it."""
-        found = self.said.get(key, {})
-        return found.get(judge, {}) if judge is not None else next(iter(found.values()), {})
+        by_judge = self.by_place.get(key, {})
+        return by_judge.get(judge, {}) if judge is not None else next(iter(by_judge.values()), {})
 
 
 def read_notes(
@@ -125,28 +125,28 @@ def read_notes(
     return notes
 
 
-def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) -> None:
+def _add(notes: JudgesNotes, line: _NoteLine, is_needed: Callable[[Key], bool]) -> None:
     if line.usage is not None:
         spent = notes.spent.setdefault(line.judge, [0, 0, 0])
-        for at, number in enumerate((1, line.usage.input, line.usage.output)):
-            spent[at] += number
+        for index, number in enumerate((1, line.usage.input, line.usage.output)):
+            spent[index] += number
     for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
         # Files may be anybody's; what has another shape says nothing.
         if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
-            found = notes.attacks.setdefault(line.judge, [0, 0])
-            found[:] = [found[0] + rate[0], found[1] + rate[1]]
+            attacks = notes.attacks.setdefault(line.judge, [0, 0])
+            attacks[:] = [attacks[0] + rate[0], attacks[1] + rate[1]]
     key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
     is_whole = key[0] in notes.in_full
-    said = said_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
+    note = note_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
     raw = line.raw if isinstance(line.raw, str) else ""
     reply = line.key if isinstance(line.key, str) else ""
     if is_whole and (raw or reply):
         notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
-    if said and is_wanted(key):
-        notes.said.setdefault(key, {})[line.judge] = said
+    if note and is_needed(key):
+        notes.by_place.setdefault(key, {})[line.judge] = note
 
 
-def said_in(evidence: Any, reason: Any, detail: Any = None, most: int | None = LONGEST) -> dict[str, str]:
+def note_in(evidence: Any, reason: Any, detail: Any = None, most: int | None = LONGEST) -> dict[str, str]:
     """Return the texts that are there, shortened unless there is no most."""
     texts = {"evidence": evidence, "reason": reason, "detail": detail}
     return {
@@ -171,13 +171,13 @@ def rankings(
     source: RunSource, queries: Sequence[str], order: Order, depth: int
 ) -> Mapping[str, Sequence[str]]:
     """Return the first documents of some queries, best first; the file is read once more for it."""
-    wanted = {query.encode("utf-8", "surrogatepass") for query in queries}
+    needed = {query.encode("utf-8", "surrogatepass") for query in queries}
 
-    def some(found: Iterator[Documents]) -> dict[str, Sequence[str]]:
-        kept = (documents for documents in found if documents.query in wanted)
+    def some(all_documents: Iterator[Documents]) -> dict[str, Sequence[str]]:
+        kept = (documents for documents in all_documents if documents.query in needed)
         return {query: docs[:depth] for query, docs in documents_of(kept, order)}
 
-    return source.each(some, wanted)
+    return source.each(some, needed)
 
 
 def of_documents(
@@ -190,31 +190,31 @@ def of_documents(
     """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
     nuggets = {query: qrels.nuggets(query) for query in queries}
     support: dict[str, list[tuple[str, str, int | float]]] = {}  # document, nugget and grade
-    wanted = set(queries)
+    needed = set(queries)
     for row in qrels:
         # In one pass over all judgements: looking up each query would go through them many times.
-        if row.query_id in wanted and row.relevance > 0:
+        if row.query_id in needed and row.relevance > 0:
             support.setdefault(row.query_id, []).append((row.doc_id, row.iteration, row.relevance))
-    found = {}
+    matrices = {}
     for query in queries:
         docs = {run: list(by_query.get(query, ())) for run, by_query in ranked.items()}
         # A document that several runs found has one column.
         distinct = dict.fromkeys(doc for ids in docs.values() for doc in ids)
-        columns = {doc: at for at, doc in enumerate(distinct)}
-        listed = {name: at for at, name in enumerate(nuggets.get(query, ()))}
-        found[query] = {
+        columns = {doc: index for index, doc in enumerate(distinct)}
+        listed = {name: index for index, name in enumerate(nuggets.get(query, ()))}
+        matrices[query] = {
             "kind": "documents",
             "rows": [_row(query, name, bank) for name in listed],
             "columns": list(columns),
             "rankings": {run: [columns[doc] for doc in ids] for run, ids in docs.items()},
             "cells": [
                 {"row": listed[name], "column": columns[doc], "grade": grade}
-                | notes.said_of((query, "documents", doc, name))
+                | notes.note_on((query, "documents", doc, name))
                 for doc, name, grade in support.get(query, ())
                 if doc in columns
             ],
         }
-    return found
+    return matrices
 
 
 def of_answers(
@@ -222,20 +222,20 @@ def of_answers(
 ) -> dict[str, Record]:
     """For each query everything that was judged, by system."""
     runs, judges = grades.runs.words, grades.judges.words
-    found: dict[str, Record] = {
+    matrices: dict[str, Record] = {
         query: {"kind": "answers", "rows": [], "columns": runs, "judges": judges, "cells": []}
         for query in queries
     }
     places: dict[str, dict[tuple[str, str], int]] = {query: {} for query in queries}
     for answer, number in enumerate(grades.query):
         query = grades.queries.words[number]
-        for row in grades.rows(answer) if query in found else ():
+        for row in grades.rows(answer) if query in matrices else ():
             line = grades.line(answer, row)
             item, aspect, listed = str(line.item_id), str(line.aspect), places[query]
             if (item, aspect) not in listed:
                 listed[item, aspect] = len(listed)
                 shown = _row(query, aspect, bank, item, line.importance)
-                found[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
+                matrices[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
             verdict: Record = {}
             if line.label is not None:
                 verdict["label"] = line.label
@@ -245,16 +245,16 @@ def of_answers(
                 verdict["p"] = chance
             if line.status in FAILED:  # why nothing was said
                 verdict["status"] = line.status
-            found[query]["cells"].append(
+            matrices[query]["cells"].append(
                 {
                     "row": listed[item, aspect],
                     "column": grades.run[answer],
                     **verdict,
                     "judge": grades.judge[answer],
-                    **notes.said_of((query, str(line.run_id), item, aspect), line.judge),
+                    **notes.note_on((query, str(line.run_id), item, aspect), line.judge),
                 }
             )
-    return found
+    return matrices
 
 
 def fitting(matrices: Mapping[str, Record], most: int, least: int = 1) -> dict[str, Record]:
@@ -293,10 +293,10 @@ MOST_PAIRS = 66  # those of twelve judges
 
 def by_judge(grades: JudgementTable) -> dict[str, Judged]:
     """Return the judgements of each judge, by what they are about."""
-    found: dict[str, dict[JudgementKey, Record]] = {}
+    judgements: dict[str, dict[JudgementKey, Record]] = {}
     for _, line in grades.each():
         place = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
-        found.setdefault(line.judge, {})[place] = {
+        judgements.setdefault(line.judge, {})[place] = {
             "query_id": place[0],
             "run_id": place[1],
             "status": line.status,
@@ -304,17 +304,17 @@ def by_judge(grades: JudgementTable) -> dict[str, Judged]:
             "label": line.label,
             "grade": line.grade,
         }
-    return dict(found)
+    return dict(judgements)
 
 
-def beside(
+def paired_judges(
     judged: Mapping[str, Judged], people: Mapping[str, Judged] | None
 ) -> list[tuple[str, Judged, str, Judged]]:
     """Who is compared with whom: judges with people, and these with one another; else judges."""
     if people is None:
         return _shared(combinations(judged.items(), 2))
     # People's files often say no name.
-    named = {who or _GOLD: said for who, said in people.items()}
+    named = {person or _GOLD: judgements for person, judgements in people.items()}
     with_people = _shared((one, other) for one in judged.items() for other in named.items())
     return [*with_people, *_shared(combinations(named.items(), 2))]
 
@@ -336,13 +336,13 @@ def _shared(
 
 def of_qrels(qrels: Qrels, places: Collection[JudgementKey] | None = None) -> Judged:
     """Return judgements of documents by what they are about: at these places, if any are named."""
-    found: dict[JudgementKey, Record] = {}
+    judgements: dict[JudgementKey, Record] = {}
     for row in qrels:
         place = row.query_id, DOCUMENTS, row.doc_id, row.iteration
         if places is None or place in places:
-            found[place] = {"query_id": row.query_id, "run_id": DOCUMENTS, "status": "ok", "judge": ""}
-            found[place]["grade"] = float(row.relevance)
-    return found
+            judgements[place] = {"query_id": row.query_id, "run_id": DOCUMENTS, "status": "ok", "judge": ""}
+            judgements[place]["grade"] = float(row.relevance)
+    return judgements
 
 
 def judging(
@@ -360,26 +360,26 @@ def judging(
     texts, most = texts or {}, _listed_of(pairs)
     records = []
     for name, one, other_name, other in pairs:
-        known = passport(one, other, draw=draw, left_out=left_out)
-        found = known.as_dict()
+        judge_passport = passport(one, other, draw=draw, left_out=left_out)
+        record = judge_passport.as_dict()
         differing = parting(one, other)
         records.append(
             {
                 "judge": name,
                 "other": other_name,
-                **{key: found[key] for key in OF_PASSPORT},
-                "on_draw": list(sentences_on_draw(known.facts)),
+                **{key: record[key] for key in OF_PASSPORT},
+                "on_draw": list(sentences_on_draw(judge_passport.facts)),
                 # All are counted, though only some are listed.
                 "disagreements": len(differing),
                 "listed": [
                     {
-                        **dict(zip(("query", "run", "item", "aspect"), each.place, strict=True)),
-                        "gap": each.gap,
-                        **({"answer": texts[each.place[:2]]} if each.place[:2] in texts else {}),
-                        "judge": _said(one[each.place], notes, each.place),
-                        "other": _said(other[each.place], notes, each.place),
+                        **dict(zip(("query", "run", "item", "aspect"), difference.place, strict=True)),
+                        "gap": difference.gap,
+                        **({"answer": texts[difference.place[:2]]} if difference.place[:2] in texts else {}),
+                        "judge": _verdict_of(one[difference.place], notes, difference.place),
+                        "other": _verdict_of(other[difference.place], notes, difference.place),
                     }
-                    for each in differing[:most]
+                    for difference in differing[:most]
                 ],
             }
         )
@@ -389,7 +389,7 @@ def judging(
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[JudgementKey]:
     """Return the places whose notes are needed."""
     most = _listed_of(pairs)
-    return {each.place for _, one, _, other in pairs for each in parting(one, other)[:most]}
+    return {difference.place for _, one, _, other in pairs for difference in parting(one, other)[:most]}
 
 
 def _listed_of(pairs: Sized) -> int:
@@ -397,19 +397,19 @@ def _listed_of(pairs: Sized) -> int:
     return max(_LEAST, _MOST // max(1, len(pairs)))
 
 
-def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: JudgementKey) -> Record:
+def _verdict_of(judgement: Mapping[str, Any], notes: JudgesNotes, place: JudgementKey) -> Record:
     """Return a verdict with its reason: the file's own, or what the notes know."""
-    said: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
-    own = said_in(judgement.get("evidence"), judgement.get("reason"))
-    return said | (own or notes.said_of(place, str(judgement.get("judge", ""))))
+    verdict: Record = {key: judgement[key] for key in ("label", "grade") if judgement.get(key) is not None}
+    own = note_in(judgement.get("evidence"), judgement.get("reason"))
+    return verdict | (own or notes.note_on(place, str(judgement.get("judge", ""))))
 
 
 def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
     """Yield what each judge did, what failed, and what it took."""
-    said = grades.said.words
+    verdicts = grades.said.words
     counts: dict[int, Counter[str]] = {judge: Counter() for judge in range(len(grades.judges.words))}
     for answer, number in enumerate(grades.judge):
-        counts[number].update([said[grades.row_said[row]].status for row in grades.rows(answer)])
+        counts[number].update([verdicts[grades.row_statement[row]].status for row in grades.rows(answer)])
     for number, judge in enumerate(grades.judges.words):
         statuses = {status: counts[number][status] for status in (*GRADED, *FAILED) if counts[number][status]}
         calls, read, written = notes.spent.get(judge, [0, 0, 0])
@@ -476,17 +476,17 @@ def traces(
     calls: Mapping[str, Sequence[CallNote]],
 ) -> Record:
     """Return the traces of these queries by id, with what stands beside them."""
-    wanted = set(queries)
-    found: dict[str, _Trace] = {query: _Trace() for query in queries}
-    for answer in _answers(texts, wanted):
-        found[answer.query_id].add(answer)
+    needed = set(queries)
+    traces_by_query: dict[str, _Trace] = {query: _Trace() for query in queries}
+    for answer in _answers(texts, needed):
+        traces_by_query[answer.query_id].add(answer)
     # The texts of passages that the answers only name are taken from the corpus.
-    lacking = {doc for trace in found.values() for doc, text in trace.passages if text is None}
+    lacking = {doc for trace in traces_by_query.values() for doc, text in trace.passages if text is None}
     if lacking and texts.passages is not None:
-        known = {doc: text for doc, text in passages_in(texts.passages) if doc in lacking}
-        for trace in found.values():
+        passage_texts = {doc: text for doc, text in passages_in(texts.passages) if doc in lacking}
+        for trace in traces_by_query.values():
             trace.passages = {
-                (doc, known.get(doc) if text is None else text): number
+                (doc, passage_texts.get(doc) if text is None else text): number
                 for (doc, text), number in trace.passages.items()
             }
     shared: dict[str, int] = {}
@@ -495,10 +495,10 @@ def traces(
     try:
         for query in queries:
             asked = [replies.record(note, shared) for note in calls.get(query, ())]
-            records[query] = found[query].record(questions.get(query), asked)
+            records[query] = traces_by_query[query].record(questions.get(query), asked)
     finally:
         replies.close()
-    return {"queries": records, "systems": list(shared), "replies": replies.said()}
+    return {"queries": records, "systems": list(shared), "replies": replies.summary()}
 
 
 @dataclass
@@ -538,12 +538,12 @@ class _Trace:
         return record | ({"calls": calls} if calls else {})
 
 
-def _answers(texts: Texts, wanted: set[str]) -> Iterator[Answer]:
+def _answers(texts: Texts, needed: set[str]) -> Iterator[Answer]:
     """Yield the answers to these queries; those of assignments unless a file of answers has them."""
     seen = set()
     for source in texts.answers:
         for answer in read_answers(source):
-            if answer.query_id in wanted:
+            if answer.query_id in needed:
                 seen.add((answer.query_id, answer.run_id))
                 yield answer
     for source in texts.judged:
@@ -552,7 +552,7 @@ def _answers(texts: Texts, wanted: set[str]) -> Iterator[Answer]:
         for _, lines in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
             for line in lines:
                 place = str(line.qid), str(line.run_id)
-                if place[0] in wanted and place not in seen and line.answer_text:
+                if place[0] in needed and place not in seen and line.answer_text:
                     yield Answer(*place, (Sentence(line.answer_text, ()),))
 
 
@@ -560,7 +560,7 @@ class _Replies:
     """What judges were asked and replied: from the store of replies, else from their files."""
 
     def __init__(self, path: str | None) -> None:
-        self._asked, self._found = 0, 0
+        self._asked, self._count_found = 0, 0
         self._why = ""
         self._path, self._is_named = path, path is not None
         self._store: Store | None = None
@@ -577,7 +577,7 @@ class _Replies:
         stored = store.show(note.reply) if store is not None else None
         if stored is None or note.raw not in ("", stored.reply.text):
             return record
-        self._found += 1
+        self._count_found += 1
         request = stored.request
         record |= {
             "key": stored.key,
@@ -607,15 +607,15 @@ class _Replies:
             self._why = f"the store of replies could not be read: {error}"
         return self._store
 
-    def said(self) -> Record:
+    def summary(self) -> Record:
         """Return how many calls there were, how many of them the store knows, and why not all."""
         why = self._why
-        if self._asked > self._found and not why:
+        if self._asked > self._count_found and not why:
             why = "the store does not have them" if self._is_open else "the judgements name no stored reply"
         return {
             "asked": self._asked,
-            "found": self._found,
-            **({"why": why} if self._asked > self._found else {}),
+            "found": self._count_found,
+            **({"why": why} if self._asked > self._count_found else {}),
         }
 
     def close(self) -> None:

@@ -131,11 +131,11 @@ def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> 
                 place |= {"aspect": pair_aspect(*shown), "shown": shown}
             else:
                 also = {name: getattr(ask, name) for name in ("importance", "weight", "sentences")}
-                known = {name: value for name, value in also.items() if value is not None}
-                place |= {"run_id": ask.run_id, "aspect": ask.aspect, **known}
+                details = {name: value for name, value in also.items() if value is not None}
+                place |= {"run_id": ask.run_id, "aspect": ask.aspect, **details}
             # Each text is in the page once, however many things are asked of it.
-            at = contexts.setdefault(json.dumps(context, sort_keys=True), len(contexts))
-            yield {"context": at, "text": ask.text, "query": number, "place": place}
+            index = contexts.setdefault(json.dumps(context, sort_keys=True), len(contexts))
+            yield {"context": index, "text": ask.text, "query": number, "place": place}
 
 
 def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.Random) -> Iterator[Ask]:
@@ -155,9 +155,9 @@ def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.R
 
 def _balanced(kinds: int, number: int, rng: random.Random) -> list[int]:
     """Return so many numbers below `kinds`, each as often as the others, in random order."""
-    found = [at % kinds for at in range(number)]
-    rng.shuffle(found)
-    return found
+    numbers = [index % kinds for index in range(number)]
+    rng.shuffle(numbers)
+    return numbers
 
 
 def _steps(low: float, high: float, whole: bool = False) -> list[float]:
@@ -178,29 +178,29 @@ def _mixed(text: bytes, salt: int) -> bytes:
     >>> _mixed(_mixed(b"ours", 7), 7)
     b'ours'
     """
-    found, state, mask = bytearray(), salt, _SALTS - 1
+    mixed, state, mask = bytearray(), salt, _SALTS - 1
     for start in range(0, len(text), 4):
         state = (state + 0x6D2B79F5) & mask
         word = ((state ^ state >> 15) * (state | 1)) & mask
         word ^= (word + ((word ^ word >> 7) * (word | 61) & mask)) & mask
         word ^= word >> 14
-        found += bytes(byte ^ word >> 8 * at & 255 for at, byte in enumerate(text[start : start + 4]))
-    return bytes(found)
+        mixed += bytes(byte ^ word >> 8 * index & 255 for index, byte in enumerate(text[start : start + 4]))
+    return bytes(mixed)
 
 
 def places_of(plan: LabelPlan) -> Mapping[tuple[str, str, str, str], Ask]:
     """Return what is asked at each place: query, run, item and aspect, of a pair in either order."""
-    found = {}
+    asks = {}
     for query in plan.asked:
         for ask in query.asks:
             if ask.pair is None:
-                found[query.query_id, ask.run_id, ask.item_id, ask.aspect] = ask
+                asks[query.query_id, ask.run_id, ask.item_id, ask.aspect] = ask
                 continue
             for shown in (ask.pair, ask.pair[::-1]):
                 for run in shown:
                     # A pair is judged with either of the two as the subject.
-                    found[query.query_id, run, ask.item_id, pair_aspect(*shown)] = ask
-    return found
+                    asks[query.query_id, run, ask.item_id, pair_aspect(*shown)] = ask
+    return asks
 
 
 # The labels of one annotator in a file, while the page is served: what may be saved, and where the page is.
@@ -288,9 +288,9 @@ class LabelFile:
         if target.exists() and not os.access(target, os.R_OK | os.W_OK):
             raise OutputError(f"{visible(str(path))}: cannot be read and written; labels could not be saved")
         self._address_path = target.with_name(f"{target.name}.address")
-        self._held = self._locked()
+        self._address_file = self._lock_address_file()
         try:
-            self._address = self._known_address()
+            self._address = self._read_address()
             remove_parts(target)
             # Before it is read: a change while we read is then seen when the first label is saved.
             self._stamp = _stamp(path)
@@ -312,10 +312,10 @@ class LabelFile:
 
     def close(self) -> None:
         """Let others serve these labels."""
-        if not self._held.closed and not os.fstat(self._held.fileno()).st_size:
+        if not self._address_file.closed and not os.fstat(self._address_file.fileno()).st_size:
             with suppress(OSError):  # there never was a page
                 self._address_path.unlink()
-        self._held.close()
+        self._address_file.close()
 
     # --- the address ------------------------------------------------------------------------------------
 
@@ -333,23 +333,23 @@ class LabelFile:
         """Remember where the page is, for the next time."""
         self._address.port = port
         content = msgspec.json.encode(self._address) + b"\n"
-        self._held.seek(0)
+        self._address_file.seek(0)
         # Not written again as it is: a kill in between would cost the address, and open pages their program.
-        if self._held.read(_LONGEST_ADDRESS) != content:
-            self._held.seek(0)
-            self._held.truncate()
-            self._held.write(content)
-            self._held.flush()
-            os.fsync(self._held.fileno())
+        if self._address_file.read(_LONGEST_ADDRESS) != content:
+            self._address_file.seek(0)
+            self._address_file.truncate()
+            self._address_file.write(content)
+            self._address_file.flush()
+            os.fsync(self._address_file.fileno())
 
-    def _locked(self) -> IO[bytes]:
+    def _lock_address_file(self) -> IO[bytes]:
         """Open and lock the file of the address, which nobody else may read."""
         place = self._address_path
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         if hasattr(os, "O_NOFOLLOW"):
             flags |= os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            held = open(os.open(place, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115
+            address_file = open(os.open(place, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise OutputError(
                 f"{visible(str(place))}: the address of the page cannot be saved beside the labels:"
@@ -357,48 +357,48 @@ class LabelFile:
             ) from None
         try:
             # Refused is a file of somebody else, who would know the secret; others' permissions are taken.
-            found = os.fstat(held.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(address_file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise OutputError(
                     f"{visible(str(place))}: is not an ordinary file; remove it, so that the page's address"
                     " can be saved"
                 )
             if sys.platform != "win32":
-                if found.st_uid != os.geteuid():
+                if status.st_uid != os.geteuid():
                     raise OutputError(
                         f"{visible(str(place))}: belongs to another user, who could send labels; remove it"
                     )
-                os.fchmod(held.fileno(), 0o600)
-            if not lock(held.fileno(), wait=False):
+                os.fchmod(address_file.fileno(), 0o600)
+            if not lock(address_file.fileno(), wait=False):
                 raise UsageError(
                     f"{visible(str(self.path))}: these labels are already being served; use the open page,"
                     " or stop the other rageval label page first"
                 )
         except (UsageError, OutputError):
-            held.close()
+            address_file.close()
             raise
         except OSError:  # no locks on this disk, or in this system
             self.remarks.append(Remark("labels_not_locked", Scope(file=str(self.path))))
         # Whoever had the lock may have removed the file before we got it.
-        if not os.path.exists(place) or not os.path.samestat(os.fstat(held.fileno()), os.stat(place)):
-            held.close()
-            return self._locked()
-        return held
+        if not os.path.exists(place) or not os.path.samestat(os.fstat(address_file.fileno()), os.stat(place)):
+            address_file.close()
+            return self._lock_address_file()
+        return address_file
 
-    def _known_address(self) -> _Address:
+    def _read_address(self) -> _Address:
         """Return the address of the last time, or a new one."""
-        self._held.seek(0)
+        self._address_file.seek(0)
         try:
-            found = msgspec.json.decode(self._held.read(_LONGEST_ADDRESS), type=_Address)
+            address = msgspec.json.decode(self._address_file.read(_LONGEST_ADDRESS), type=_Address)
         except ValueError:  # the first time, or it was killed while it wrote this
-            found = None
+            address = None
         if (
-            found is not None
-            and (found.plan in self.plan.known and found.annotator == self.annotator)
-            and (0 < found.port < 2**16 and _TOKEN.fullmatch(found.token))
+            address is not None
+            and (address.plan in self.plan.known and address.annotator == self.annotator)
+            and (0 < address.port < 2**16 and _TOKEN.fullmatch(address.token))
         ):
-            found.plan = self.plan.sha
-            return found
+            address.plan = self.plan.sha
+            return address
         # Of the annotator, too: two people may label one plan at one computer.
         digest = sha256(f"{self.plan.sha}/{self.annotator}".encode()).digest()
         port = _PORTS[int.from_bytes(digest[:8]) % len(_PORTS)]
@@ -422,7 +422,7 @@ class LabelFile:
         lines: list[int] = []
         if not is_cut or end:
             for line, record in read_records(source, dict[str, Any], "a label"):
-                label = self._checked(record, Place(name, line))
+                label = self._check_label(record, Place(name, line))
                 if label.place in self._labels:
                     raise InputError(
                         at=Place(name, line),
@@ -442,7 +442,7 @@ class LabelFile:
             facts = {"number": len(self._labels)}
             self.remarks.append(Remark("last_label_cut", Scope(file=str(self.path)), facts))
 
-    def _checked(self, record: Any, place: Place | None = None) -> Label:
+    def _check_label(self, record: Any, place: Place | None = None) -> Label:
         """Return a label of this plan, by this annotator, on its scale."""
         if not isinstance(record, dict):
             raise InputError(at=place, expected="a label", found=type(record).__name__)
@@ -486,15 +486,15 @@ class LabelFile:
         if self.plan.kind == "grades":
             low, high = self.plan.ranges.get(ask.text, (0.0, 0.0))
             if label.label is not None or label.grade is None or not low <= label.grade <= high:
-                found = label.grade if label.label is None else label.label
-                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=_shown(found))
+                value = label.grade if label.label is None else label.label
+                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=_shown(value))
             return None
         worth = _OUTCOMES if self.plan.kind == "pair" else self.plan.labels
         if label.label is None and label.grade in worth.values():
             return None
         if label.label not in worth:
-            found = label.grade if label.label is None else label.label
-            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=_shown(found))
+            value = label.grade if label.label is None else label.label
+            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=_shown(value))
         if label.grade is not None and label.grade != worth[label.label]:
             return InputError(
                 expected=f"{label.label!r} with grade {worth[label.label]:g}", found=f"{label.grade:g}"
@@ -506,17 +506,19 @@ class LabelFile:
 
         InputError says what is wrong with a label, `OutputError` why nothing can be saved now.
         """
-        given = {label.place: label for label in map(self._checked, labels)}
+        given = {label.place: label for label in map(self._check_label, labels)}
         if problem := next(filter(None, map(_unread, given.values())), None):
             raise problem
-        gone: set[_Place] = set()
-        for each in cleared:
-            if not isinstance(each, dict):
-                raise InputError(expected=f"a place {{{', '.join(_KEYS)}}}", found=type(each).__name__)
-            query, run, item, aspect = (str(each.get(key)) for key in _KEYS)
-            gone.add((query, run, item, aspect))
+        cleared_places: set[_Place] = set()
+        for cleared_place in cleared:
+            if not isinstance(cleared_place, dict):
+                raise InputError(
+                    expected=f"a place {{{', '.join(_KEYS)}}}", found=type(cleared_place).__name__
+                )
+            query, run, item, aspect = (str(cleared_place.get(key)) for key in _KEYS)
+            cleared_places.add((query, run, item, aspect))
         with self._lock:
-            if self._held.closed:
+            if self._address_file.closed:
                 raise OutputError("rageval label page is stopping")
             # Two programs, or an editor: the later would write over the labels of the other.
             if _stamp(self.path) != self._stamp:
@@ -525,7 +527,9 @@ class LabelFile:
                     f"{visible(self.path.name)} was changed by another program; stop rageval label page and"
                     " start it again"
                 )
-            self._write({place: label for place, label in self._labels.items() if place not in gone} | given)
+            self._write(
+                {place: label for place, label in self._labels.items() if place not in cleared_places} | given
+            )
 
     def _write(self, labels: dict[_Place, Label]) -> None:
         """Write the file; when this returns, the disk has it."""
@@ -572,8 +576,8 @@ def _shown(value: object) -> str:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     with suppress(FileNotFoundError):
-        found = os.stat(path)
-        return found.st_mtime_ns, found.st_size
+        status = os.stat(path)
+        return status.st_mtime_ns, status.st_size
     return None
 
 
@@ -648,7 +652,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        match self._asked():
+        match self._requested_path():
             case "":
                 self._reply(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
             case "labels":
@@ -659,7 +663,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         size = self.headers.get("Content-Length", "")
         # A page of somebody else, open in the same browser, can send requests, but not under our origin.
-        if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
+        if self._requested_path() != "labels" or self.headers.get("Origin") != self.server.origin:
             self._refuse(HTTPStatus.NOT_FOUND, "nothing here")
             return
         # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
@@ -668,10 +672,10 @@ class _LabelHandler(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(int(size))
         try:
-            found = msgspec.json.decode(body)
-            if not isinstance(found, dict):
-                raise InputError(expected="JSON {labels: […], cleared: […]}", found=type(found).__name__)
-            labels, cleared = (found.get(key, []) for key in ("labels", "cleared"))
+            message = msgspec.json.decode(body)
+            if not isinstance(message, dict):
+                raise InputError(expected="JSON {labels: […], cleared: […]}", found=type(message).__name__)
+            labels, cleared = (message.get(key, []) for key in ("labels", "cleared"))
             if not isinstance(labels, list) or not isinstance(cleared, list):
                 raise InputError(expected="lists of labels and of cleared places")
             self.server.labels.change(labels, cleared)
@@ -686,14 +690,14 @@ class _LabelHandler(BaseHTTPRequestHandler):
         else:
             self._reply(HTTPStatus.OK, _SAVED)
 
-    def _asked(self) -> str | None:
+    def _requested_path(self) -> str | None:
         """Return what is asked for, None for whoever must not know that there is anything."""
         host = self.headers.get("Host", "")
         token, slash, rest = self.path.removeprefix("/").partition("/")
         # In the same time however much is right, so that the token cannot be guessed letter by letter.
-        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        is_token = hmac.compare_digest(token.encode(), self.server.token.encode())
         # The host is checked against names that resolve to this computer (DNS rebinding).
-        return rest if known and slash and f"http://{host}" == self.server.origin else None
+        return rest if is_token and slash and f"http://{host}" == self.server.origin else None
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
         self.close_connection = True  # what was sent may not have been read

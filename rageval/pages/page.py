@@ -63,7 +63,7 @@ def first_sentence(report: _Record, places: int = 4) -> str:
     >>> first_sentence({"runs": ["ours"], "measures": ["rr"], "cells": [cell]}, 2)
     'ours reaches 0.50 by rr (95 % interval 0.25 to 0.75, 8 queries).'
     """
-    parts = (_verdict(report, places), _elsewhere(report), _lacking(report, places))
+    parts = (_verdict(report, places), _other_measures_sentence(report), _missing_sentence(report, places))
     return " ".join(filter(None, parts))
 
 
@@ -85,11 +85,11 @@ def _verdict(report: _Record, places: int) -> str:
     pairs = (report.get("comparison") or {}).get("pairs") or []
     named = {pair["measure"] for pair in pairs}
     measure = next((name for name in report["measures"] if name in named), report["measures"][0])
-    mine = [pair for pair in pairs if pair["measure"] == measure]
-    if len(mine) == 1:
-        return _of_pair(report, mine[0], places)
-    if mine:
-        return _of_many(report, measure, mine, places)
+    measure_pairs = [pair for pair in pairs if pair["measure"] == measure]
+    if len(measure_pairs) == 1:
+        return _pair_sentence(report, measure_pairs[0], places)
+    if measure_pairs:
+        return _comparison_sentence(report, measure, measure_pairs, places)
     order = ranked(list(_cells_by(report, measure)), [measure], report)
     first = order[0]
     if len(order) > 1:
@@ -101,7 +101,7 @@ def _verdict(report: _Record, places: int) -> str:
     return f"{first} reaches {_value_with_interval(report, first, measure, places).replace('at ', '', 1)}."
 
 
-def _of_pair(report: _Record, pair: _Record, places: int) -> str:
+def _pair_sentence(report: _Record, pair: _Record, places: int) -> str:
     run, other, measure = pair["run"], pair["other"], pair["measure"]
     first, second = (other, run) if pair["better_run"] == other else (run, other)
     gap = _gap(report, pair, turned=first == other, places=places)
@@ -114,14 +114,16 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
             return f"{first} is better than {second}{rests}: {measure}, on {shared}, {gap}."
         values = [_value(report, name, measure, places) for name in (first, second)]
         counts = [cells[name]["queries"] for name in (first, second)]
-        on = f" on {shared}, "
+        extent = f" on {shared}, "
         if {*counts} != {pair["queries"]}:  # a mean rests on queries that the difference does not rest on
             values = [
                 f"{value} ({_count(number, 'query', 'queries')})"
                 for value, number in zip(values, counts, strict=True)
             ]
-            on = f"; on the {shared} that both have, "
-        return f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]}{on}{gap}."
+            extent = f"; on the {shared} that both have, "
+        return (
+            f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]}{extent}{gap}."
+        )
     if ruling.is_direction:
         return f"{first} is {ruling} than {second} by {measure}{rests}, {gap}; neither direction is better."
     if ruling is Ruling.TIES_ONLY:
@@ -141,8 +143,8 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
         return (
             f"{run} is {certain} than {other} by {measure}{rests}, however the unjudged documents are judged."
         )
-    said = "are identical" if ruling is Ruling.IDENTICAL else "cannot be compared"
-    return f"{first} and {second} {said} by {measure}{_because(pair)}."
+    outcome = "are identical" if ruling is Ruling.IDENTICAL else "cannot be compared"
+    return f"{first} and {second} {outcome} by {measure}{_because(pair)}."
 
 
 def _because(record: _Record) -> str:
@@ -179,18 +181,18 @@ def _gap(report: _Record, pair: _Record, turned: bool, places: int) -> str:
     return f"{gap} ({', '.join(more)})" if more else gap
 
 
-def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: int) -> str:
+def _comparison_sentence(report: _Record, measure: str, pairs: Sequence[_Record], places: int) -> str:
     """Return what is said of the run that all others were compared with, or of the best one."""
     order = ranked(report["runs"], [measure], report)
     baseline = (report.get("comparison") or {}).get("baseline")
     chosen = baseline if baseline not in (None, BEST) and baseline in report["runs"] else order[0]
-    with_it = [pair for pair in pairs if chosen in (pair["run"], pair["other"])]
-    better = [_other(pair, chosen) for pair in with_it if pair["better_run"] not in (None, chosen)]
-    worse = [_other(pair, chosen) for pair in with_it if pair["better_run"] == chosen]
-    unknown = [pair for pair in with_it if pair["better_run"] is None]
+    chosen_pairs = [pair for pair in pairs if chosen in (pair["run"], pair["other"])]
+    better = [_other(pair, chosen) for pair in chosen_pairs if pair["better_run"] not in (None, chosen)]
+    worse = [_other(pair, chosen) for pair in chosen_pairs if pair["better_run"] == chosen]
+    unknown = [pair for pair in chosen_pairs if pair["better_run"] is None]
     open_ = [_other(pair, chosen) for pair in unknown if pair["ruling"] in _OPEN]
     rest = len(unknown) - len(open_)  # refused, or of a measure that has no better way
-    rests = next(map(_rests, with_it), "")
+    rests = next(map(_rests, chosen_pairs), "")
     unsaid = f"; no claim about {_count(rest, 'pair')}" if rest else ""
     if chosen == order[0]:
         claims = [
@@ -198,12 +200,12 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
             f"worse than {_listed(better)}{rests}" if better else "",
             f"not distinguishable from {_listed(open_)}" if open_ else "",
         ]
-        said = " and ".join(filter(None, claims))
-        return f"{_leading(report, chosen, measure, places)}{f'; it is {said}' if said else ''}{unsaid}."
-    top = next((pair for pair in with_it if order[0] in (pair["run"], pair["other"])), None)
+        claim = " and ".join(filter(None, claims))
+        return f"{_leading(report, chosen, measure, places)}{f'; it is {claim}' if claim else ''}{unsaid}."
+    top = next((pair for pair in chosen_pairs if order[0] in (pair["run"], pair["other"])), None)
     ahead = f", {_gap(report, top, turned=top['other'] == order[0], places=places)}" if top else ""
     return (
-        f"Of {len(with_it):,} runs {len(better):,} {'is' if len(better) == 1 else 'are'} better than"
+        f"Of {len(chosen_pairs):,} runs {len(better):,} {'is' if len(better) == 1 else 'are'} better than"
         f" {chosen} by {measure}{rests}, {len(worse):,} worse, and {len(open_):,} not distinguishable from"
         f" it{unsaid}. The {_extreme(report, measure)} is {order[0]}{ahead}."
     )
@@ -225,42 +227,43 @@ def _value_with_interval(report: _Record, run: str, measure: str, places: int) -
     more = [_count(cell["queries"], "query", "queries")]
     if cell["low"] is not None and cell["high"] is not None:
         more.insert(0, f"{level_of(report)} interval {cell['low']:.{places}f} to {cell['high']:.{places}f}")
-    said = _value(report, run, measure, places)
-    by = f" by {measure}" if len(report["runs"]) == 1 else ""
-    return f"at {said}{by} ({', '.join(more)})"
+    value = _value(report, run, measure, places)
+    measure_clause = f" by {measure}" if len(report["runs"]) == 1 else ""
+    return f"at {value}{measure_clause} ({', '.join(more)})"
 
 
-def _elsewhere(report: _Record) -> str:
+def _other_measures_sentence(report: _Record) -> str:
     """Return what the other measures say of the same two runs."""
     pairs = (report.get("comparison") or {}).get("pairs") or []
     if len(report.get("runs") or ()) != 2 or len(pairs) < 2:
         return ""
-    found: dict[str, list[str]] = {}
+    measures_by_verdict: dict[str, list[str]] = {}
     for pair in pairs[1:]:
-        who = f"{pair['better_run']} is better" if pair["better_run"] else f"{pair['verdict']}"
-        found.setdefault(who, []).append(pair["measure"])
-    return f"By the other measures: {'; '.join(f'{who} ({_listed(names)})' for who, names in found.items())}."
+        verdict = f"{pair['better_run']} is better" if pair["better_run"] else f"{pair['verdict']}"
+        measures_by_verdict.setdefault(verdict, []).append(pair["measure"])
+    verdicts = (f"{verdict} ({_listed(names)})" for verdict, names in measures_by_verdict.items())
+    return f"By the other measures: {'; '.join(verdicts)}."
 
 
-def _lacking(report: _Record, places: int) -> str:
+def _missing_sentence(report: _Record, places: int) -> str:
     """Return what is missing: judgements that failed, queries that a run lacks, undefined values."""
-    said = []
+    notes = []
     failed = sum(row["failed"] for row in report.get("spending") or ())
     if failed:
-        said.append(f"{_count(failed, 'judgement')} failed and {'is' if failed == 1 else 'are'} missing")
+        notes.append(f"{_count(failed, 'judgement')} failed and {'is' if failed == 1 else 'are'} missing")
     lacking = {row["run"]: row["lacking"] for row in report.get("topics") or () if row.get("lacking")}
-    said += [
+    notes += [
         f"{run} lacks {_count(number, 'judged query', 'judged queries')}" for run, number in lacking.items()
     ][:_NAMED]
     cells = report.get("cells") or ()
     if len(report.get("runs") or ()) == 1 and cells:
         cell = cells[0]
         if cell.get("undefined"):
-            said.append(f"{_count(cell['undefined'], 'query has', 'queries have')} no value")
+            notes.append(f"{_count(cell['undefined'], 'query has', 'queries have')} no value")
         if cell.get("bounds") and None not in cell["bounds"]:
             low, high = cell["bounds"]
-            said.append(f"the mean is between {low:.{places}f} and {high:.{places}f} in any case")
-    return f"{'; '.join(said)[:1].upper()}{'; '.join(said)[1:]}." if said else ""
+            notes.append(f"the mean is between {low:.{places}f} and {high:.{places}f} in any case")
+    return f"{'; '.join(notes)[:1].upper()}{'; '.join(notes)[1:]}." if notes else ""
 
 
 def _cells_by(report: _Record, measure: str) -> dict[str, _Record]:
@@ -272,8 +275,8 @@ def _better(report: _Record, measure: str) -> str | None:
 
 
 def _extreme(report: _Record, measure: str) -> str:
-    way = _better(report, measure)
-    return {LOWER: "lowest (low is good)", NEITHER: "highest"}.get(way or "", "highest")
+    direction = _better(report, measure)
+    return {LOWER: "lowest (low is good)", NEITHER: "highest"}.get(direction or "", "highest")
 
 
 def _value(report: _Record, run: str, measure: str, places: int) -> str:
@@ -313,9 +316,9 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     """Return everything the page shows, columns of values as lists with None for undefined ones."""
     text = text_of_whole(source, _EXPECTED, _LARGEST)
     # By its mark, without an HTML parser: the block is ours, and `<` is escaped in it.
-    _, found, rest = text.partition(OPENING)
+    _, opening, rest = text.partition(OPENING)
     block, closed, _ = rest.partition(CLOSING)
-    if not found or not closed:
+    if not opening or not closed:
         raise InputError(at=Place(str(source)), problem="has no report", expected=_EXPECTED)
     try:
         report = json.loads(block)
@@ -430,7 +433,7 @@ def _tables(report: _Record) -> dict[str, Any]:
     """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
-    bases = {found["measure"]: _basis_of(found) for found in (*(report.get("slices") or ()), *cells.values())}
+    bases = {cell["measure"]: _basis_of(cell) for cell in (*(report.get("slices") or ()), *cells.values())}
     are_labels_passed = any("judged" in cell for cell in cells.values())
     uncorrected = uncorrected_notes(bases, are_labels_passed)
     rests = [*uncorrected, *correction_notes(bases)]
@@ -454,7 +457,11 @@ def _tables(report: _Record) -> dict[str, Any]:
         "by_people": corrected,
         "of_single": "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases.values())))),
         # What all rests on stands there by itself, of slices, too.
-        "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],
+        "said": [
+            sentence
+            for sentence in (report.get("comparison") or {}).get("said") or ()
+            if sentence not in rests
+        ],
         "texts": queries.get("texts") or {},
         "heat": _heat_maps(report.get("slices") or ()),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
@@ -470,18 +477,18 @@ def _tables(report: _Record) -> dict[str, Any]:
 def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
     """Return a map a measure: a row a slice, a column a run, each cell with its shade from 0 to `SHADES`."""
     maps = []
-    for measure in dict.fromkeys(found["measure"] for found in slices):
-        of_measure = [found for found in slices if found["measure"] == measure]
-        runs = list(dict.fromkeys(found["run"] for found in of_measure))
-        values = [found["value"] for found in of_measure if found["value"] is not None]
+    for measure in dict.fromkeys(cell["measure"] for cell in slices):
+        of_measure = [cell for cell in slices if cell["measure"] == measure]
+        runs = list(dict.fromkeys(cell["run"] for cell in of_measure))
+        values = [cell["value"] for cell in of_measure if cell["value"] is not None]
         low, high = min(values, default=0.0), max(values, default=0.0)
         rows: dict[tuple[str, str], dict[str, Any]] = {}
-        for found in of_measure:
-            value = found["value"]
+        for cell in of_measure:
+            value = cell["value"]
             # All the same: no shade, as there is no better or worse.
             is_flat = value is None or high <= low
             shade = 0 if is_flat else round(_SHADES * (value - low) / (high - low))
-            rows.setdefault((found["field"], found["name"]), {})[found["run"]] = {**found, "shade": shade}
+            rows.setdefault((cell["field"], cell["name"]), {})[cell["run"]] = {**cell, "shade": shade}
         listed = [
             {"field": field, "name": name, "cells": [by_run.get(run) for run in runs]}
             for (field, name), by_run in rows.items()
@@ -498,8 +505,8 @@ _TRACK_PLACES = 4
 
 def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]) -> str:
     """Return a page of this kind that shows the record; all text in it is escaped."""
-    found: str = _template().render(kind=kind, **record)
-    return found
+    html: str = _template().render(kind=kind, **record)
+    return html
 
 
 @cache

@@ -21,7 +21,7 @@ import numpy as np
 from rageval import hooks
 from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import position_remarks, positions_of
-from rageval.comparison.comparisons import cell_of, compared, why_not
+from rageval.comparison.comparisons import cell_of, compare_subject, why_untestable
 from rageval.comparison.estimates import slices
 from rageval.core.remark import Remark, Scope, unique
 from rageval.errors import UsageError
@@ -36,7 +36,6 @@ from rageval.pages.evidence import (
     MOST_PAIRS,
     TEXTS,
     Texts,
-    beside,
     by_judge,
     fitting,
     judging,
@@ -44,6 +43,7 @@ from rageval.pages.evidence import (
     of_answers,
     of_documents,
     of_qrels,
+    paired_judges,
     rankings,
     read_notes,
     shortened,
@@ -71,7 +71,7 @@ _PAGE, _LEAST = 1_300_000, 100_000  # bytes of a whole page without its scripts,
 
 
 @dataclass(frozen=True)
-class Beside:
+class PageInputs:
     """The inputs of a report besides scores.
 
     `groups`: {field: {query: value}} for slices. `details`: for how many queries to show evidence, None for
@@ -98,22 +98,22 @@ class Beside:
 def report_of(
     results: Sequence[Scores],
     settings: Settings,
-    extra: Beside,
+    extra: PageInputs,
     subject: Subject | None = None,
-    known: Comparison | None = None,
+    comparison: Comparison | None = None,
 ) -> Report:
     """Return the report on scores, and on their inputs where these are given.
 
-    What is `known` already is not compared again.
+    A `comparison` that is given is not made again.
     """
-    report = measured(results, settings, subject, known)
+    report = measured(results, settings, subject, comparison)
     if subject is None or subject.kind.page is None:
         return finished(report, results, extra)
     whole: Report = subject.kind.page(report, results, extra, subject)
     return whole
 
 
-def with_documents(report: Report, results: Sequence[Scores], extra: Beside, runs: Runs) -> Report:
+def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs, runs: Runs) -> Report:
     """Return the report with what runs found, and what was judged of it."""
     qrels, orders = runs.evaluator.qrels, runs.evaluator.orders
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
@@ -124,18 +124,18 @@ def with_documents(report: Report, results: Sequence[Scores], extra: Beside, run
     # The order of the first measure: a page shows one.
     ranked = {scores.run: rankings(runs.sources[scores.run], queries, orders[0], depth) for scores in results}
     # Reasons are long: only those that are shown are kept.
-    wanted = set(queries)
-    notes = read_notes(extra.evidence, lambda key: key[0] in wanted)
+    needed = set(queries)
+    notes = read_notes(extra.evidence, lambda key: key[0] in needed)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
     pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
         gold = runs.gold or gold_of_documents(extra.gold, Draw())
         people, draw = gold.documents, gold.draw
-        said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
-        places = {place for each in said.values() for place in each}
+        judged_by_person = {person: of_qrels(whole_qrels(source)) for person, source in people.items()}
+        places = {place for judgements in judged_by_person.values() for place in judgements}
         judge = "+".join(qrels.judges) or visible(qrels.name)
         left_out = len(of_qrels(whole_qrels(qrels)).keys() - places)
-        pairs = beside({judge: of_qrels(whole_qrels(qrels), places)}, said)
+        pairs = paired_judges({judge: of_qrels(whole_qrels(qrels), places)}, judged_by_person)
     report["judging"] = judging(pairs, notes, draw=draw, left_out=left_out)
     report["topics"] = [
         {
@@ -154,12 +154,12 @@ def with_documents(report: Report, results: Sequence[Scores], extra: Beside, run
     return {**whole, "matrices": _kept(matrices, whole, extra)}
 
 
-def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subject: Answers) -> Report:
+def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
     """Return the report with what was judged of answers, and with their texts."""
     table = subject.table
-    order = _unsure_first(_worst(results), table)
+    order = _unsure_first(_worst_queries(results), table)
     kept = [source for source in extra.answers if can_read_again(source)]
-    gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
+    streams = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
     texts = Texts(extra.texts, extra.answers, extra.passages, subject.files, extra.store)
     traced = texts.some(order)
@@ -167,10 +167,10 @@ def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subje
     gold = by_judge(read_judgements(extra.gold)) if extra.gold else None
     # With one judge and no people there is nobody to compare.
     several = gold is not None or len(table.judges.words) > 1
-    pairs = beside(by_judge(table), gold) if several else []
-    wanted, places = set(queries), listed(pairs)
+    pairs = paired_judges(by_judge(table), gold) if several else []
+    needed, places = set(queries), listed(pairs)
     sources = [*subject.files, *extra.gold, *extra.evidence]
-    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, set(traced))
+    notes = read_notes(sources, lambda key: key[0] in needed or key in places, set(traced))
     # The texts of answers that judges and people disagree on.
     disputed = {place[:2] for place in places}
     shown: dict[tuple[str, str], str] = {}
@@ -182,23 +182,23 @@ def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subje
     draw = subject.gold.draw if subject.gold is not None else None
     report["judging"] = judging(pairs, notes, shown, draw)
     report["spending"] = list(spending(table, notes))
-    found = [judge.as_dict() for judge in positions_of(table)]
+    positions = [judge.as_dict() for judge in positions_of(table)]
     remarks: list[Remark] = []
-    if found:  # nobody else is asked where an answer was shown
-        report["positions"] = found
-        for judge in found:
+    if positions:  # nobody else is asked where an answer was shown
+        report["positions"] = positions
+        for judge in positions:
             remarks += position_remarks(judge, judge["judge"] or "the judge")
     if len(pairs) == MOST_PAIRS:
         remarks.append(Remark("some_pairs_of_judges", facts={"number": MOST_PAIRS}))
     # Scoring has read it to its end.
-    remarks += [Remark("stream_not_shown", Scope(file=name)) for name in gone]
+    remarks += [Remark("stream_not_shown", Scope(file=name)) for name in streams]
     remarks += without_fence(table, notes)
     report["remarks"] = [*report.get("remarks", ()), *remarks]
-    known = traces(traced, texts, _questions(extra), notes.calls)
+    query_traces = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
-    if any(known["queries"].values()):
+    if any(query_traces["queries"].values()):
         first = "least sure" if table.has_chances else "worst"
-        report["traces"] = {**known, "of": len(order), "first": first}
+        report["traces"] = {**query_traces, "of": len(order), "first": first}
     matrices = of_answers(queries, table, _bank(extra), notes)
     whole = finished(report, results, extra)
     return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
@@ -207,7 +207,7 @@ def with_answers(report: Report, results: Sequence[Scores], extra: Beside, subje
 def report_of_scores(
     results: Sequence[Scores],
     settings: Settings,
-    extra: Beside,
+    extra: PageInputs,
     judgements: Any = None,
     answers: Any = None,
     runs: Any = None,
@@ -216,9 +216,9 @@ def report_of_scores(
 ) -> Report:
     """Return the report on scores that were made before, of judged answers, or of runs and qrels."""
     if runs is not None:
-        return report_of(results, settings, extra, _same_runs(results, runs, qrels), known=compared)
+        return report_of(results, settings, extra, _same_runs(results, runs, qrels), comparison=compared)
     if judgements is None:
-        return report_of(results, settings, extra, known=compared)
+        return report_of(results, settings, extra, comparison=compared)
     with TemporaryDirectory() as folder:
         files = _as_files(judgements, Path(folder) / "judgements.jsonl")
         extra = replace(extra, answers=_as_files(answers, Path(folder) / "answers.jsonl"))
@@ -235,14 +235,14 @@ def report_of_scores(
 def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
     """Return the runs that scores were made from; `UsageError` if they were made from others."""
     runs = Runs(Evaluator([score.measure for score in results[0].scores], qrels), named_sources(given))
-    again = {scores.run: scores for scores in runs.score().results}
+    rescored = {scores.run: scores for scores in runs.score().results}
     for scores in results:
-        found = again.get(scores.run)
+        repeat = rescored.get(scores.run)
         # What was found is ranked by the usual rules; beside scores by others it would explain nothing.
-        if found is None or not all(
+        if repeat is None or not all(
             (one.signature, [*one.query_ids]) == (other.signature, [*other.query_ids])
             and np.array_equal(one.values, other.values, equal_nan=True)
-            for one, other in zip(scores.scores, found.scores, strict=False)
+            for one, other in zip(scores.scores, repeat.scores, strict=False)
         ):
             raise UsageError(
                 f"report: the scores of {visible(scores.run)} do not match these runs and judgements by the"
@@ -255,61 +255,65 @@ def _as_files(given: Any, place: Path) -> list[Source]:
     """Return files as they are, and records as a file at this place, so that all are read alike."""
     if given is None or isinstance(given, JudgementTable):
         return []
-    found = items_of(given)
-    files: list[Source] = [each for each in found if not isinstance(each, Mapping)]
-    records = [each for each in found if isinstance(each, Mapping)]
+    items = items_of(given)
+    files: list[Source] = [item for item in items if not isinstance(item, Mapping)]
+    records = [item for item in items if isinstance(item, Mapping)]
     if records:
-        place.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
+        place.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in records))
         files.append(place)
     return files
 
 
-def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside) -> Report:
+def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageInputs) -> Report:
     """With a title, the texts of the questions, slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
     if extra.questions is not None:
-        texts = {query: found.text for query, found in _questions(extra).items()}
+        texts = {query: question.text for query, question in _questions(extra).items()}
         ids = [
             *whole["queries"]["ids"],
-            *(each["query"] for pair in whole.get("judging") or () for each in pair["listed"]),
+            *(difference["query"] for pair in whole.get("judging") or () for difference in pair["listed"]),
         ]
-        known = {query: shortened(texts[query], _ASKED) for query in ids if texts.get(query)}
-        whole["queries"] = {**whole["queries"], "texts": known}
+        question_texts = {query: shortened(texts[query], _ASKED) for query in ids if texts.get(query)}
+        whole["queries"] = {**whole["queries"], "texts": question_texts}
     if extra.groups:
         sliced = [
             {
                 "run": scores.run,
                 "measure": str(score.measure),
-                "field": found.field,
-                "name": found.name,
-                "value": plain(found.value),
-                "low": plain(found.low),
-                "high": plain(found.high),
-                "queries": found.queries,
-                "undefined": found.undefined,
-                "small": found.is_small,
-                **found.basis.texts,
-                "reasons": [reason.as_record() for reason in found.reasons],
-                **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
+                "field": slice_value.field,
+                "name": slice_value.name,
+                "value": plain(slice_value.value),
+                "low": plain(slice_value.low),
+                "high": plain(slice_value.high),
+                "queries": slice_value.queries,
+                "undefined": slice_value.undefined,
+                "small": slice_value.is_small,
+                **slice_value.basis.texts,
+                "reasons": [reason.as_record() for reason in slice_value.reasons],
+                **(
+                    {}
+                    if slice_value.judged is None
+                    else {"judged": plain(slice_value.judged), "labels": slice_value.labels}
+                ),
             }
             for scores in results
             for score in scores.scores
             for field, of_query in extra.groups.items()
-            for found in slices(score, field, of_query, extra.settings)
+            for slice_value in slices(score, field, of_query, extra.settings)
         ]
         whole["slices"] = sliced
     return whole
 
 
-def _questions(extra: Beside) -> dict[str, Question]:
+def _questions(extra: PageInputs) -> dict[str, Question]:
     if extra.questions is None:
         return {}
     asked: dict[str, Question] = hooks.questions_in(extra.questions, [])
     return asked
 
 
-def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Report:
+def _kept(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
     """As many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
@@ -317,7 +321,7 @@ def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Re
     return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 
-def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
+def _bank(extra: PageInputs) -> dict[tuple[str, str], Any]:
     """Return the nuggets by place."""
     if extra.nuggets is None:
         return {}
@@ -331,28 +335,28 @@ def measured(
     results: Sequence[Scores],
     settings: Settings,
     subject: Subject | None = None,
-    found: Comparison | None = None,
+    comparison: Comparison | None = None,
 ) -> _Record:
-    """Return runs, measures, cells, the comparison (`found` before, or made here) and columns of values."""
-    if found is None:
-        found = comparison_of(results, settings, subject)
+    """Return runs, measures, cells, the comparison (the one given, or made here) and columns of values."""
+    if comparison is None:
+        comparison = comparison_of(results, settings, subject)
     report: _Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
         "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
-        "cells": list(_cells(results, settings, found)),
+        "cells": list(_cells(results, settings, comparison)),
         "level": settings.level,
         "queries": _columns(results),
-        "citing": str(cite(results if found is None else found)),
+        "citing": str(cite(results if comparison is None else comparison)),
     }
-    if found is not None:
-        report["comparison"] = comparison_record(found.as_dict(), settings)
-        left_out = (score for scores in results for score in scores.scores if why_not(score))
+    if comparison is not None:
+        report["comparison"] = comparison_record(comparison.as_dict(), settings)
+        left_out = (score for scores in results for score in scores.scores if why_untestable(score))
         remarks = [
-            Remark("not_compared", Scope(measure=str(score.measure)), {"reason": why_not(score)})
+            Remark("not_compared", Scope(measure=str(score.measure)), {"reason": why_untestable(score)})
             for score in left_out
         ]
-        report["remarks"] = unique([*found.remarks, *remarks])
+        report["remarks"] = unique([*comparison.remarks, *remarks])
     return report
 
 
@@ -361,20 +365,30 @@ def comparison_of(
 ) -> Comparison | None:
     """Return the comparison of several systems by the measures that can be compared, or None."""
     # Scores that Python hands over may be of other measures for other runs.
-    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
+    names = [
+        {str(score.measure) for score in scores.scores if not why_untestable(score)} for scores in results
+    ]
     shared = set.intersection(*names) if names else set()
-    known = [
+    comparable = [
         replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
         for scores in (results if shared else ())
     ]
-    if len(known) < 2:
+    if len(comparable) < 2:
         return None
-    return compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
+    return (
+        compare(comparable, settings)
+        if subject is None
+        else compare_subject(subject, Scored(comparable, []), settings)
+    )
 
 
-def comparison_record(found: Mapping[str, Any], settings: Settings) -> _Record:
+def comparison_record(comparison: Mapping[str, Any], settings: Settings) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
-    record = {"signature": found["signature"], "pairs": found["pairs"], "said": found.get("said", [])}
+    record = {
+        "signature": comparison["signature"],
+        "pairs": comparison["pairs"],
+        "said": comparison.get("said", []),
+    }
     return record | {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
 
 
@@ -384,19 +398,19 @@ def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str
     >>> beaten([{"run": "a", "other": "b", "measure": "rr", "verdict": "lower", "better_run": "b"}])
     {('b', 'rr'): ['a']}
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    worse_runs: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         better = pair["better_run"]
         if better is not None:
             worse = pair["other"] if better == pair["run"] else pair["run"]
-            found.setdefault((better, pair["measure"]), []).append(worse)
-    return found
+            worse_runs.setdefault((better, pair["measure"]), []).append(worse)
+    return worse_runs
 
 
 def _columns(results: Sequence[Scores]) -> _Record:
     """Return the values of every query, a packed column a measure and run."""
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
-    place = {query: at for at, query in enumerate(ids)}
+    place = {query: index for index, query in enumerate(ids)}
     values: dict[str, dict[str, str]] = {}
     # Of the values, which labels do not correct.
     bases: dict[str, dict[str, str]] = {}
@@ -410,9 +424,9 @@ def _columns(results: Sequence[Scores]) -> _Record:
     return {"ids": list(ids), "values": values, "basis": bases}
 
 
-def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[_Record]:
-    compared = {(cell.run, cell.measure): cell for cell in found.cells} if found else {}
-    worse = beaten(found.as_dict()["pairs"]) if found else {}
+def _cells(results: Sequence[Scores], settings: Settings, comparison: Comparison | None) -> Iterator[_Record]:
+    compared = {(cell.run, cell.measure): cell for cell in comparison.cells} if comparison else {}
+    worse = beaten(comparison.as_dict()["pairs"]) if comparison else {}
     for scores in results:
         for score in scores.scores:
             key = scores.run, str(score.measure)
@@ -453,30 +467,30 @@ _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
 
 def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
     """Return the queries on which runs differ most by the first measure; of one run, its worst queries."""
-    scores = [found.scores[0] for found in results if found.scores]
+    scores = [run_scores.scores[0] for run_scores in results if run_scores.scores]
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
     values = np.array([[score.by_query.get(query, np.nan) for query in queries] for score in scores])
     # An undefined value is shown as such, and only for this choice counts as 0.
-    known = np.where(np.isnan(values), 0.0, values)
+    defined = np.where(np.isnan(values), 0.0, values)
     if len(scores) > 1:
-        spread = known.max(axis=0) - known.min(axis=0)
+        spread = defined.max(axis=0) - defined.min(axis=0)
     else:
-        spread = known[0] if scores[0].measure.better == LOWER else -known[0]
+        spread = defined[0] if scores[0].measure.better == LOWER else -defined[0]
     # Stable: of equal ones the first, so that the same inputs give the same page.
-    return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]
+    return [queries[index] for index in np.argsort(-spread, kind="stable")[:number].tolist()]
 
 
-def _worst(results: Sequence[Scores]) -> list[str]:
+def _worst_queries(results: Sequence[Scores]) -> list[str]:
     """Return all queries, by the mean of all runs by the first measure, the worst first."""
-    scores = [found.scores[0] for found in results if found.scores]
+    scores = [run_scores.scores[0] for run_scores in results if run_scores.scores]
     queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
     sign = -1 if scores and scores[0].measure.better == LOWER else 1
     by_query = [score.by_query for score in scores]
 
     def place(query: str) -> tuple[bool, float]:
-        known = [value[query] for value in by_query if query in value and not math.isnan(value[query])]
+        defined = [value[query] for value in by_query if query in value and not math.isnan(value[query])]
         # What has no value is no worse than others, and comes last.
-        return not known, sign * math.fsum(known) / max(1, len(known))
+        return not defined, sign * math.fsum(defined) / max(1, len(defined))
 
     return sorted(queries, key=place)
 

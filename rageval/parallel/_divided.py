@@ -62,14 +62,14 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
         return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
 
-def _why_not(by: str, error: InputError) -> Remark:
+def _unreadable_remark(by: str, error: InputError) -> Remark:
     """Return why what this process perhaps can read could not be read; a file that changed nobody can."""
     if isinstance(error, FileChanged):
         raise error
     return Remark("not_read_by_workers", facts={"by": by, "error": str(error.problems[0])})
 
 
-def _findable(path: Any) -> Any:
+def _absolute_path(path: Any) -> Any:
     """Return the path as it is found from another folder."""
     return path if is_remote(path) else with_limits(os.path.abspath(path), limits_of(path))
 
@@ -103,11 +103,11 @@ class Divided(RunSource):
                 inherits = self.engine.inherits
                 sent = joining if inherits else joining._replace(qrels=portable(joining.qrels))
                 pieces = [piece for _, piece in paired(parts, self.engine.results(piece_of, sent, parts))]
-                return self._noted(joining.together(pieces))
+                return self._remember_join(joining.together(pieces))
         except Scattered:
             pass
         except InputError as error:
-            reason = _why_not(by, error)
+            reason = _unreadable_remark(by, error)
         joined = super().join(joining)
         joined.notes.read_here = reason
         return joined
@@ -120,7 +120,7 @@ class Divided(RunSource):
         if not can_read_again(path):
             return []
         if not engine.inherits:  # such a worker may stand in another folder
-            path = _findable(path)
+            path = _absolute_path(path)
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
 
@@ -158,7 +158,7 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
         for source in sources:
             yield evaluator.score(Divided.of(source, engine))
     else:
-        yield from _elsewhere(evaluator, sources, engine)
+        yield from _score_by_workers(evaluator, sources, engine)
 
 
 def score_on_workers(
@@ -173,16 +173,16 @@ def score_on_workers(
         yield from scored(evaluator, list(sources), engine)
 
 
-def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
+def _score_by_workers(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
     """Score a run a worker. One that a worker cannot read is read here, which tells whether it can be."""
     sent = sources
     if not engine.inherits:
-        sent = [replace(source, path=_findable(source.path)) for source in sources]
+        sent = [replace(source, path=_absolute_path(source.path)) for source in sources]
     for source, outcome in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
         if isinstance(outcome, Scores):
             yield outcome
             continue
-        reason = _why_not(_WORKERS, outcome)
+        reason = _unreadable_remark(_WORKERS, outcome)
         scores = evaluator.score(source)
         if scores.notes is not None:
             scores.notes.read_here = reason
@@ -194,10 +194,10 @@ def _is_known(measure: AnyMeasure) -> bool:
     if not isinstance(measure, Measure):
         return True
     try:
-        known = parse_measure(str(measure))
+        parsed = parse_measure(str(measure))
     except RagevalError:
         return False
-    return isinstance(known, Measure) and known.function is measure.function
+    return isinstance(parsed, Measure) and parsed.function is measure.function
 
 
 def _scores_or_error(evaluator: Evaluator, source: RunSource) -> Scores | InputError:

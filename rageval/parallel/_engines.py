@@ -144,7 +144,7 @@ class OnExecutor:
                 try:
                     yield future.result()
                 except BrokenExecutor as error:
-                    raise WorkerDied(_died(str(unit))) from error
+                    raise WorkerDied(_describe_death(str(unit))) from error
         finally:
             for future in futures:
                 future.cancel()
@@ -201,7 +201,7 @@ def each_in_a_process(
                 _end(pool)
                 raise
     except BrokenExecutor as error:
-        raise WorkerDied(_died(str(items[done]))) from error
+        raise WorkerDied(_describe_death(str(items[done]))) from error
     finally:
         # Whatever is forked later is not to inherit what is done with.
         _work = None
@@ -218,7 +218,7 @@ def _signals_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _died(unit: str) -> str:
+def _describe_death(unit: str) -> str:
     """Return what to say when nobody is left who could."""
     return (
         f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
@@ -258,7 +258,7 @@ class OnDask:
         self._address = address
         try:
             get_backend(parse_address(address)[0])
-            self._client = self._connected(PATIENCE)
+            self._client = self._connect(PATIENCE)
         except (OSError, ValueError, TypeError) as error:
             raise UsageError(
                 f"--dask {address}: no cluster answers there ({error!s:.100}); expected the address that"
@@ -290,13 +290,13 @@ class OnDask:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
-        _log().removeFilter(_unsaid)
+        _log().removeFilter(_never)
 
     def results(
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Yield the results in the order of the units."""
-        futures = self._sent(task, shared, units)
+        futures = self._submit_units(task, shared, units)
         rounds = 1
         for position, unit in enumerate(units):
             outcome = _outcome(futures[position])
@@ -305,32 +305,32 @@ class OnDask:
                 for future in futures:
                     with suppress(*_cancelled()):
                         future.exception()
-                futures[position : position + 1] = self._sent(task, shared, [unit])
+                futures[position : position + 1] = self._submit_units(task, shared, [unit])
                 outcome = _outcome(futures[position])
             while outcome is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
-                self._return(unit)
+                self._await_return(unit)
                 # Results before this one were taken already, so nothing is done twice that has a result.
-                futures[position:] = self._sent(task, shared, units[position:])
+                futures[position:] = self._submit_units(task, shared, units[position:])
                 outcome = _outcome(futures[position])
             if outcome is _KILLED or outcome is _FORGOTTEN:
-                raise WorkerDied(_died(str(unit)))
+                raise WorkerDied(_describe_death(str(unit)))
             yield outcome
 
-    def _connected(self, seconds: float) -> Any:
+    def _connect(self, seconds: float) -> Any:
         from distributed import Client
 
         return Client(self._address, timeout=seconds, set_as_default=False)
 
-    def _return(self, unit: Any) -> None:
+    def _await_return(self, unit: Any) -> None:
         """Wait until the cluster answers again and has a worker; what it still knows of us is forgotten."""
-        _log().addFilter(_unsaid)  # tracebacks of a client that is closed while it looks for its scheduler
+        _log().addFilter(_never)  # tracebacks of a client that is closed while it looks for its scheduler
         end = time.monotonic() + RETURN
         while (left := end - time.monotonic()) > 0:
             with suppress(OSError):  # one that lost its scheduler may not close in time
                 self._client.close(timeout=PAUSE)
             try:
-                self._client = self._connected(min(left, PATIENCE))
+                self._client = self._connect(min(left, PATIENCE))
                 self._client.wait_for_workers(1, timeout=max(PAUSE, end - time.monotonic()))
             except OSError:  # what distributed calls a timeout is one, too
                 time.sleep(PAUSE)
@@ -341,7 +341,7 @@ class OnDask:
             f" return within {RETURN:,} s; restart it, then run this command again"
         )
 
-    def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
+    def _submit_units(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is shared may be large
             # A task whose result is the shared object: Dask repeats it if the worker that holds it dies.
@@ -354,7 +354,7 @@ def _log() -> logging.Logger:
     return logging.getLogger("distributed.client")
 
 
-def _unsaid(_: logging.LogRecord) -> bool:
+def _never(_: logging.LogRecord) -> bool:
     return False
 
 

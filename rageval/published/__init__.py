@@ -88,7 +88,7 @@ class PublishedTable(msgspec.Struct, forbid_unknown_fields=True):
         """The measures, and what stands beside them."""
         if self.runs:
             return self.runs.measures
-        return [name for each in self.judged for name in (*each.measures, *each.beside)]
+        return [name for source in self.judged for name in (*source.measures, *source.beside)]
 
     @property
     def heads(self) -> list[str]:
@@ -98,21 +98,23 @@ class PublishedTable(msgspec.Struct, forbid_unknown_fields=True):
     @property
     def values(self) -> dict[Row, Cells]:
         """What was published."""
-        found: dict[Row, Cells] = {}
+        values: dict[Row, Cells] = {}
         for row in self.published:
             labels = tuple(map(str, row[: len(self.labels)]))
             names = product(self.columns or [""], self.measures)
             for (column, measure), value in zip(names, row[len(self.labels) :], strict=False):
-                cells = found.setdefault((*labels, column), {})
+                cells = values.setdefault((*labels, column), {})
                 if value != "":
                     cells[measure] = value
-            found.setdefault((*labels, next(iter(self.columns), "")), {})
-        return found
+            values.setdefault((*labels, next(iter(self.columns), "")), {})
+        return values
 
     def label(self, words: Row) -> Row:
         """Return labels as the paper writes them, each by itself."""
-        spelled = [{_same(row[at]): row[at] for row in self.values} for at in range(len(words))]
-        return tuple(spelled[at].get(_same(word), word) for at, word in enumerate(words))
+        spelled = [
+            {_normalize_label(row[index]): row[index] for row in self.values} for index in range(len(words))
+        ]
+        return tuple(spelled[index].get(_normalize_label(word), word) for index, word in enumerate(words))
 
 
 class Reproduced(NamedTuple):
@@ -164,10 +166,10 @@ class Reproduced(NamedTuple):
         return row if self.declared.columns else row[:-1]
 
 
-def _same(label: str) -> str:
+def _normalize_label(label: str) -> str:
     """Return what two spellings of a label have in common.
 
-    >>> _same("BGE (Gemma-2)") == _same("bge-gemma-2")
+    >>> _normalize_label("BGE (Gemma-2)") == _normalize_label("bge-gemma-2")
     True
     """
     return "".join(letter for letter in label.casefold() if letter.isalnum())
@@ -192,31 +194,31 @@ def reproduce(name: str, folder: str | os.PathLike[str] = ".") -> Reproduced:
     Labels of files and systems are those of the paper if they have the same letters and digits: bge-gemma-2
     is BGE (Gemma-2).
 
-    >>> made = reproduce("freshstack-4", "examples/data/published")
-    >>> round(made.found["Stack Overflow Nuggets", "BM25", "langchain"]["alpha_ndcg@10"], 3)
+    >>> table = reproduce("freshstack-4", "examples/data/published")
+    >>> round(table.found["Stack Overflow Nuggets", "BM25", "langchain"]["alpha_ndcg@10"], 3)
     0.659
     """
     table, place, missing = declared(name), Path(folder), list[str]()
     if not os.path.isdir(folder):
         raise InputError(at=Place(visible(str(folder))), expected=f"a folder with the files of {name}")
-    made = _of_judgements if table.runs is None else _of_runs
-    found: dict[Row, Cells] = {}
-    for row, cells in made(table, place, missing):
-        found.setdefault(row, {}).update(cells)
-    if not found:
+    compute = _values_of_judgements if table.runs is None else _values_of_runs
+    values: dict[Row, Cells] = {}
+    for row, cells in compute(table, place, missing):
+        values.setdefault(row, {}).update(cells)
+    if not values:
         raise InputError(at=Place(visible(str(folder))), problem=f"{'; '.join(missing)}.", remedy=table.get)
     labels = list(dict.fromkeys(row[:-1] for row in table.values))
     columns = [*table.columns, AVERAGE]
 
     def place_of(row: Row) -> tuple[int, Row, int]:
-        known = labels.index(row[:-1]) if row[:-1] in labels else len(labels)
-        return known, row[:-1], columns.index(row[-1]) if row[-1] else 0
+        position = labels.index(row[:-1]) if row[:-1] in labels else len(labels)
+        return position, row[:-1], columns.index(row[-1]) if row[-1] else 0
 
-    ordered = {row: found[row] for row in sorted(found, key=place_of)}
+    ordered = {row: values[row] for row in sorted(values, key=place_of)}
     return Reproduced(table, ordered, missing)
 
 
-def _of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterator[tuple[Row, Cells]]:
+def _values_of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterator[tuple[Row, Cells]]:
     """Yield the values of every run of the folder, and of the runs of each method fused."""
     runs = table.runs
     assert runs is not None
@@ -245,14 +247,22 @@ def _of_runs(table: PublishedTable, folder: Path, missing: list[str]) -> Iterato
                 labels = table.label((method, run.name))
                 of_all.setdefault(labels, []).append(cells)
                 yield (*labels, column), cells
-    for labels, each in of_all.items():
-        if len(each) == len(table.columns):  # as FreshStack's leaderboard has it
-            yield (*labels, AVERAGE), {m: math.fsum(of[m] for of in each) / len(each) for m in runs.measures}
+    for labels, cells_of_columns in of_all.items():
+        if len(cells_of_columns) == len(table.columns):  # as FreshStack's leaderboard has it
+            yield (
+                (*labels, AVERAGE),
+                {
+                    m: math.fsum(of[m] for of in cells_of_columns) / len(cells_of_columns)
+                    for m in runs.measures
+                },
+            )
 
 
-def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> Iterator[tuple[Row, Cells]]:
+def _values_of_judgements(
+    table: PublishedTable, folder: Path, missing: list[str]
+) -> Iterator[tuple[Row, Cells]]:
     """Yield the values of every system that is judged."""
-    groups = _groups(table, folder, missing)
+    groups = _question_groups(table, folder, missing)
     for source in table.judged:
         judged: Any = folder / source.file
         if not judged.exists():
@@ -267,14 +277,14 @@ def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> I
         results = evaluate_answers(",".join(source.measures), judged)
         for run, scores in results.items():
             for name, score in zip(source.measures, scores.values(), strict=True):
-                for column, value in _in_columns(table, score, groups):
+                for column, value in _column_values(table, score, groups):
                     yield (*table.label((run,)), column), {name: value * (100 if table.percent else 1)}
         if source.beside:
-            for run, cells in _beside(results):
+            for run, cells in _paired_outcomes(results):
                 yield (*table.label((run,)), ""), cells
 
 
-def _groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str, str]:
+def _question_groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str, str]:
     """Return the value that each question has in the field that columns are of."""
     if not table.by:
         return {}
@@ -282,21 +292,23 @@ def _groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str
         missing.append(f"no {table.questions}")
         return {}
     facts = read_facts(folder / table.questions, (table.by,))
-    return {query: known[table.by] for query, known in facts.items() if table.by in known}
+    return {query: fields[table.by] for query, fields in facts.items() if table.by in fields}
 
 
-def _in_columns(table: PublishedTable, score: Score, groups: dict[str, str]) -> Iterator[tuple[str, float]]:
+def _column_values(
+    table: PublishedTable, score: Score, groups: dict[str, str]
+) -> Iterator[tuple[str, float]]:
     """Yield the value of each column: of all questions, or of those whose field has one of its values."""
     if not table.by:
         yield "", score.value
         return
-    known = {query: groups.get(query, "") for query in score.query_ids}
-    for column, values in score.numbers_by(known).items():
+    group_of = {query: groups.get(query, "") for query in score.query_ids}
+    for column, values in score.numbers_by(group_of).items():
         if column in table.columns:
             yield column, combined(score.measure, values)
 
 
-def _beside(results: dict[str, Scores]) -> Iterator[tuple[str, Cells]]:
+def _paired_outcomes(results: dict[str, Scores]) -> Iterator[tuple[str, Cells]]:
     """Yield how far the best is before each other system, and on how many questions."""
     import numpy as np
 
@@ -305,7 +317,7 @@ def _beside(results: dict[str, Scores]) -> Iterator[tuple[str, Cells]]:
     numbers = {run: dict(zip(score.query_ids, score.numbers, strict=True)) for run, score in of.items()}
     for run, score in of.items():
         both = sorted(numbers[best].keys() & numbers[run].keys())
-        won = outcome_matrix([np.array([numbers[each][query] for query in both]) for each in (best, run)])
+        won = outcome_matrix([np.array([numbers[system][query] for query in both]) for system in (best, run)])
         if run != best:
             lead = 100 * (of[best].value - score.value) / score.value
             yield run, {LEAD: lead, DUELS: "-".join(map(str, won[0, 1].tolist()))}

@@ -26,7 +26,7 @@ _OF_DOCUMENTS = frozenset({RUNS, JUDGED_DOCUMENTS})
 _OF_ANSWERS = frozenset({JUDGED_ANSWERS, ANSWERS})
 _UNKNOWN: frozenset[str] = frozenset()
 # What each parameter takes; judges may have names that are measures', too.
-_WANTED = {
+_ACCEPTED = {
     "measures": frozenset({_MEASURES}),
     "run": frozenset({RUNS}),
     "runs": frozenset({RUNS}),
@@ -53,18 +53,20 @@ _DOCUMENT, _SCORE, _GRADE = {"doc_id", "docno"}, {"score"}, {"relevance", "label
 
 def misplaced(given: Mapping[str, Any]) -> str:
     """Return which argument stands in the place of another; nothing where that cannot be told."""
-    found = {name: _roles(value) for name, value in given.items()}
-    for name, roles in found.items():
-        if roles and not roles & _WANTED[name] and _is_wanted_elsewhere(roles, name, found):
+    roles_by_name = {name: _roles(value) for name, value in given.items()}
+    for name, roles in roles_by_name.items():
+        if roles and not roles & _ACCEPTED[name] and _is_accepted_elsewhere(roles, name, roles_by_name):
             return f"found {_NOUNS.get(roles, 'answers, or judgements of them')} as {name}"
     return ""
 
 
-def _is_wanted_elsewhere(roles: frozenset[str], name: str, found: Mapping[str, frozenset[str]]) -> bool:
+def _is_accepted_elsewhere(
+    roles: frozenset[str], name: str, roles_by_name: Mapping[str, frozenset[str]]
+) -> bool:
     """Return whether another parameter takes such a thing, and got something else."""
     return any(
-        roles & _WANTED[other] and not theirs & _WANTED[other]
-        for other, theirs in found.items()
+        roles & _ACCEPTED[other] and not theirs & _ACCEPTED[other]
+        for other, theirs in roles_by_name.items()
         if other != name
     )
 

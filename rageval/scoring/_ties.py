@@ -52,15 +52,15 @@ def spread(measure: Measure, rankings: Sequence[Ranking], tied: Mapping[int, Tie
     if not tied:
         return Spread(values, values, values)
     expected, ends = list(values), (list(values), list(values))
-    known = True
+    has_ends = True
     for number, ranking in tied.items():
         mean, *both = _over_orders(measure, ranking)
         expected[number] = mean
         for end, value in zip(ends, both, strict=True):
             # One query without known ends leaves the whole without them.
-            known = known and value is not None
+            has_ends = has_ends and value is not None
             end[number] = math.nan if value is None else value
-    return Spread(expected, *(ends if known else (None, None)))
+    return Spread(expected, *(ends if has_ends else (None, None)))
 
 
 def _over_orders(measure: Measure, tied: TiedRanking) -> tuple[float, float | None, float | None]:
@@ -106,19 +106,19 @@ def _mean(measure: Measure, values: Sequence[float]) -> float:
 
 def tied_ranks(queries: Iterable[Documents], qrels: Qrels) -> dict[int, list[tuple[int, int]]]:
     """Return (before, size) of the groups of two or more, for the judged queries that have any."""
-    ranks = ((qrels.find(found.query), _ranks(found.scores)) for found in queries)
+    ranks = ((qrels.find(documents.query), _ranks(documents.scores)) for documents in queries)
     return {query: several for query, several in ranks if query >= 0 and several}
 
 
 def _ranks(scores: Sequence[float]) -> list[tuple[int, int]]:
-    found, before = [], 0
+    groups, before = [], 0
     # Sorted: in the file equal scores need not stand together.
     for _, equal in groupby(sorted(scores, reverse=True)):
         size = len(list(equal))
         if size > 1:
-            found.append((before, size))
+            groups.append((before, size))
         before += size
-    return found
+    return groups
 
 
 def tied(
@@ -132,7 +132,7 @@ def tied(
 
     `everything` are rankings with all judged documents, whatever their rank, `seen` those that count.
     """
-    found = {}
+    rankings = {}
     for query, several in ranks.items():
         docs = dict(zip(everything[query].ranks, everything[query].documents, strict=True))
         groups = []
@@ -143,14 +143,14 @@ def tied(
                 groups.append(TieGroup(before, size, tuple(inside)))
         if groups:
             groups = sorted([*groups, *(TieGroup(rank - 1, 1, (doc,)) for rank, doc in docs.items())])
-            found[query] = TiedRanking(seen[query], _condensed(groups) if judged_only else groups, depth)
-    return found
+            rankings[query] = TiedRanking(seen[query], _condensed(groups) if judged_only else groups, depth)
+    return rankings
 
 
 def _condensed(groups: list[TieGroup]) -> list[TieGroup]:
     """Return the groups without what nobody judged."""
-    found, before = [], 0
+    condensed, before = [], 0
     for group in groups:
-        found.append(TieGroup(before, len(group.documents), group.documents))
+        condensed.append(TieGroup(before, len(group.documents), group.documents))
         before += len(group.documents)
-    return found
+    return condensed

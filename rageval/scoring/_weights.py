@@ -8,7 +8,7 @@ from typing import Any
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place
 from rageval.files.foreign_judgements import Match
-from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
+from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Statement, distinct
 from rageval.files.nuggets import (
     SCORED,
     nuggets_without_reference,
@@ -18,7 +18,7 @@ from rageval.files.nuggets import (
 from rageval.files.opening import limits_of, name_of
 from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
-from rageval.scoring.assessments import _OnScale
+from rageval.scoring.assessments import ScaleJudgements
 from rageval.text import visible
 
 NuggetKey = tuple[int, int]  # query and aspect, by number
@@ -50,11 +50,11 @@ def weigh(table: JudgementTable, source: Any) -> None:
     if not any(judged.values()):
         raise _nothing_shared(table, list(first), nuggets, name)
     _join(table, judged, name)
-    strange = [place for place, nugget in judged.items() if nugget is None]
-    _add_remarks(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
+    unknown = [place for place, nugget in judged.items() if nugget is None]
+    _add_remarks(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], unknown, name)
 
 
-def match(table: JudgementTable, source: Any) -> None:
+def add_matches(table: JudgementTable, source: Any) -> None:
     """Make judgements of what reports were matched with: a row for every question of the bank.
 
     A question is supported by any of its answers (OR), or by all of them (AND), and then in part by some;
@@ -72,14 +72,17 @@ def match(table: JudgementTable, source: Any) -> None:
     for nugget in nuggets:
         if nugget.answers:
             banks.setdefault(nugget.query_id, []).append(nugget)
-    strange = 0
-    for (run, query), (line, found) in table.matched.items():
+    unknown_questions = 0
+    for (run, query), (line, matches) in table.matched.items():
         bank = banks.get(query, [])
-        known = {nugget.text: {answer.text for answer in nugget.answers} for nugget in bank}
-        strange += sum(each.question is not None and not known.get(each.question) for each in found)
+        answers_by_question = {nugget.text: {answer.text for answer in nugget.answers} for nugget in bank}
+        unknown_questions += sum(
+            given_match.question is not None and not answers_by_question.get(given_match.question)
+            for given_match in matches
+        )
         records = [
             JudgementLine(
-                query, run, "answer", nugget.nugget_id, **_verdict(nugget, found, rubric), rubric=rubric
+                query, run, "answer", nugget.nugget_id, **_verdict(nugget, matches, rubric), rubric=rubric
             )
             for nugget in bank
             for rubric in (_STATED, _ATTESTED)
@@ -88,33 +91,35 @@ def match(table: JudgementTable, source: Any) -> None:
     for query, bank in banks.items():
         number = table.queries[query]
         table.asked[number] = [AskedNugget(n.nugget_id, n.importance, n.weight) for n in bank]
-    if strange:
-        table.remarks.append(Remark("matched_questions_not_in_file", Scope(file=name), {"number": strange}))
+    if unknown_questions:
+        table.remarks.append(
+            Remark("matched_questions_not_in_file", Scope(file=name), {"number": unknown_questions})
+        )
 
 
-def relate(table: JudgementTable, source: Any) -> None:
+def relate_citations(table: JudgementTable, source: Any) -> None:
     """Say of each citation whether its document states an answer of the bank, where judgements do not say it.
 
     Nobody needs to judge that: a bank of questions names the documents of its answers. Before the table is
     finished.
     """
     rubric = CITED_RELEVANCE.rubrics[0]
-    if rubric in {said.rubric for said in table.said.words}:
+    if rubric in {statement.rubric for statement in table.said.words}:
         return
     nuggets, _ = _nuggets(source)
     stating: dict[str, set[str]] = {}
     for nugget in nuggets:
         if any(answer.references for answer in nugget.answers):
-            found = stating.setdefault(nugget.query_id, set())
-            found |= {each.doc_id for answer in nugget.answers for each in answer.references}
+            docs = stating.setdefault(nugget.query_id, set())
+            docs |= {reference.doc_id for answer in nugget.answers for reference in answer.references}
     rows = [
         JudgementLine(
-            query, table.runs.words[run], doc, str(at), repeat=table.repeats.words[repeat], rubric=rubric,
-            label="relevant" if doc in stating[query] else "not_relevant", judge=judge,
+            query, table.runs.words[run], doc, str(position), repeat=table.repeats.words[repeat], judge=judge,
+            rubric=rubric, label="relevant" if doc in stating[query] else "not_relevant",
         )
         for (run, number, repeat), facts in table.facts.items()
         for query in [table.queries.words[number]]
-        for at, cited in enumerate(facts.cited or ())
+        for position, cited in enumerate(facts.cited or ())
         for doc in dict.fromkeys(cited)
         for judge in table.judges.words or [""]
         if query in stating and doc is not None
@@ -123,18 +128,18 @@ def relate(table: JudgementTable, source: Any) -> None:
         table.add(table.name, [0] * len(rows), rows, limits_of(source))
 
 
-def _verdict(nugget: Nugget, found: Iterable[Match], rubric: str) -> dict[str, Any]:
+def _verdict(nugget: Nugget, matches: Iterable[Match], rubric: str) -> dict[str, Any]:
     """Return label and status of a nugget by the answers that a report gives."""
     answers = {answer.text for answer in nugget.answers}
     given: set[str] = set()
     perhaps: set[str] = set()
-    for each in found:
-        if each.question is None:  # which may have matched anything
+    for given_match in matches:
+        if given_match.question is None:  # which may have matched anything
             perhaps |= answers
-        elif each.question == nugget.text:
-            counts = True if rubric == _STATED else each.attested
+        elif given_match.question == nugget.text:
+            counts = True if rubric == _STATED else given_match.attested
             (given if counts else perhaps if counts is None else set()).update(
-                answers.intersection(each.answers)
+                answers.intersection(given_match.answers)
             )
     label = _label(nugget, answers, given)
     if label != _label(nugget, answers, given | perhaps):
@@ -150,7 +155,7 @@ def _label(nugget: Nugget, answers: set[str], given: set[str]) -> str:
 
 def _rows(table: JudgementTable) -> Iterator[tuple[int, NuggetKey]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
-    scales = [_OnScale(table, scale, check=False) for scale in _OF_NUGGETS]
+    scales = [ScaleJudgements(table, scale, check=False) for scale in _OF_NUGGETS]
     everything = not any(scales)
     for answer in range(len(table.run)):
         for row in table.rows(answer):
@@ -160,12 +165,12 @@ def _rows(table: JudgementTable) -> Iterator[tuple[int, NuggetKey]]:
 
 def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
     """Refuse nuggets whose answers count by a rule that no measure knows."""
-    odd = next((nugget for nugget in nuggets if nugget.aggregator not in SCORED), None)
-    if odd is not None:
+    unscored = next((nugget for nugget in nuggets if nugget.aggregator not in SCORED), None)
+    if unscored is not None:
         raise InputError(
             at=Place(visible(name)),
-            problem=f"nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} combines its"
-            f" answers with {odd.aggregator}, which cannot be scored",
+            problem=f"nugget {visible(unscored.nugget_id)!r} of query {visible(unscored.query_id)!r} combines"
+            f" its answers with {unscored.aggregator}, which cannot be scored",
             expected=" or ".join(SCORED),
             remedy="leave the nugget out",
         )
@@ -177,14 +182,14 @@ def _supported(nuggets: Iterable[Nugget]) -> list[Nugget]:
 
 def _nuggets(source: Any) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
-        found = list(source)
-        if not all(isinstance(nugget, Nugget) for nugget in found):
+        nuggets = list(source)
+        if not all(isinstance(nugget, Nugget) for nugget in nuggets):
             raise InputError(
                 at=Place("nuggets"),
                 expected="a file, a dataset or records of Nugget",
-                found=f"{found!r:.80}",
+                found=f"{nuggets!r:.80}",
             )
-        return found, "nuggets"
+        return nuggets, "nuggets"
     return list(read_nuggets(source)), name_of(source)
 
 
@@ -195,8 +200,8 @@ def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[
     """
     if not any(answer.answer_id for nugget in nuggets for answer in nugget.answers):
         return nuggets
-    asked, answered = (bool(_OnScale(table, scale, check=False)) for scale in (SIMILARITY, STANCE))
-    found: list[Nugget] = []
+    asked, answered = (bool(ScaleJudgements(table, scale, check=False)) for scale in (SIMILARITY, STANCE))
+    criteria: list[Nugget] = []
     for nugget in nuggets:
         weight = _LETTERS.get(nugget.importance or "")
         if weight is None:
@@ -210,11 +215,11 @@ def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[
         if asked:  # runs' questions are compared with the rubric's by number, which ends its id
             number = nugget.nugget_id.rpartition("-")[2]
             whole = nugget.nugget_id in table.aspects
-            found.append(plain if whole else plain._replace(nugget_id=number))
+            criteria.append(plain if whole else plain._replace(nugget_id=number))
         for answer in nugget.answers if answered or not asked else ():
             share = weight / len(nugget.answers)
-            found.append(plain._replace(nugget_id=answer.answer_id, text=answer.text, weight=share))
-    return found
+            criteria.append(plain._replace(nugget_id=answer.answer_id, text=answer.text, weight=share))
+    return criteria
 
 
 def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
@@ -235,23 +240,23 @@ def _words(table: JudgementTable, place: NuggetKey) -> tuple[str, str]:
 
 
 def _join(table: JudgementTable, judged: Mapping[NuggetKey, Nugget | None], name: str) -> None:
-    unlike: list[tuple[int, NuggetKey]] = []
-    said = table.row_said[:]
+    conflicts: list[tuple[int, NuggetKey]] = []
+    codes = table.row_statement[:]
     for row, place in _rows(table):
         own, nugget = table.said_in(row), judged[place]
         importance, weight = (nugget.importance, nugget.weight) if nugget else (None, None)
         if (None not in (own.importance, importance) and own.importance != importance) or (
             None not in (own.weight, weight) and own.weight != weight
         ):
-            unlike.append((row, place))
+            conflicts.append((row, place))
         whole = own._replace(
             importance=importance or own.importance, weight=own.weight if weight is None else weight
         )
-        said[row] = table.said[whole]
-    if unlike:
-        row, place = unlike[0]
-        raise _conflict(table, row, place, judged[place], name, len(unlike))
-    table.row_said = said
+        codes[row] = table.said[whole]
+    if conflicts:
+        row, place = conflicts[0]
+        raise _conflict(table, row, place, judged[place], name, len(conflicts))
+    table.row_statement = codes
     table.kept.clear()  # for what others made of the rows rests on what they said
 
 
@@ -259,7 +264,7 @@ def _conflict(
     table: JudgementTable, row: int, place: NuggetKey, nugget: Nugget | None, name: str, number: int
 ) -> InputError:
     query, aspect = map(visible, _words(table, place))
-    own: Said = table.said_in(row)
+    own: Statement = table.said_in(row)
     here = [own.importance] if own.importance else []
     here += [f"of weight {own.weight:g}"] if own.weight is not None else []
     there = [nugget.importance] if nugget and nugget.importance else []
@@ -296,13 +301,13 @@ def _nothing_shared(
 
 
 def _add_remarks(
-    table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], strange: list[NuggetKey], name: str
+    table: JudgementTable, nuggets: list[Nugget], judged: list[Nugget], unknown: list[NuggetKey], name: str
 ) -> None:
     """Add what only one side knows, of the queries that both know."""
     about = Scope(file=name)
-    if strange:
-        query, aspect = _words(table, strange[0])
-        facts = {"number": len(strange), "query": query, "nugget": aspect}
+    if unknown:
+        query, aspect = _words(table, unknown[0])
+        facts = {"number": len(unknown), "query": query, "nugget": aspect}
         table.remarks.append(Remark("judged_nuggets_not_in_file", about, facts))
     there = set(judged)
     unjudged = [n for n in nuggets if n not in there and n.query_id in table.queries]

@@ -37,12 +37,12 @@ class AnswerLabels:
     def unmatched(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the human labels without a verdict of the judge."""
         labelled = zip(*answers_in(self.gold.answers), strict=True)
-        known = [set(words) for words in zip(*answers_in(self.table), strict=True)]
+        judged = [set(words) for words in zip(*answers_in(self.table), strict=True)]
         for what, theirs, ours in zip(
-            ("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True
+            ("systems", "queries"), map(dict.fromkeys, labelled), judged, strict=True
         ):
-            if strange := [word for word in theirs if word not in ours]:
-                yield what, strange
+            if unjudged := [word for word in theirs if word not in ours]:
+                yield what, unjudged
 
     def labels(self, scores: Scores) -> Iterator[Labels]:
         """Yield what people said of a system, for each of its scores."""

@@ -29,7 +29,7 @@ from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
-from rageval.scoring._weights import match, relate, weigh
+from rageval.scoring._weights import add_matches, relate_citations, weigh
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
@@ -39,8 +39,8 @@ from rageval.scoring.assessments import (
     JudgeOfRun,
     NotThisJudge,
     on,
-    passed_over,
     unanswered,
+    unknown_rubrics,
     with_labelled,
     with_questions,
 )
@@ -143,14 +143,14 @@ def evaluate_answers(
     >>> {run: scores["crag_score"].value for run, scores in evaluate_answers("crag_score", judged).items()}
     {'ours': 1.0, 'theirs': -1.0}
     """
-    beside: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
+    inputs: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
     labels = {"gold": gold, "gold_chosen": gold_chosen}
     order = "evaluate_answers(measures, judgements)"
     with in_order(
-        order, {"judged": judgements, **beside, **labels}, measures=measures, judgements=judgements
+        order, {"judged": judgements, **inputs, **labels}, measures=measures, judgements=judgements
     ):
         # The third frame from where it is said is the caller's.
-        return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
+        return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **inputs, **labels, **rules)
 
 
 def scored(
@@ -167,9 +167,9 @@ def scored(
 ) -> ScoresTable:
     """Return what `evaluate_answers` returns; what that warns of is said to `say` alone."""
     checked = rules_of(ANSWERS, rules)
-    known = {"answers": _kept(answers), "nuggets": _kept(nuggets)}
-    table = read_judgements(judgements, **known, questions=questions)
-    subject = Answers(measures_of_answers(measures), table, checked, known)
+    inputs = {"answers": _kept(answers), "nuggets": _kept(nuggets)}
+    table = read_judgements(judgements, **inputs, questions=questions)
+    subject = Answers(measures_of_answers(measures), table, checked, inputs)
     if gold is not None:
         subject = subject.with_gold(subject.read_gold(items_of(gold), hooks.drawn(gold_chosen)))
     # Before anything is computed: what is then refused may have its reason there.
@@ -189,7 +189,7 @@ class Answers:
     ----------
     measures, table, rules
         What is asked of which judgements, and how.
-    known
+    inputs
         The `answers` and `nuggets` that were read beside the judgements; labels of people are, too.
     files
         The files of the judgements, which have quotes and the keys of replies.
@@ -202,11 +202,11 @@ class Answers:
         measures: Sequence[Measure],
         table: JudgementTable,
         rules: Rules,
-        known: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         files: Sequence[Any] = (),
     ) -> None:
         self.measures, self.table, self.rules = measures, table, rules
-        self.known, self.files = known or {}, files
+        self.inputs, self.files = inputs or {}, files
         self.gold: Gold | None = None
 
     @property
@@ -229,17 +229,17 @@ class Answers:
 
     def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
-        gold: Gold = hooks.gold_of_answers(read_judgements(sources, **self.known), sources, draw)
+        gold: Gold = hooks.gold_of_answers(read_judgements(sources, **self.inputs), sources, draw)
         return gold
 
     def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with human labels, whose queries count, too."""
         table = with_labelled(self.table, gold.answers, gold.draw.plan)
-        found = Answers(self.measures, table, self.rules, self.known, self.files)
-        found.gold = gold
-        return found
+        labeled = Answers(self.measures, table, self.rules, self.inputs, self.files)
+        labeled.gold = gold
+        return labeled
 
-    def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
+    def score(self, run_all: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every system."""
         table, rules = self.table, self.rules
         # Before anything is computed: a query without a group would otherwise be found at the first mean.
@@ -254,7 +254,7 @@ class Answers:
             replace(scores, remarks=tuple(remark for remark in own if remark.about.includes(scores.run)))
             for scores in results
         ]
-        scored = Scored(results, [*remarks, *_answered(results, table, rules)])
+        scored = Scored(results, [*remarks, *_answer_count_remarks(results, table, rules)])
         if self.gold is None:
             return scored
         with_people: Scored = hooks.with_people(scored, hooks.answer_labels(self.table, self.gold))
@@ -270,21 +270,32 @@ class Answers:
         rows: dict[str, list[str]] = {}
         for _, line in table.each():
             if line.run_id == scores.run:
-                said = line.item_id, line.aspect, line.judge, line.rubric, line.label, line.grade, line.status
+                content = (
+                    line.item_id,
+                    line.aspect,
+                    line.judge,
+                    line.rubric,
+                    line.label,
+                    line.grade,
+                    line.status,
+                )
                 more = line.importance, line.weight, line.repeat
-                rows.setdefault(str(line.query_id), []).append(repr((*said, *more)))
+                rows.setdefault(str(line.query_id), []).append(repr((*content, *more)))
         for (of, query, repeat), answer in table.facts.items():
             if of == run:
                 lengths = sorted(answer.lengths.items())
-                told = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
-                rows.setdefault(str(self.queries[query]), []).append(told)
+                facts = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
+                rows.setdefault(str(self.queries[query]), []).append(facts)
         absent = frozenset(map(str, self.queries)) - rows.keys()
         return Held(
             absent,
             {query: short_digest(sorted(lines)) for query, lines in rows.items()},
             without_value(scores, absent),
             {query: short_digest(map(repr, bank)) for query, bank in lists_of_nuggets(table, run).items()},
-            {str(self.queries[at]): len(each) for at, each in table.repeats_by_query(run).items()},
+            {
+                str(self.queries[number]): len(repeats)
+                for number, repeats in table.repeats_by_query(run).items()
+            },
             rubrics=sorted(table.rubrics()),
         )
 
@@ -295,7 +306,8 @@ def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:
         query
         for query in absent
         if any(
-            query in each.between or each.by_query[query] != each.by_query[query] for each in scores.scores
+            query in score.between or score.by_query[query] != score.by_query[query]
+            for score in scores.scores
         )
     )
 
@@ -370,18 +382,18 @@ def read_judgements(
     questions = with_limits(as_source(questions, "questions"), limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
-        return _asked(_weighed(judgements, nuggets), questions)
-    found = with_limits(items_of(judgements), limits)
+        return _complete(judgements, nuggets, questions)
+    items = with_limits(items_of(judgements), limits)
     paths = [
         hooks.dataset_or_file(item, "labels") if isinstance(item, str) else item
-        for item in found
+        for item in items
         if not isinstance(item, Mapping)
     ]
     # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(name_of, paths)) or "judgements")
     for path in paths:
         grades.add_file(path)
-    records = [item for item in found if isinstance(item, Mapping)]
+    records = [item for item in items if isinstance(item, Mapping)]
     kind = kind_of_records(records)
     # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
     if kind is not None and kind.holds == OF_ANSWERS:
@@ -404,30 +416,26 @@ def read_judgements(
         )
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
         bank = hooks.dataset_or_file(nuggets, "nuggets")
-        match(grades, bank)
-        relate(grades, bank)
-    return _asked(_weighed(grades.finish(), nuggets), questions)
+        add_matches(grades, bank)
+        relate_citations(grades, bank)
+    return _complete(grades.finish(), nuggets, questions)
 
 
-def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
-    """Return the table in which these questions count, and which knows what they say."""
-    return grades if questions is None else with_questions(grades, questions)
-
-
-def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
+def _complete(grades: JudgementTable, nuggets: Any, questions: Any) -> JudgementTable:
+    """Return the table with what nuggets weigh, in which these questions count."""
     if nuggets is not None:
         # The word may be the id of a dataset, whose room stands above this one.
         weigh(grades, hooks.dataset_or_file(nuggets, "nuggets"))
-    return grades
+    return grades if questions is None else with_questions(grades, questions)
 
 
 def measures_of_answers(measures: object) -> list[Measure]:
     """Return the measures, all of them of answers."""
-    found = parse_measures(measures)
-    if not found:
+    parsed = parse_measures(measures)
+    if not parsed:
         raise MeasureError("no measure named; expected something like v_strict or crag_score")
-    require_kind(ANSWERS_SUBJECT, found)
-    return [measure for measure in found if isinstance(measure, Measure)]
+    require_kind(ANSWERS_SUBJECT, parsed)
+    return [measure for measure in parsed if isinstance(measure, Measure)]
 
 
 def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rules) -> list[Scores]:
@@ -436,22 +444,24 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
     complaints: list[str] = []
     # All systems are gone through before anything is refused: one error then tells of all that is missing.
     for number, run in enumerate(grades.runs.words):
-        found = by_judge(measures, grades, number, rules)
-        for each in found if rules.compat == "crag" else ():
+        evaluated = by_judge(measures, grades, number, rules)
+        for evaluation in evaluated if rules.compat == "crag" else ():
             # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
-            if other := next((scale for scale in each.scales if scale is not CRAG), None):
+            if other := next((scale for scale in evaluation.scales if scale is not CRAG), None):
                 raise UsageError(
-                    f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
+                    f"{evaluation.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
                 )
-        scores = [_score(each, grades, number, rules) for each in found]
+        scores = [_score(evaluation, grades, number, rules) for evaluation in evaluated]
         results.append(Scores(run, tuple(scores), is_adaptive=grades.is_adaptive))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
         # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
-        ways = [_WAY_OF_QUESTIONS] if grades.expected else []
-        remarks = [*_answered(results, grades, rules), *unlike_remarks(grades)]
-        raise MissingJudgements("\n".join([*map(str, remarks), *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
+        remedies = [_WAY_OF_QUESTIONS] if grades.expected else []
+        remarks = [*_answer_count_remarks(results, grades, rules), *unlike_remarks(grades)]
+        raise MissingJudgements(
+            "\n".join([*map(str, remarks), *complaints[:_SHOWN], *more, *remedies, _WAYS_ON])
+        )
     return results
 
 
@@ -481,46 +491,46 @@ def by_judge(
 
     With a `filling`, that is what missing judgements are taken for.
     """
-    found = [_Evaluated(measure) for measure in measures]
+    evaluated = [_Evaluated(measure) for measure in measures]
     taken_for = rules.filling if filling is None else filling
     # Where answers are scored without judgements, such as by their length, there is no judge: one stands in.
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, taken_for, only_here=rules.compat == "nuggetizer")
-        heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
+        by_index = {index: _Evaluated(measure, {judge: []}) for index, measure in enumerate(measures)}
         for answers in sight.answers(1 if rules.compat else grades.answers_to_each):
             # A copy: measures on whose scales this judge says nothing are dropped on the way.
-            for at, each in list(heard.items()):
+            for index, evaluation in list(by_index.items()):
                 try:
                     values = [
-                        _value(each, answer, sight, rules, taken_for, filling is not None)
+                        _value(evaluation, answer, sight, rules, taken_for, filling is not None)
                         for answer in answers
                     ]
                 # Other judges spoke on this scale, and this one never: it has no values, not values of 0.
                 except NotThisJudge:
-                    del heard[at]
+                    del by_index[index]
                     continue
-                each.values[judge].append(_over_repeats(values, each.measure))
+                evaluation.values[judge].append(_over_repeats(values, evaluation.measure))
                 there = [value for value, answer in zip(values, answers, strict=True) if answer.place[1] >= 0]
-                each.repeats.setdefault(judge, []).append(there)
-        for at, each in heard.items():
-            found[at].values |= each.values
-            found[at].repeats |= each.repeats
-            found[at].lost += each.lost
-            found[at].is_open = found[at].is_open or each.is_open
+                evaluation.repeats.setdefault(judge, []).append(there)
+        for index, evaluation in by_index.items():
+            evaluated[index].values |= evaluation.values
+            evaluated[index].repeats |= evaluation.repeats
+            evaluated[index].lost += evaluation.lost
+            evaluated[index].is_open = evaluated[index].is_open or evaluation.is_open
             # In the order in which they were asked for, each once: the signature names them so.
-            found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
-    for each in found:
-        if not each.values:
+            evaluated[index].scales = list(dict.fromkeys([*evaluated[index].scales, *evaluation.scales]))
+    for evaluation in evaluated:
+        if not evaluation.values:
             judges = ", ".join(visible(judge) or "one without a name" for judge in grades.judges.words)
             raise UsageError(
-                f"{each.measure}: needs several kinds of judgements, but no judge ({judges}) made all of"
-                " them; expected all kinds from one judge"
+                f"{evaluation.measure}: needs several kinds of judgements, but no judge ({judges}) made"
+                " all of them; expected all kinds from one judge"
             )
-    return found
+    return evaluated
 
 
 def _value(
-    each: _Evaluated,
+    evaluation: _Evaluated,
     answer: Assessment,
     sight: JudgeOfRun,
     rules: Rules,
@@ -528,11 +538,11 @@ def _value(
     is_end: bool,
 ) -> float:
     """Return a measure's value of one answer; note what it missed, and what it asked for."""
-    measure, query = each.measure, answer.place[0]
+    measure, query = evaluation.measure, answer.place[0]
     value = measure.value(answer.asked_by(measure))
-    if answer.scales != each.scales:
-        each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
-    if rules.intersection and sight.is_gone(query):
+    if answer.scales != evaluation.scales:
+        evaluation.scales = list(dict.fromkeys([*evaluation.scales, *answer.scales]))
+    if rules.intersection and sight.is_unanswered(query):
         return math.nan
     if answer.place[1] == NO_ANSWER and not (answer.lost or {OUTCOME, POSITION} & {*answer.scales}):
         # What it would have been is not known, also by a measure that asks for no judgements.
@@ -543,9 +553,9 @@ def _value(
         answer.is_open = is_better and sight.is_left_out(query)
         answer.lost = {ABSENT: 1} if answer.is_open else answer.lost
     if answer.lost:
-        each.lost.update(answer.lost)
+        evaluation.lost.update(answer.lost)
     if answer.is_open:
-        each.is_open = True
+        evaluation.is_open = True
         value = _taken_for(filling, measure)
         if math.isinf(value) and not is_end:
             value = math.nan  # there is no worst, or no best, that could be averaged
@@ -581,8 +591,8 @@ def _over_repeats(values: Sequence[float], measure: Measure) -> float:
         # Repeats are one answer to the reader: their parts and wholes are averaged before pooling over
         # queries.
         return pooled(values, as_one=True)
-    known = [value for value in values if value == value]
-    return math.fsum(known) / len(known) if known else math.nan
+    defined = [value for value in values if value == value]
+    return math.fsum(defined) / len(defined) if defined else math.nan
 
 
 def _where_undefined(
@@ -608,48 +618,53 @@ def _where_undefined(
     return measure.nothing
 
 
-def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: Rules) -> Score:
-    measure, values, bounds = found.measure, found.values, None
+def _score(evaluation: _Evaluated, grades: JudgementTable, run: int, rules: Rules) -> Score:
+    measure, values, bounds = evaluation.measure, evaluation.values, None
     between: dict[str, tuple[float, float]] = {}
-    if found.lost and not rules.compat:
+    if evaluation.lost and not rules.compat:
         # Computed again with all that is missing at its worst, and at its best: the value must lie between.
         filled = [_over_judges(by_judge([measure], grades, run, rules, end)[0]) for end in _ends(measure)]
-        ends = [combined(measure, each) for each in filled]
+        ends = [combined(measure, numbers) for numbers in filled]
         # The best judgements need not give the higher value: of an error rate they give the lower one.
         bounds = (min(ends), max(ends))
-        if found.is_open and measure.aggregate == POOL:  # its parts are not known, and may weigh anything
+        # Its parts are not known, and may weigh anything.
+        if evaluation.is_open and measure.aggregate == POOL:
             bounds = measure.ends
         by_query = zip(grades.queries.words, zip(*filled, strict=True), strict=True)
-        between = {query: (min(each), max(each)) for query, each in by_query if min(each) < max(each)}
+        between = {
+            query: (min(numbers), max(numbers)) for query, numbers in by_query if min(numbers) < max(numbers)
+        }
     # With one judge the values by judge would be the score once more.
     several = values if len(values) > 1 else {}
     judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
     return Score(
         measure,
         grades.queries.words,
-        _over_judges(found),
-        found.lost.total(),
+        _over_judges(evaluation),
+        evaluation.lost.total(),
         _signature(measure, rules, list(values), grades.is_adaptive),
         rules.groups,
         weights=rules.weights,
         bounds=bounds,
         judges=judges,
-        lost=dict(found.lost),
-        judged_by=_judged_by(grades, run, found.scales),
-        spread=_spread(found),
-        said_by=_said_by(found),
-        of_words=not _said_by(found),
+        lost=dict(evaluation.lost),
+        judged_by=_judged_by(grades, run, evaluation.scales),
+        spread=_spread(evaluation),
+        said_by=_deciding_judges(evaluation),
+        of_words=not _deciding_judges(evaluation),
         between=between,
     )
 
 
-def _spread(found: _Evaluated) -> SpreadOfAnswers | None:
+def _spread(evaluation: _Evaluated) -> SpreadOfAnswers | None:
     """Return how much questions, answers and judges differ; None where no question has several answers."""
-    several = found.measure.about.repeats is None and found.measure.aggregate == MEAN
-    if not several or all(len(values) < 2 for of in found.repeats.values() for values in of):
+    several = evaluation.measure.about.repeats is None and evaluation.measure.aggregate == MEAN
+    if not several or all(len(values) < 2 for of in evaluation.repeats.values() for values in of):
         return None
     # A query counts where every judge has a value of every answer.
-    tables = [list(zip(*of_judges, strict=True)) for of_judges in zip(*found.repeats.values(), strict=True)]
+    tables = [
+        list(zip(*of_judges, strict=True)) for of_judges in zip(*evaluation.repeats.values(), strict=True)
+    ]
     number = max(map(len, tables))
     whole = [
         answers
@@ -681,22 +696,22 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _said_by(found: _Evaluated) -> tuple[str, ...]:
+def _deciding_judges(evaluation: _Evaluated) -> tuple[str, ...]:
     """Return whose judgements a measure depends on: nobody's, if it counts words and says that it does."""
-    return tuple(found.values) if any(scale not in PROXIES for scale in found.scales) else ()
+    return tuple(evaluation.values) if any(scale not in PROXIES for scale in evaluation.scales) else ()
 
 
-def _over_judges(found: _Evaluated) -> list[float]:
+def _over_judges(evaluation: _Evaluated) -> list[float]:
     """Return the mean over the judges whose value is defined; pooled shares are pooled over judges, too."""
     # With one judge nothing is averaged, so that its numbers keep their bits.
-    if len(found.values) == 1:
-        return list(*found.values.values())
-    of_queries = zip(*found.values.values(), strict=True)
-    if found.measure.aggregate == POOL:
+    if len(evaluation.values) == 1:
+        return list(*evaluation.values.values())
+    of_queries = zip(*evaluation.values.values(), strict=True)
+    if evaluation.measure.aggregate == POOL:
         return list(map(pooled, of_queries))
     # NaN is no value: a query counts by the judges that could say something of it.
-    known = ([value for value in of_query if value == value] for of_query in of_queries)
-    return [math.fsum(values) / len(values) if values else math.nan for values in known]
+    defined = ([value for value in of_query if value == value] for of_query in of_queries)
+    return [math.fsum(values) / len(values) if values else math.nan for values in defined]
 
 
 def _ends(measure: Measure) -> list[str | float]:
@@ -739,7 +754,7 @@ def _table_remarks(results: Sequence[Scores], grades: JudgementTable) -> Iterato
     yield from unlike_remarks(grades)
     # Judgements that were left out for their rubric, and say what others do.
     for scale in ALL:
-        for rubric, number in passed_over(grades, scale).items():
+        for rubric, number in unknown_rubrics(grades, scale).items():
             facts = {"number": number, "rubric": rubric, "scale": scale.name, "rubrics": scale.rubrics}
             yield Remark("unknown_rubric", facts=facts)
     yield from _doubt_remarks(grades)
@@ -752,15 +767,15 @@ def _table_remarks(results: Sequence[Scores], grades: JudgementTable) -> Iterato
 def _doubt_remarks(table: JudgementTable) -> Iterator[Remark]:
     """Name the verdicts of which the judge is least sure, where it says how sure it is."""
     doubts = list(table.doubts())
-    unsure = [each for each in doubts if each[0] >= _UNSURE]
+    unsure = [doubt for doubt in doubts if doubt[0] >= _UNSURE]
     if unsure:
-        first = heapq.nlargest(_FIRST, unsure, key=lambda each: each[0])
+        first = heapq.nlargest(_FIRST, unsure, key=lambda doubt: doubt[0])
         examples = [(query, run, p) for _, query, run, p in first]
         facts = {"number": len(unsure), "total": len(doubts), "limit": _UNSURE, "examples": examples}
         yield Remark("uncertain_verdicts", facts=facts)
 
 
-def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[Remark]:
+def _answer_count_remarks(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[Remark]:
     """Say how many of the queries that count each system answered, and what becomes of the others.
 
     Also which it answered fewer times than others, or than other systems did.
@@ -769,24 +784,24 @@ def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) ->
     number = 1 if rules.compat else table.answers_to_each
     for scores in results if number > 1 else ():
         answers = table.repeats_by_query(table.runs[scores.run])
-        few = [str(table.queries.words[at]) for at, each in answers.items() if len(each) < number]
+        few = [str(table.queries.words[query]) for query, repeats in answers.items() if len(repeats) < number]
         if few and any(few[0] in score.between for score in scores.scores):
             facts = {"number": len(few), "total": total, "answers": number, "examples": few[:EXAMPLES]}
             yield Remark("fewer_answers", Scope((scores.run,)), facts)
     for scores in results:
-        gone = unanswered(table, table.runs.find(scores.run))
-        if not gone:
+        skipped = unanswered(table, table.runs.find(scores.run))
+        if not skipped:
             continue
-        missing, zero = ([], []) if rules.intersection else _effects(scores, gone)
+        missing, zero = ([], []) if rules.intersection else _effects(scores, skipped)
         # Where the others change no value there is nothing to say.
         if rules.intersection or missing or zero:
             yield Remark(
                 "unanswered_queries",
                 Scope((scores.run,)),
                 {
-                    "answered": total - len(gone),
+                    "answered": total - len(skipped),
                     "total": total,
-                    "examples": gone[:EXAMPLES],
+                    "examples": skipped[:EXAMPLES],
                     "is_left_out": rules.intersection,
                     "missing_in": missing,
                     "zero_in": zero,
@@ -794,14 +809,14 @@ def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) ->
             )
 
 
-def _effects(scores: Scores, gone: Sequence[str]) -> tuple[list[str], list[str]]:
+def _effects(scores: Scores, skipped: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return in which measures queries that a system did not answer are missing, and in which they are 0."""
     missing, zero = [], []
     for score in scores.scores:
-        if any(query in score.between for query in gone):
+        if any(query in score.between for query in skipped):
             missing.append(str(score.measure))
         # A value where there is no answer: nothing was found, and no value is worse.
-        elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in gone):
+        elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in skipped):
             zero.append(str(score.measure))
     return missing, zero
 
@@ -835,13 +850,13 @@ def unlike_remarks(table: JudgementTable) -> Iterator[Remark]:
     """Yield remarks on nuggets that only some systems were judged by, and on importances and weights."""
     systems: dict[int, int] = {}
     judged: Counter[tuple[int, int]] = Counter()
-    said: dict[tuple[int, int], set[_Nugget]] = {}
+    variants: dict[tuple[int, int], set[_Nugget]] = {}
     for query, by_run in _unlike_nuggets(table).items():
         systems[query] = len(by_run)
         for nuggets in by_run.values():
             judged.update({(query, nugget.aspect) for nugget in nuggets})
             for nugget in nuggets:
-                said.setdefault((query, nugget.aspect), set()).add(nugget)
+                variants.setdefault((query, nugget.aspect), set()).add(nugget)
     some = sorted(place for place, number in judged.items() if number < systems[place[0]])
     if some:
         query, aspect = some[0]
@@ -855,52 +870,54 @@ def unlike_remarks(table: JudgementTable) -> Iterator[Remark]:
                 "total": systems[query],
             },
         )
-    unlike = sum(len({nugget.importance for nugget in nuggets}) > 1 for nuggets in said.values())
-    if unlike:
-        yield Remark("unlike_importance", facts={"number": unlike})
-    unlike = sum(len({nugget.weight for nugget in nuggets}) > 1 for nuggets in said.values())
-    if unlike:
-        yield Remark("unlike_weights", facts={"number": unlike})
+    count = sum(len({nugget.importance for nugget in nuggets}) > 1 for nuggets in variants.values())
+    if count:
+        yield Remark("unlike_importance", facts={"number": count})
+    count = sum(len({nugget.weight for nugget in nuggets}) > 1 for nuggets in variants.values())
+    if count:
+        yield Remark("unlike_weights", facts={"number": count})
 
 
 def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Mapping[str, frozenset[Any]]:
     """Return by what a system was judged, by query: nuggets, or opponents."""
-    found: dict[str, frozenset[Any]] = {}
+    bases: dict[str, frozenset[Any]] = {}
     words = table.queries.words
     for scale in scales:
         if scale is SUPPORT:
-            apart = _unlike_nuggets(table)
-            found |= _shared_nuggets(table)
-            for query, by_run in apart.items():
-                found.pop(words[query], None)
+            unlike = _unlike_nuggets(table)
+            bases |= _shared_nuggets(table)
+            for query, by_run in unlike.items():
+                bases.pop(words[query], None)
                 if run in by_run:
-                    found[words[query]] = frozenset(_named(table, each) for each in by_run[run])
+                    bases[words[query]] = frozenset(_named(table, nugget) for nugget in by_run[run])
         elif scale in (OUTCOME, POSITION):
-            met = _met(table, scale).get(run, {})
-            found |= {words[query]: names for query, names in met.items()}
-    return found
+            met = _opponents(table, scale).get(run, {})
+            bases |= {words[query]: names for query, names in met.items()}
+    return bases
 
 
 def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:
     """Return by which nuggets the first system was judged in each query, which is as good as any."""
     if "shared nuggets" not in table.kept:
-        found: dict[int, frozenset[Any]] = {}
+        nuggets_by_query: dict[int, frozenset[Any]] = {}
         support = on(table, SUPPORT) if _speaks_of_nuggets(table) else None
         for answer, query in enumerate(table.query):
-            if support is not None and query not in found:
+            if support is not None and query not in nuggets_by_query:
                 nuggets = frozenset(
                     _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
                 )
                 if nuggets:
-                    found[query] = nuggets
-        table.kept["shared nuggets"] = {table.queries.words[query]: each for query, each in found.items()}
+                    nuggets_by_query[query] = nuggets
+        table.kept["shared nuggets"] = {
+            table.queries.words[query]: nuggets for query, nuggets in nuggets_by_query.items()
+        }
     shared: dict[str, frozenset[Any]] = table.kept["shared nuggets"]
     return shared
 
 
 def _nugget(table: JudgementTable, row: int) -> _Nugget:
-    said = table.said_in(row)
-    return _Nugget(table.row_aspect[row], said.importance, said.weight)
+    statement = table.said_in(row)
+    return _Nugget(table.row_aspect[row], statement.importance, statement.weight)
 
 
 def _named(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
@@ -913,25 +930,28 @@ def _unlike_nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nug
     if "nuggets" not in table.kept:
         several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
         # The cheap look first: of millions of judgements nearly all tables are alike.
-        alike = not several or _all_alike(table)
+        alike = not several or _have_equal_nuggets(table)
         table.kept["nuggets"] = {} if alike else dict(_unlike(table))
-    found: dict[int, dict[int, frozenset[_Nugget]]] = table.kept["nuggets"]
-    return found
+    kept: dict[int, dict[int, frozenset[_Nugget]]] = table.kept["nuggets"]
+    return kept
 
 
-def _all_alike(table: JudgementTable) -> bool:
+def _have_equal_nuggets(table: JudgementTable) -> bool:
     """Return whether it is plain that all answers to a query were judged by the same, with all their rows."""
     first: dict[int, int] = {}
     numbers: dict[tuple[str | None, float | None], int] = {}
-    of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]
+    of_code = [
+        numbers.setdefault((statement.importance, statement.weight), len(numbers))
+        for statement in table.said.words
+    ]
     # Numbers in an array compare at once, where records would be compared one by one.
-    kind = array("i", map(of_code.__getitem__, table.row_said))  # rows that speak of nuggets alike
+    kind = array("i", map(of_code.__getitem__, table.row_statement))  # rows that speak of nuggets alike
     for answer, query in enumerate(table.query):
         other = first.setdefault(query, answer)
-        here, there = (slice(table.begin[at], table.end[at]) for at in (answer, other))
+        here, there = (slice(table.begin[index], table.end[index]) for index in (answer, other))
         if table.row_aspect[here] == table.row_aspect[there] and kind[here] == kind[there]:
             continue
-        ours, theirs = ({*zip(table.row_aspect[at], kind[at], strict=True)} for at in (here, there))
+        ours, theirs = ({*zip(table.row_aspect[part], kind[part], strict=True)} for part in (here, there))
         if ours != theirs:
             return False
     return True
@@ -954,7 +974,7 @@ def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_N
             yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}
 
 
-def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[str]]]:
+def _opponents(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[str]]]:
     """Return the systems beside which each was judged, by query; systems of one ranking share a set."""
     key = ("met", scale)
     if key not in table.kept:
@@ -963,22 +983,22 @@ def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[s
             place = table.query[answer], table.row_aspect[row], table.judge[answer]
             groups.setdefault(place, set()).add(table.run[answer])
         # The same systems in many orders are one set, once: else a ranking of n would hold n sets of n names.
-        apart: dict[int, dict[frozenset[int], None]] = {}
+        run_sets: dict[int, dict[frozenset[int], None]] = {}
         for (query, _, _), runs in groups.items():
-            apart.setdefault(query, {})[frozenset(runs)] = None
+            run_sets.setdefault(query, {})[frozenset(runs)] = None
         met: dict[int, dict[int, frozenset[str]]] = {}
-        for query, sets in apart.items():
+        for query, sets in run_sets.items():
             named = [(runs, frozenset(map(table.runs.words.__getitem__, runs))) for runs in sets]
-            beside: dict[int, list[frozenset[str]]] = {}
+            companions: dict[int, list[frozenset[str]]] = {}
             for together, names in named:
                 for run in together:
-                    beside.setdefault(run, []).append(names)
-            for run, several in beside.items():
+                    companions.setdefault(run, []).append(names)
+            for run, several in companions.items():
                 whole = several[0] if len(several) == 1 else frozenset().union(*several)
                 met.setdefault(run, {})[query] = whole
         table.kept[key] = met
-    found: dict[int, dict[int, frozenset[str]]] = table.kept[key]
-    return found
+    kept: dict[int, dict[int, frozenset[str]]] = table.kept[key]
+    return kept
 
 
 def _speaks_of_nuggets(table: JudgementTable) -> bool:
@@ -992,11 +1012,11 @@ def lists_of_nuggets(table: JudgementTable, run: int) -> dict[str, list[tuple[st
     if not _speaks_of_nuggets(table):
         return {}
     support = on(table, SUPPORT)
-    found: dict[str, set[tuple[str, str, str]]] = {}
+    nuggets_by_query: dict[str, set[tuple[str, str, str]]] = {}
     for answer in table.judged_of(run):
         query = table.query[answer]
         for row in filter(support.holds, table.rows(answer)):
-            said, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
-            nugget = aspect, said.importance or "", str(said.weight)
-            found.setdefault(str(table.queries.words[query]), set()).add(nugget)
-    return {query: sorted(nuggets) for query, nuggets in found.items()}
+            statement, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
+            nugget = aspect, statement.importance or "", str(statement.weight)
+            nuggets_by_query.setdefault(str(table.queries.words[query]), set()).add(nugget)
+    return {query: sorted(nuggets) for query, nuggets in nuggets_by_query.items()}

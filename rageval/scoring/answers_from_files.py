@@ -21,11 +21,13 @@ from rageval.text import visible
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
-def subject_of_answers(inputs: CommandFiles, measures: Sequence[Any], options: Any, again: bool) -> Answers:
+def subject_of_answers(
+    inputs: CommandFiles, measures: Sequence[Any], options: Any, is_reread: bool
+) -> Answers:
     """Return judged answers, in memory already."""
     if options.compat not in (None, *COMPAT_OF_ANSWERS):
-        known = " and ".join(COMPAT_OF_ANSWERS)
-        raise UsageError(f"--compat {options.compat} applies to runs; for answers there are {known}")
+        names = " and ".join(COMPAT_OF_ANSWERS)
+        raise UsageError(f"--compat {options.compat} applies to runs; for answers there are {names}")
     on_missing = options.on_missing
     if options.bounds and on_missing == "error" and not options.compat:
         # --bounds asks for the range, and would otherwise end with the error that it explains.

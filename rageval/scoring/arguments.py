@@ -27,8 +27,8 @@ def in_order(call: str, files: Mapping[str, Any] = MappingProxyType({}), **given
     try:
         yield
     except (AttributeError, RagevalError, TypeError) as error:
-        if said := hooks.misplaced_argument(given):
-            raise UsageError(f"{call.partition('(')[0]}: {said}; the order is {call}") from error
+        if problem := hooks.misplaced_argument(given):
+            raise UsageError(f"{call.partition('(')[0]}: {problem}; the order is {call}") from error
         wrong = hooks.misplaced_file(error, files) if isinstance(error, InputError) else None
         if wrong is not None:
             raise wrong from error
@@ -43,19 +43,19 @@ def as_source(source: Any, what: str) -> Any:
         return source
     if not isinstance(source, Iterable) and not is_frame(source):
         return source
-    found = items_of(source, what)
+    items = items_of(source, what)
     # Records go the way of a file, with the same checks and messages.
-    if any(isinstance(item, Mapping) for item in found):
-        return hooks.records_in_memory(found, what)
+    if any(isinstance(item, Mapping) for item in items):
+        return hooks.records_in_memory(items, what)
     # Answers and questions, such as a log's, as what their lines hold.
-    if found and all(isinstance(item, Answer | Question) for item in found):
-        answers = hooks.write_answers((each for each in found if isinstance(each, Answer)), "plain")
-        questions = hooks.write_questions(each for each in found if isinstance(each, Question))
+    if items and all(isinstance(item, Answer | Question) for item in items):
+        answers = hooks.write_answers((item for item in items if isinstance(item, Answer)), "plain")
+        questions = hooks.write_questions(item for item in items if isinstance(item, Question))
         return hooks.records_in_memory(
             [hooks.first_record(line.encode()) for line in (*answers, *questions)], what
         )
     # Other records of ours, such as nuggets, are taken as they are.
-    return [item if hasattr(item, "_fields") else as_source(item, what) for item in found]
+    return [item if hasattr(item, "_fields") else as_source(item, what) for item in items]
 
 
 def items_of(given: Any, what: str = "") -> list[Any]:
@@ -80,7 +80,7 @@ def items_of(given: Any, what: str = "") -> list[Any]:
     items = list(given)
     if what == "answers":
         _refuse_nameless(items)
-    return [each for item in items for each in (items_of(item, what) if is_frame(item) else [item])]
+    return [record for item in items for record in (items_of(item, what) if is_frame(item) else [item])]
 
 
 def _refuse_nameless(items: Sequence[Any]) -> None:
@@ -95,4 +95,4 @@ def _refuse_nameless(items: Sequence[Any]) -> None:
 
 
 def _holds_records(given: Any) -> bool:
-    return is_frame(given) or (isinstance(given, list) and all(isinstance(each, Mapping) for each in given))
+    return is_frame(given) or (isinstance(given, list) and all(isinstance(row, Mapping) for row in given))

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, Place, UsageError
-from rageval.files.judgements import AnswerFacts, JudgementTable, Said
+from rageval.files.judgements import AnswerFacts, JudgementTable, Statement
 from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable, read_facts
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, RankingPlace, Seen
@@ -54,7 +54,7 @@ class _Form(NamedTuple):
     failed: str | None  # why
 
 
-class _OnScale:
+class ScaleJudgements:
     """The judgements on one scale, their labels and grades checked."""
 
     def __init__(self, table: JudgementTable, scale: Scale, check: bool = True) -> None:
@@ -69,13 +69,14 @@ class _OnScale:
         elif not named:
             self._others = {table.aspects[word] for word in ASPECTS if word in table.aspects}
 
-        def is_on(said: Said) -> bool:
+        def is_on(statement: Statement) -> bool:
             # Where nothing names a rubric of the scale, rows without a known rubric are taken for it.
-            return said.rubric in scale.rubrics if named else said.rubric not in RUBRICS
+            return statement.rubric in scale.rubrics if named else statement.rubric not in RUBRICS
 
         self._by_grade = {grade: label for label, grade in reversed(list(scale.labels.items()))}
         self._forms = [
-            self._form(said) if scale.aspects or is_on(said) else None for said in table.said.words
+            self._form(statement) if scale.aspects or is_on(statement) else None
+            for statement in table.said.words
         ]
         is_any = self._aspects is None and not self._others
         # What rows say that did not fail and have a label of the scale: their judgements' fields, by number.
@@ -85,23 +86,33 @@ class _OnScale:
             if is_any and form is not None and not form.failed and form.grade is not None
         }
         self._banks: dict[tuple[int, int | None], list[Judgement]] = {}
-        self._heard: set[int] = set()  # judges who said something on the scale, as far as the rows were read
+        self._active_judges: set[int] = (
+            set()
+        )  # judges who said something on the scale, as far as the rows were read
         self._judges = (table.judge[answer] for answer, _ in self.rows())
         if check:
             self._check()
 
-    def _form(self, said: Said) -> _Form:
-        weight = math.nan if said.weight is None else said.weight
+    def _form(self, statement: Statement) -> _Form:
+        weight = math.nan if statement.weight is None else statement.weight
         grade = (
-            self.scale.labels.get(said.label, math.nan)
-            if self.scale.labels and said.label is not None
+            self.scale.labels.get(statement.label, math.nan)
+            if self.scale.labels and statement.label is not None
             else None
         )
-        return _Form(said.label, grade, said.importance, weight, None if said.is_graded else said.status)
+        return _Form(
+            statement.label,
+            grade,
+            statement.importance,
+            weight,
+            None if statement.is_graded else statement.status,
+        )
 
     def holds(self, row: int) -> bool:
         """Return whether a row is on this scale."""
-        return self._forms[self._table.row_said[row]] is not None and self._has(self._table.row_aspect[row])
+        return self._forms[self._table.row_statement[row]] is not None and self._has(
+            self._table.row_aspect[row]
+        )
 
     def _has(self, aspect: int) -> bool:
         return aspect not in self._others if self._aspects is None else aspect in self._aspects
@@ -109,7 +120,7 @@ class _OnScale:
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield (answer, row) of all rows on this scale, by run, judge and query."""
         table, forms, is_any = self._table, self._forms, self._aspects is None and not self._others
-        codes, aspects = table.row_said, table.row_aspect
+        codes, aspects = table.row_statement, table.row_aspect
         for answer, (begin, end) in enumerate(zip(table.begin, table.end, strict=True)):
             for row in range(begin, end):
                 if forms[codes[row]] is not None and (is_any or self._has(aspects[row])):
@@ -117,7 +128,7 @@ class _OnScale:
 
     def worth(self, row: int) -> float:
         """Return what a row is worth: its label's worth, or the grade it gives; NaN if it failed."""
-        form = self._forms[self._table.row_said[row]]
+        form = self._forms[self._table.row_statement[row]]
         grade = None if form is None else form.grade
         return self._table.grade_in(row) if grade is None else grade
 
@@ -127,9 +138,9 @@ class _OnScale:
     def is_by(self, judge: int) -> bool:
         """Return whether this judge said anything of any system."""
         # Every row is read once for all judges, and only as far as somebody asks.
-        while judge not in self._heard and (other := next(self._judges, None)) is not None:
-            self._heard.add(other)
-        return judge in self._heard
+        while judge not in self._active_judges and (other := next(self._judges, None)) is not None:
+            self._active_judges.add(other)
+        return judge in self._active_judges
 
     @cached_property
     def says_importance(self) -> bool:
@@ -139,39 +150,39 @@ class _OnScale:
     @cached_property
     def first_without_weight(self) -> int | None:
         """The first row whose aspect has no weight; None if all have one."""
-        lacking = {code for code, said in enumerate(self._table.said.words) if said.weight is None}
-        if not lacking.intersection(self._table.row_said):
+        lacking = {code for code, statement in enumerate(self._table.said.words) if statement.weight is None}
+        if not lacking.intersection(self._table.row_statement):
             return None
-        return next((row for _, row in self.rows() if self._table.row_said[row] in lacking), None)
+        return next((row for _, row in self.rows() if self._table.row_statement[row] in lacking), None)
 
     def of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
         """Return the judgements of an answer, and (number, status) of those among them that failed."""
         table, forms, plain = self._table, self._forms, self._plain
         rows = slice(table.begin[answer], table.end[answer])
-        codes, aspect_of, item_of = table.row_said[rows], table.row_aspect[rows], table.row_item[rows]
+        codes, aspect_of, item_of = table.row_statement[rows], table.row_aspect[rows], table.row_item[rows]
         aspects, items = table.aspects.words, table.items.words
         if plain and plain.keys() >= set(codes):
             places = zip(codes, aspect_of, item_of, strict=True)
             return [
-                _judgement((*plain[said], aspects[aspect], items[item])) for said, aspect, item in places
+                _judgement((*plain[code], aspects[aspect], items[item])) for code, aspect, item in places
             ], []
         is_any = self._aspects is None and not self._others
         columns = zip(codes, aspect_of, item_of, table.grades(answer), strict=True)
-        found: list[Judgement] = []
+        judgements: list[Judgement] = []
         failed: list[tuple[int, str]] = []
-        for said, aspect, item, own in columns:
-            form = forms[said]
+        for code, aspect, item, own in columns:
+            form = forms[code]
             if form is None or not (is_any or self._has(aspect)):
                 continue
             label, grade, importance, weight, status = form
             if status is not None:
-                failed.append((len(found), status))
+                failed.append((len(judgements), status))
                 grade = math.nan
             elif grade is None:
                 grade = own
                 label = self._by_grade[own] if self.scale.labels else label
-            found.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
-        return found, failed
+            judgements.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
+        return judgements, failed
 
     def bank(self, query: int, judge: int | None = None) -> list[Judgement]:
         """Return a judgement without a grade for each aspect of a query that anybody was judged on.
@@ -180,28 +191,28 @@ class _OnScale:
         """
         key = query, judge
         if key not in self._banks:
-            table, found, known = self._table, dict[str, Judgement](), set[int]()
+            table, judgements, aspects = self._table, dict[str, Judgement](), set[int]()
             for answer in table.judged_to(query):
                 if judge not in (None, table.judge[answer]):
                     continue
                 # Answers to one query are mostly judged on the same.
-                if known.issuperset(table.row_aspect[table.begin[answer] : table.end[answer]]):
+                if aspects.issuperset(table.row_aspect[table.begin[answer] : table.end[answer]]):
                     continue
                 for judgement in self.of(answer)[0]:
-                    if judgement.aspect not in found:
-                        found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
-                        known.add(table.aspects[judgement.aspect])
+                    if judgement.aspect not in judgements:
+                        judgements[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
+                        aspects.add(table.aspects[judgement.aspect])
             # The nuggets that a bank has for a query, whether anybody was judged by them or not.
             for nugget in table.asked.get(query, ()) if self.scale in _OF_NUGGETS else ():
                 weight = math.nan if nugget.weight is None else nugget.weight
-                said = Judgement(math.nan, None, nugget.importance, weight, nugget.aspect, "answer")
-                found.setdefault(nugget.aspect, said)
-            self._banks[key] = list(found.values())
+                unjudged = Judgement(math.nan, None, nugget.importance, weight, nugget.aspect, "answer")
+                judgements.setdefault(nugget.aspect, unjudged)
+            self._banks[key] = list(judgements.values())
         return self._banks[key]
 
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
-        used = set(self._table.row_said)
+        used = set(self._table.row_statement)
         labels = {form.label for code, form in enumerate(self._forms) if form is not None and code in used}
         if (
             not self._table.has_grades
@@ -210,7 +221,7 @@ class _OnScale:
         ):
             return
         wrong: dict[int, list[tuple[int, int]]] = {}
-        grade_in, codes, forms = self._table.grade_in, self._table.row_said, self._forms
+        grade_in, codes, forms = self._table.grade_in, self._table.row_statement, self._forms
         for answer, row in self.rows():
             kind = self._fault(forms[codes[row]], grade_in(row))
             if kind:
@@ -236,32 +247,32 @@ class _OnScale:
         scale, (answer, row) = self.scale, rows[0]
         line = self._table.line(answer, row)
         label, grade = line.label, line.grade
-        found = f"label {visible(label)!r}" if label is not None else f"grade {grade}"
+        shown = f"label {visible(label)!r}" if label is not None else f"grade {grade}"
         if label is not None and label in scale.labels:
-            found = f"label {label!r} with grade {grade:g}, which is worth {scale.labels[label]:g}"
+            shown = f"label {label!r} with grade {grade:g}, which is worth {scale.labels[label]:g}"
         more = f" ({len(rows):,} such rows)" if len(rows) > 1 else ""
         if label is None and scale.labels:
             # What lies between levels has no label; the mean of any grades needs none.
             more += f"; for the mean of any numbers: grade(aspect={visible(str(line.aspect))[:80]})"
         raise InputError(
-            at=self._table.where(row), expected=f"{scale.expected} for {scale.name}", found=f"{found}{more}"
+            at=self._table.where(row), expected=f"{scale.expected} for {scale.name}", found=f"{shown}{more}"
         )
 
 
-def on(table: JudgementTable, scale: Scale) -> _OnScale:
+def on(table: JudgementTable, scale: Scale) -> ScaleJudgements:
     """Return the judgements on a scale; looked up once."""
     key = ("on", scale)
     if key not in table.kept:
-        table.kept[key] = _OnScale(table, scale)
+        table.kept[key] = ScaleJudgements(table, scale)
     # The table remembers what was looked up in it, so that it is forgotten with the table.
-    found: _OnScale = table.kept[key]
-    return found
+    kept: ScaleJudgements = table.kept[key]
+    return kept
 
 
-def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
+def required(table: JudgementTable, scale: Scale, asker: object) -> ScaleJudgements:
     """Return the judgements on a scale; `UsageError` if there are none that `asker` could use."""
-    found = on(table, scale)
-    if not found:
+    judgements = on(table, scale)
+    if not judgements:
         there = ", ".join(map(visible, table.labels()[:8])) or "none"
         bank = (
             f"; only the bank shows which questions reports answer: {GIVE_NUGGETS}" if table.matched else ""
@@ -270,10 +281,10 @@ def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
             f"{asker}: {table.name} holds no judgements of {scale.name} ({scale.expected});"
             f" labels there: {there}{bank if scale in (SUPPORT, ATTESTED) else ''}"
         )
-    return found
+    return judgements
 
 
-def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
+def unknown_rubrics(table: JudgementTable, scale: Scale) -> dict[str, int]:
     """Return how many rows have a rubric that nobody knows, or none, and say labels of this scale alone.
 
     They do not belong to it where others name its rubric, and may have been meant to.
@@ -284,13 +295,21 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
     aspects = {table.aspects[word] for word in ASPECTS if word in table.aspects}
     # What was said is kept once for many rows: whether any row matters is asked of few codes, not of all
     # rows.
-    others = {code for code, said in enumerate(table.said.words) if said.rubric not in RUBRICS and said.label}
-    rows = zip(table.row_said, table.row_aspect, strict=True) if others.intersection(table.row_said) else ()
+    others = {
+        code
+        for code, statement in enumerate(table.said.words)
+        if statement.rubric not in RUBRICS and statement.label
+    }
+    rows = (
+        zip(table.row_statement, table.row_aspect, strict=True)
+        if others.intersection(table.row_statement)
+        else ()
+    )
     labels: dict[str, Counter[str]] = {}
     for code, aspect in rows:
         if code in others and aspect not in aspects:
-            said = table.said.words[code]
-            labels.setdefault(said.rubric, Counter())[said.label] += 1
+            statement = table.said.words[code]
+            labels.setdefault(statement.rubric, Counter())[statement.label] += 1
     return {
         # Only where every label is one of the scale's: a single other label shows that something else was
         # meant.
@@ -303,21 +322,21 @@ def passed_over(table: JudgementTable, scale: Scale) -> dict[str, int]:
 def answerable_in(table: JudgementTable) -> dict[int, bool]:
     """Return which questions can be answered, by number: what judgements or questions say, looked up once."""
     if "answerable" not in table.kept:
-        said = dict(table.answerable)
+        answerability = dict(table.answerable)
         if table.questions is not None:
             for query, answerable in read_answerable(table.questions).items():
                 number = table.queries.find(query)
                 # Judgements and questions may both say it; when they differ, nobody knows which is right.
-                if said.setdefault(number, answerable) != answerable:
+                if answerability.setdefault(number, answerable) != answerable:
                     raise InputError(
                         at=Place(visible(name_of(table.questions))),
                         expected="the same in both",
                         found=f"answerable={str(answerable).lower()} for query {visible(query)}, and the"
                         " judgements the opposite",
                     )
-        table.kept["answerable"] = said
-    found: dict[int, bool] = table.kept["answerable"]
-    return found
+        table.kept["answerable"] = answerability
+    kept: dict[int, bool] = table.kept["answerable"]
+    return kept
 
 
 class JudgeOfRun:
@@ -341,9 +360,9 @@ class JudgeOfRun:
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
         # Found when it is first asked for: most measures never ask.
-        self._there: set[int] | None = None  # queries of which there is anything of the system
-        self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
-        self._judged_on: dict[_OnScale, dict[int, bool]] = {}
+        self._present: set[int] | None = None  # queries of which there is anything of the system
+        self._scales: dict[tuple[Scale, Needs | None], ScaleJudgements] = {}
+        self._judged_on: dict[ScaleJudgements, dict[int, bool]] = {}
         answers = table.answers_of(run, judge)
         self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
 
@@ -357,14 +376,14 @@ class JudgeOfRun:
         # Answers alone have no judge.
         judge = table.judges.words[self._judge] if table.judges.words else ""
         repeats = table.repeats_by_query(self._run)
-        for at, query in enumerate(table.queries.words):
-            there = repeats.get(at, [])
+        for index, query in enumerate(table.queries.words):
+            there = repeats.get(index, [])
             lacking = [NO_ANSWER if there else _NO_REPEAT] * (number - len(there))
-            places = [(at, repeat) for repeat in [*there, *lacking]]
-            known = ((place, self.facts(place)) for place in places)
+            places = [(index, repeat) for repeat in [*there, *lacking]]
+            answers = ((place, self.facts(place)) for place in places)
             yield [
                 Assessment(query, run, judge, self, place, facts.lengths, facts.cited, facts.sentences)
-                for place, facts in known
+                for place, facts in answers
             ]
 
     def assessments(self) -> Iterator[Assessment]:
@@ -381,25 +400,33 @@ class JudgeOfRun:
         if judged is None:
             judged = self._required(scale, needs, asker)
         answer = self._answers.get(place)
-        found, failed = judged.of(answer) if answer is not None else ([], [])
-        if not found:
+        judgements, failed = judged.of(answer) if answer is not None else ([], [])
+        if not judgements:
             return self._of_none(judged, place, needs, asker)
         if scale in _OF_NUGGETS and not self._only_here:
-            there, bank = {each.aspect for each in found}, judged.bank(place[0], self._judge)
+            there, bank = {judgement.aspect for judgement in judgements}, judged.bank(place[0], self._judge)
             if len(bank) > len(there):
                 lacking = [lost for lost in bank if lost.aspect not in there]
-                failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
-                found += lacking
+                failed += [
+                    (index, ABSENT) for index in range(len(judgements), len(judgements) + len(lacking))
+                ]
+                judgements += lacking
         if needs == "importance" and not self._only_here:
-            lost = {at for at, _ in failed}
-            unrated = (at for at, each in enumerate(found) if each.importance is None and at not in lost)
-            failed += [(at, UNRATED) for at in unrated]
+            lost = {index for index, _ in failed}
+            unrated = (
+                index
+                for index, judgement in enumerate(judgements)
+                if judgement.importance is None and index not in lost
+            )
+            failed += [(index, UNRATED) for index in unrated]
         # The usual case, and asked for of every answer: nothing is missing.
         if not failed:
-            return Seen(found, _NONE, True)
-        return self._with_lost(found, failed, scale, needs, place, True, asker)
+            return Seen(judgements, _NONE, True)
+        return self._with_lost(judgements, failed, scale, needs, place, True, asker)
 
-    def _of_none(self, judged: _OnScale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
+    def _of_none(
+        self, judged: ScaleJudgements, place: AnswerPlace, needs: Needs | None, asker: object
+    ) -> Seen:
         """Return what holds of an answer of which nothing was said on a scale.
 
         It is known (there is nothing to be judged, or there is no answer and nothing is worse), or missing.
@@ -413,22 +440,22 @@ class JudgeOfRun:
                 return _SEEN_NOTHING
             # An answer that there is not has the label of nothing on each aspect of the bank.
             label, grade = scale.taken_for("nothing")
-            return Seen([each._replace(label=label, grade=grade) for each in bank], _NONE, False)
+            return Seen([judgement._replace(label=label, grade=grade) for judgement in bank], _NONE, False)
         # Others were judged on these aspects, this answer was not: each of them is a missing judgement.
         if scale.by_all and bank and not scale.of_citations:
-            found = bank[:]
-            failed = [(number, ABSENT) for number in range(len(found))]
-            return self._with_lost(found, failed, scale, needs, place, False, asker)
+            judgements = bank[:]
+            failed = [(number, ABSENT) for number in range(len(judgements))]
+            return self._with_lost(judgements, failed, scale, needs, place, False, asker)
         return _SEEN_OPEN if self._is_asked(judged, place) else _SEEN_NOTHING
 
-    def _is_asked(self, judged: _OnScale, place: AnswerPlace) -> bool:
+    def _is_asked(self, judged: ScaleJudgements, place: AnswerPlace) -> bool:
         """Return whether an answer of which nothing was said on a scale counts all the same."""
         scale, query = judged.scale, place[0]
         if scale is OUTCOME:
             return False  # nobody meets everybody
         # What others cite does not say what this answer would have cited.
         is_judged = bool(judged.bank(query))
-        if self.is_gone(query):
+        if self.is_unanswered(query):
             return query in self._table.expected or is_judged
         if scale.of_whole and self._lacks(judged, query):
             return True
@@ -436,7 +463,7 @@ class JudgeOfRun:
             return True
         return scale.by_all and query in self._table.expected and not self.has_record(place)
 
-    def _lacks(self, judged: _OnScale, query: int) -> bool:
+    def _lacks(self, judged: ScaleJudgements, query: int) -> bool:
         """Return whether a query was judged on other scales alone, and other queries on this one."""
         if judged not in self._judged_on:
             table, run = self._table, self._run
@@ -450,7 +477,7 @@ class JudgeOfRun:
 
     def _with_lost(
         self,
-        found: list[Judgement],
+        judgements: list[Judgement],
         failed: list[tuple[int, str]],
         scale: Scale,
         needs: Needs | None,
@@ -462,30 +489,31 @@ class JudgeOfRun:
         is_filled = not self.skips and not (needs == "open" and self._missing in _OTHER_END)
         for number, _ in failed if is_filled else ():
             # A criterion of negative weight speaks of a fault: that it is there is the worst.
-            turned = needs == "weight" and found[number].weight < 0
+            is_reversed = needs == "weight" and judgements[number].weight < 0
             if needs == "answerable":  # refusing is right where there is no answer
-                turned = not self.answerable(place, "")
+                is_reversed = not self.answerable(place, "")
             # A label or a grade that was named has no other end, and is taken as it is.
-            end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
+            end = _OTHER_END.get(self._missing, self._missing) if is_reversed else self._missing
             label, grade = scale.taken_for(end)
-            found[number] = found[number]._replace(label=label, grade=grade)
-            if needs == "importance" and found[number].importance is None:
+            judgements[number] = judgements[number]._replace(label=label, grade=grade)
+            if needs == "importance" and judgements[number].importance is None:
                 # As the importance that the measure counts in full: farther than that no value goes.
-                counted = "okay" if _importance_of(asker) == "okay" else "vital"
-                found[number] = found[number]._replace(importance=counted)
-        return Seen(found, Counter(status for _, status in failed), own)
+                is_of_okay = isinstance(asker, Measure) and asker.parameters.get("importance") == "okay"
+                counted = "okay" if is_of_okay else "vital"
+                judgements[number] = judgements[number]._replace(importance=counted)
+        return Seen(judgements, Counter(status for _, status in failed), own)
 
-    def is_gone(self, query: int) -> bool:
+    def is_unanswered(self, query: int) -> bool:
         """Return whether there is nothing at all of the system to a query: no answer, and no judgement."""
-        if self._there is None:
+        if self._present is None:
             table, run = self._table, self._run
-            self._there = {of for of, _ in table.facts_of_run(run)}
-            self._there.update(map(table.query.__getitem__, table.judged_of(run)))
-        return query not in self._there
+            self._present = {of for of, _ in table.facts_of_run(run)}
+            self._present.update(map(table.query.__getitem__, table.judged_of(run)))
+        return query not in self._present
 
     def is_left_out(self, query: int) -> bool:
         """Return whether the system left a query out: its other answers are known, and nobody judged this."""
-        return self.is_gone(query) and self._tells_answers
+        return self.is_unanswered(query) and self._tells_answers
 
     @cached_property
     def _tells_answers(self) -> bool:
@@ -508,23 +536,23 @@ class JudgeOfRun:
         What is missing there is taken for the other end than what is missing here.
         """
         judged = self._scales.get((scale, needs)) or self._required(scale, needs, asker)
-        found: list[Judgement] = []
+        judgements: list[Judgement] = []
         lost: Counter[str] = Counter()
         table = self._table
         for answer in table.judged_to(place[0]):
             # Its own answer is no rival of itself.
             if table.judge[answer] != self._judge or table.run[answer] == self._run:
                 continue
-            said, failed = judged.of(answer)
+            theirs, failed = judged.of(answer)
             if failed and not self.skips:
                 # The best for this system is the worst for its rivals: so the ends enclose what could have
                 # been.
                 label, grade = scale.taken_for("nothing" if self._missing == "best" else "best")
                 for number, _ in failed:
-                    said[number] = said[number]._replace(label=label, grade=grade)
-            found += said
+                    theirs[number] = theirs[number]._replace(label=label, grade=grade)
+            judgements += theirs
             lost.update(status for _, status in failed)
-        return Seen(found, lost, True)
+        return Seen(judgements, lost, True)
 
     def knows(self, scale: Scale) -> bool:
         """Return whether the judge made any judgement on a scale, for any system."""
@@ -534,7 +562,7 @@ class JudgeOfRun:
         """Return label and grade that a judgement is taken for that is missing; None if it is left out."""
         return None if self.skips else scale.taken_for(self._missing)
 
-    def _required(self, scale: Scale, needs: Needs | None, asker: object) -> _OnScale:
+    def _required(self, scale: Scale, needs: Needs | None, asker: object) -> ScaleJudgements:
         """Return the judgements on a scale, where all is said of them that a measure needs."""
         judged = required(self._table, scale, asker)
         # The scale was used by other judges only; who said nothing must not be taken for one who said no.
@@ -566,36 +594,32 @@ class JudgeOfRun:
     def answerable(self, place: AnswerPlace, asker: object) -> bool:
         """Return whether a question can be answered; `UsageError` where nothing says it."""
         table = self._table
-        said = answerable_in(table).get(place[0])
-        if said is None:
+        is_answerable = answerable_in(table).get(place[0])
+        if is_answerable is None:
             raise UsageError(
                 f"{asker}: it is unknown whether query {visible(table.queries.words[place[0]])} can be"
                 " answered; give the questions with a field answerable, true or false (--questions FILE,"
                 " questions= in Python), or the key in the judgements"
             )
-        return said
+        return is_answerable
 
     def places(self, place: AnswerPlace, asker: object) -> list[RankingPlace]:
         """Return where an answer stands in the rankings by this judge."""
         if not required(self._table, POSITION, asker).is_by(self._judge):
             raise NotThisJudge
         query, repeat = place
-        rankings = _looked_up(self._table, query)
+        rankings = _standings_of(self._table, query)
         all_valid = all(ranking.is_valid for ranking in rankings)
-        found = []
-        for judge, again, number, is_valid, places in rankings:
+        ranking_places = []
+        for judge, ranking_repeat, number, is_valid, places in rankings:
             # An answer that is not there is in no repeat, and so missing in each.
-            if judge != self._judge or repeat not in (again, _NO_REPEAT):
+            if judge != self._judge or repeat not in (ranking_repeat, _NO_REPEAT):
                 continue
             own = places.get(self._run, ())
-            found += [RankingPlace(at, number, is_valid, all_valid) for at in own]
+            ranking_places += [RankingPlace(rank, number, is_valid, all_valid) for rank in own]
             if not own:  # the others were ranked, and this answer was not
-                found.append(RankingPlace(math.nan, number + 1, False, False))
-        return found
-
-
-def _importance_of(asker: object) -> object:
-    return asker.parameters.get("importance") if isinstance(asker, Measure) else None
+                ranking_places.append(RankingPlace(math.nan, number + 1, False, False))
+        return ranking_places
 
 
 def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
@@ -625,14 +649,14 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int],
     key = ("rankings", query)
     if key not in table.kept:
         positions = on(table, POSITION)
-        found: dict[tuple[int, int, int], _Ranking] = {}
+        collected: dict[tuple[int, int, int], _Ranking] = {}
         for answer in table.judged_to(query):
             for row in filter(positions.holds, table.rows(answer)):
                 # A failed position keeps its row, so that the ranking is seen to be incomplete.
                 place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
                 ranking = table.judge[answer], table.row_aspect[row], table.repeat[answer]
-                found.setdefault(ranking, []).append((table.run[answer], place))
-        table.kept[key] = found
+                collected.setdefault(ranking, []).append((table.run[answer], place))
+        table.kept[key] = collected
     rankings: dict[tuple[int, int, int], _Ranking] = table.kept[key]
     return rankings
 
@@ -647,17 +671,17 @@ class _Standing(NamedTuple):
     places: dict[int, list[float]]
 
 
-def _looked_up(table: JudgementTable, query: int) -> list[_Standing]:
+def _standings_of(table: JudgementTable, query: int) -> list[_Standing]:
     """Return the rankings of the answers to a query, with each run's places; made once for all runs."""
     key = ("standings", query)
     if key not in table.kept:
-        found = []
-        for (judge, _, again), ranking in rankings_of(table, query).items():
+        collected = []
+        for (judge, _, repeat), ranking in rankings_of(table, query).items():
             places: dict[int, list[float]] = {}
             for run, place in ranking:
                 places.setdefault(run, []).append(place)
-            found.append(_Standing(judge, again, len(ranking), is_permutation(ranking), places))
-        table.kept[key] = found
+            collected.append(_Standing(judge, repeat, len(ranking), is_permutation(ranking), places))
+        table.kept[key] = collected
     standings: list[_Standing] = table.kept[key]
     return standings
 
@@ -675,21 +699,21 @@ def is_permutation(ranking: _Ranking) -> bool:
 def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     """Return the table in which all these questions count."""
     asked = read_facts(questions, ())
-    known = table.queries.words
-    if not any(query in asked for query in known):
+    judged = table.queries.words
+    if not any(query in asked for query in judged):
         raise InputError(
             at=Place(visible(name_of(questions))),
-            problem=f"has none of the {len(known):,} queries, such as {visible(str(known[0]))!r}",
+            problem=f"has none of the {len(judged):,} queries, such as {visible(str(judged[0]))!r}",
             expected="the questions that were asked (queries there:"
             f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})",
         )
-    found = table.expecting(asked)
-    found.questions = questions
+    expanded = table.expecting(asked)
+    expanded.questions = questions
     if hasattr(questions, "seek"):
         questions.seek(0)  # others read it, too
     # It was looked up without these questions.
-    found.kept.pop("answerable", None)
-    return found
+    expanded.kept.pop("answerable", None)
+    return expanded
 
 
 def with_labelled(
@@ -718,4 +742,4 @@ def unanswered(table: JudgementTable, run: int) -> list[str]:
     """Return the queries that count and of which a system has neither an answer nor a judgement."""
     sight = JudgeOfRun(table, run, 0)
     words = table.queries.words
-    return [query for number, query in enumerate(words) if sight.is_gone(number)]
+    return [query for number, query in enumerate(words) if sight.is_unanswered(number)]

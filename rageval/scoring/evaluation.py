@@ -25,7 +25,7 @@ from rageval.measures.ranking import Topic
 from rageval.names import near_misses, unlike_ids
 from rageval.scoring._ties import check_expected
 from rageval.scoring.arguments import in_order
-from rageval.scoring.likeness import Alike, alike
+from rageval.scoring.likeness import Alike, find_likenesses
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import (
     EXPECTED,
@@ -201,8 +201,8 @@ class Evaluator:
         notes = first.notes
         # By the usual grade: each measure may mean another one, and this is said once for all of them.
         notes.queries_without_relevant = self._has_relevant().count(False)
-        self._refuse_strangers(source, notes)
-        self._mind_nothing_judged(source, notes)
+        self._require_common_queries(source, notes)
+        self._check_nothing_judged(source, notes)
         # Below 0 stands for a query that the run does not hold.
         included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
@@ -219,8 +219,8 @@ class Evaluator:
             # The values, and perhaps the lower and the upper ends; all lose the queries that do not count.
             columns = (self._defined(measure, column) for column in scorer.score(run))
             values, *ends = (list(compress(column, counted)) for column in columns)
-            known: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
-            score = Score(shown, query_ids, values, notes.queries_missing, signature, **known)
+            fields: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
+            score = Score(shown, query_ids, values, notes.queries_missing, signature, **fields)
             if ends:
                 # Means like the value itself, of the same queries, pooled or grouped the same way.
                 bounds = tuple(replace(score, numbers=end).value for end in ends)
@@ -232,18 +232,18 @@ class Evaluator:
         # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         absent = frozenset(names) - judged.keys()
-        known = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
-        return Scores(source.name, tuple(scores), notes, judged, **known)
+        fields = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
+        return Scores(source.name, tuple(scores), notes, judged, **fields)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
-        known = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
+        context = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
         if self.qrels.is_adaptive:
-            known["pool"] = "adaptive"
+            context["pool"] = "adaptive"
         if self._weights_digest:
-            known["intent_weights"] = self._weights_digest
-        known |= self.qrels.provenance
-        return self.rules.signature(measure, view, **known)
+            context["intent_weights"] = self._weights_digest
+        context |= self.qrels.provenance
+        return self.rules.signature(measure, view, **context)
 
     def by(
         self, qrels: QrelsLike, measures: MeasuresLike | None = None, **rules: Unpack[RunOptions]
@@ -315,11 +315,13 @@ class Evaluator:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
         # A measure without a cut-off looks at the whole ranking. Taking unjudged documents out moves others
         # up, from any depth; and for bounds, what nobody judged below the cut-off may be relevant, too.
-        is_whole = view.judged_only or self.rules.bounds or any(each.k is None for each in self.measures)
+        is_whole = (
+            view.judged_only or self.rules.bounds or any(measure.k is None for measure in self.measures)
+        )
         deepest = None if is_whole else max(cutoffs, default=None)
         return Joining(self.qrels, view, cutoffs, deepest)
 
-    def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
+    def _require_common_queries(self, source: RunSource, notes: Notes) -> None:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
             ids, ours = self.qrels.query_ids, source.query_ids
@@ -332,16 +334,16 @@ class Evaluator:
                 remedy=near_misses(ours, ids) or such_as,
             )
 
-    def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
+    def _check_nothing_judged(self, source: RunSource, notes: Notes) -> None:
         if self.rules.nothing_judged == "zero" or any(judged > 0 for judged in notes.judged):
             return
         if self.qrels.is_complete:
             return
-        found = NothingJudged(problem=str(self.why_nothing_judged(source, notes)))
+        problem = NothingJudged(problem=str(self.why_nothing_judged(source, notes)))
         if self.rules.nothing_judged == "error":
-            raise found
+            raise problem
         # Points at the line of the user's that called rageval, however deep this is.
-        warnings.warn(found, stacklevel=_frames_of_ours())
+        warnings.warn(problem, stacklevel=_frames_of_ours())
 
     def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
         """Return which queries a measure's mean is over."""
@@ -357,13 +359,13 @@ class Evaluator:
         # Of gains, all above 0 count, where some are no whole numbers.
         gains = own is None and self.qrels.fractional
 
-        def made() -> list[bool]:
+        def compute() -> list[bool]:
             if gains:
                 return [any(grade > 0 for grade in topic.grades) for topic in self.qrels.topics]
             return [topic.relevant(rel) > 0 for topic in self.qrels.topics]
 
-        found: list[bool] = self.memo(("relevant", None if gains else rel), made)
-        return found
+        flags: list[bool] = self.memo(("relevant", None if gains else rel), compute)
+        return flags
 
     def _refuse_levels(self) -> None:
         """Raise `MeasureError` for a measure whose lowest grade is above all, where grades are fractions."""
@@ -379,8 +381,8 @@ class Evaluator:
         """Return what `make` makes of the judgements alone, made once."""
         if key not in self._memo:
             self._memo[key] = make()
-        made: _Made = self._memo[key]
-        return made
+        value: _Made = self._memo[key]
+        return value
 
     def _scorers(self) -> list[Scorer]:
         return [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans]
@@ -389,7 +391,7 @@ class Evaluator:
         if self.rules.zero_rel != "nan":
             return list(values)
         relevant = self._has_relevant(measure)
-        return [value if known else math.nan for value, known in zip(values, relevant, strict=True)]
+        return [value if is_defined else math.nan for value, is_defined in zip(values, relevant, strict=True)]
 
     def rankings(self, source: RunSource) -> dict[str, Sequence[str]]:
         """Return the documents of every query, best first, as far as they count."""
@@ -464,15 +466,15 @@ class Runs:
 
     def with_gold(self, gold: Gold) -> Runs:
         """Return the runs with human labels."""
-        found = Runs(self.evaluator, self.runs, self.refuses)
-        found.gold = gold
-        return found
+        labeled = Runs(self.evaluator, self.runs, self.refuses)
+        labeled.gold = gold
+        return labeled
 
-    def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
-        """Score every run; `each` takes what scores one, and all runs, as `map` does."""
+    def score(self, run_all: Callable[..., Iterable[Scores]] = map) -> Scored:
+        """Score every run; `run_all` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
         of_all = list(rule_remarks(self.evaluator))
-        for source, scores in zip(self.runs, each(self.evaluator.score, self.runs), strict=True):
+        for source, scores in zip(self.runs, run_all(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and not self.evaluator.qrels.is_complete
             if self.refuses and is_strange and scores.notes is not None:
@@ -490,54 +492,58 @@ class Runs:
 
     def alike(self, results: Sequence[Scores]) -> Alike:
         """Return which systems are the same."""
-        return alike([self.sources[scores.run] for scores in results], self.evaluator.orders)
+        return find_likenesses([self.sources[scores.run] for scores in results], self.evaluator.orders)
 
     def held(self, scores: Scores) -> Held:
         """Return what a system gave to each query."""
         evaluator, qrels = self.evaluator, self.evaluator.qrels
         source = self.sources[scores.run]
         ranked = evaluator.rankings(source)
-        held = Held(
+        content = Held(
             frozenset(self.queries) - frozenset(source.query_ids),
             {query: short_digest(ranked.get(query, ())) for query in self.queries},
             judgements=whole_qrels(qrels).digest(),
         )
         rel = self.rules.rel if self.rules.rel is not None else 1
         if self.rules.judged_only or qrels.share_below(rel) < POSITIVES_ONLY:
-            return held  # what nobody judged is no hole
+            return content  # what nobody judged is no hole
         judged, notes = scores.judged_by_query, scores.notes
         if judged:
-            held = held._replace(unseen=sum(not number for number in judged.values()) / len(judged))
+            content = content._replace(unseen=sum(not number for number in judged.values()) / len(judged))
         if notes is not None and notes.shown:
             unjudged = round(1 - notes.shown_judged / notes.shown, 6)
-            held = held._replace(unjudged=unjudged, bounds=self._bounds(source))
-        return held
+            content = content._replace(unjudged=unjudged, bounds=self._bounds(source))
+        return content
 
     def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:
         """Return between what the means lie whatever unjudged documents are, by measures that know it."""
         able = [
-            each for each in self.evaluator.asked if isinstance(each, Measure) and each.bounds is not None
+            measure
+            for measure in self.evaluator.asked
+            if isinstance(measure, Measure) and measure.bounds is not None
         ]
-        said = self.rules
-        if not able or said.ties == EXPECTED or said.judged_only or said.compat or said.provider:
+        rules = self.rules
+        if not able or rules.ties == EXPECTED or rules.judged_only or rules.compat or rules.provider:
             return {}
-        found = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).score(source)
-        return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
+        scores = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).score(source)
+        return {
+            str(score.measure): (score.bounds[0], score.bounds[-1]) for score in scores.scores if score.bounds
+        }
 
 
-def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> dict[str, list[str]]:
-    """Return the documents of the wanted queries, as they stand in the run, until there are many."""
-    found: dict[str, list[str]] = {}
+def _first_documents(queries: Iterable[Documents], requested: Collection[str]) -> dict[str, list[str]]:
+    """Return the documents of the requested queries, as they stand in the run, until there are many."""
+    docs_by_query: dict[str, list[str]] = {}
     left = _LOOKED_AT
     for documents in queries:
         # Ids were checked when they were read; half a character is passed on as it is.
         query = documents.query.decode("utf-8", "surrogatepass")
-        if query in wanted:
-            found[query] = [doc.decode("utf-8", "surrogatepass") for doc in documents.docs[:left]]
-            left -= len(found[query])
+        if query in requested:
+            docs_by_query[query] = [doc.decode("utf-8", "surrogatepass") for doc in documents.docs[:left]]
+            left -= len(docs_by_query[query])
         if not left:
             break
-    return found
+    return docs_by_query
 
 
 @overload
@@ -627,15 +633,10 @@ def evaluate(
         subject = Runs(evaluator, sources if gold is None else [source.in_memory() for source in sources])
         if gold is not None:
             subject = subject.with_gold(subject.read_gold([gold], hooks.drawn(gold_chosen)))
-        scored = subject.score(_with(executor))
+        scored = subject.score(lambda score, sources: (score(source, executor) for source in sources))
     for remark in scored.unsaid:
         warnings.warn(str(remark), stacklevel=2)
     return scored.table if are_several else next(iter(scored.table.values()))
-
-
-def _with(executor: Executor | None) -> Callable[..., Iterable[Scores]]:
-    """Return what scores all runs, as `map` does, with the workers of an executor."""
-    return lambda score, sources: (score(source, executor) for source in sources)
 
 
 def _frames_of_ours() -> int:

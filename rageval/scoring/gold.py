@@ -17,12 +17,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from rageval.core.basis import Basis, BasisKind, DrawKind
 from rageval.core.judge import parse_judge
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place, UsageError
-from rageval.files.jsonl import as_line
-from rageval.files.judgements import JudgementLine, JudgementTable
+from rageval.files.judgements import JudgementTable, judgement_line
 from rageval.files.kinds import kind_of
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
@@ -100,7 +101,7 @@ class Draw:
         chances = chances_of(replace(self, labelled=len(labeled)), labeled, labeled) or ()
         return {query: 1 / chance for query, chance in zip(labeled, chances, strict=True)}
 
-    def require_alike(self, what: str) -> None:
+    def require_equal_chances(self, what: str) -> None:
         """Refuse labels that are no uniform sample of all queries, for `what` cannot weigh them."""
         if self.is_uneven:
             how = "some of these labels were likelier to be drawn than others"
@@ -296,18 +297,18 @@ def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
 
 def _sha_of(sources: Sequence[Any], lines: Iterable[str] = ()) -> str:
     """Return the first digits of the SHA-256 of the files, one after the other, and of lines."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for source in sources:
         if isinstance(source, str | os.PathLike) and os.path.isfile(source):
             with open(source, "rb") as stream:
                 while block := stream.read(2**20):
-                    found.update(block)
+                    digest.update(block)
     for line in lines:
-        found.update(line.encode() + b"\n")
-    return found.hexdigest()[:8]
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()[:8]
 
 
-def _mind_plan(sources: Iterable[Any], draw: Draw) -> None:
+def _require_plan(sources: Iterable[Any], draw: Draw) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
     for place, plan in _plan_marks(sources):
         # Labels that a plan drew are no uniform sample, and to take them for one would bend every interval.
@@ -355,11 +356,11 @@ def gold_of(
     """
     name = labels.name if isinstance(labels, JudgementTable) else ", ".join(map(_name, sources))
     draw = draw_of_labels(_labelled(labels), sources, draw, name, failed or {})
-    if all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources):
+    if all(isinstance(source, str | os.PathLike) and os.path.isfile(source) for source in sources):
         sha = _sha_of(sources)
     # In memory there is no file to take the digest of, so it is of the lines it would have.
     elif isinstance(labels, JudgementTable):
-        sha = _sha_of((), (as_line(_plain(line)) for _, line in labels.each()))
+        sha = _sha_of((), (judgement_line(structs.asdict(line)) for _, line in labels.each()))
     else:
         sha = _sha_of((), (repr(row) for qrels in labels.values() for row in qrels))
     return Gold(replace(draw, sha=sha), labels, failed or {})
@@ -377,7 +378,7 @@ def draw_of_labels(
     `things` are what was labeled, the query first, `sources` what the labels were read from, and `failed`
     queries of which a label failed. Labels of a plan are refused without it.
     """
-    _mind_plan(sources, draw)
+    _require_plan(sources, draw)
     draw = replace(draw, name=name)
     if draw.plan is not None:
         # Two annotators of the same thing labelled one thing.
@@ -398,11 +399,6 @@ def _labelled(labels: JudgementTable | Mapping[str, Qrels]) -> Iterator[tuple[st
 
 def _name(source: Any) -> str:
     return name_of(source) if isinstance(source, str) else str(getattr(source, "name", "gold"))
-
-
-def _plain(line: JudgementLine) -> dict[str, Any]:
-    known = {name: getattr(line, name) for name in line.__struct_fields__}
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def labels_of_answer(
@@ -446,16 +442,16 @@ def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
 
 def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str, int]:
     """Return how many labels of each query, of what the measure depends on, were asked for and failed."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     if run not in table.runs or not table.failed():
-        return found
+        return counts
     for judge in range(len(table.judges.words)):
-        said = _seen(measure, table, table.runs[run], judge, "skip")
+        judged = _seen(measure, table, table.runs[run], judge, "skip")
         # "worst" stands in for what failed, so it has what was asked for.
         for query, (_, places) in _seen(measure, table, table.runs[run], judge, "worst").items():
-            if gone := places - said[query][1] if query in said else places:
-                found[query] += len(gone)
-    return found
+            if failed := places - judged[query][1] if query in judged else places:
+                counts[query] += len(failed)
+    return counts
 
 
 def why_lost(failed: int, labelled: int) -> Remark | None:
@@ -473,18 +469,20 @@ def _seen(
     measure: Measure, table: JudgementTable, run: int, judge: int, missing: str
 ) -> dict[str, tuple[float, set[tuple[str, str]]]]:
     """Return a judge's value of every query that he said anything of, and what it depends on."""
-    found = {}
+    values = {}
     try:
         for answer in JudgeOfRun(table, run, judge, missing).assessments():
             value = float(measure.value(answer.asked_by(measure)))
             if not answer.was_judged and POSITION not in answer.scales:
                 continue
             scales = [scale for scale in answer.scales if scale is not POSITION]
-            places = {(each.item, each.aspect) for scale in scales for each in answer.judged(scale)}
-            found[answer.query_id] = value, places
+            places = {
+                (judgement.item, judgement.aspect) for scale in scales for judgement in answer.judged(scale)
+            }
+            values[answer.query_id] = value, places
     except NotThisJudge:
         return {}
-    return found
+    return values
 
 
 def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
@@ -518,13 +516,13 @@ def label_remarks(gold: Gold) -> list[Remark]:
 
 def gold_of_documents(sources: Sequence[Any], draw: Draw) -> Gold:
     """Return what people said of documents: qrels, or judgements of documents as JSON lines."""
-    found: dict[str, Qrels] = {}
+    qrels_by_judge: dict[str, Qrels] = {}
     failed: dict[str, set[str]] = {}
     for number, source in enumerate(sources):
         for who, qrels in _documents(source, failed):
             # Two files without a judge's name are two people.
-            found[who if who not in found else f"{who}{_NUMBERED}{number}"] = qrels
-    return gold_of(found, sources, draw, failed)
+            qrels_by_judge[who if who not in qrels_by_judge else f"{who}{_NUMBERED}{number}"] = qrels
+    return gold_of(qrels_by_judge, sources, draw, failed)
 
 
 def _documents(source: Any, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
@@ -564,5 +562,5 @@ def _of_lines(source: Source, failed: dict[str, set[str]]) -> Iterator[tuple[str
             )
         place = {"query_id": line.query_id, "doc_id": line.item_id, "nugget_id": line.aspect}
         rows.setdefault(line.judge, []).append({**place, "relevance": int(line.grade)})
-    for judge, found in rows.items():
-        yield judge, Qrels.from_records(found, name)
+    for judge, records in rows.items():
+        yield judge, Qrels.from_records(records, name)

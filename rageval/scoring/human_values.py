@@ -32,25 +32,25 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
     """Return the scores with people's values beside the judge's, and what should be known of these."""
     gold = human.gold
     human.refuse()
-    found = []
+    results = []
     for scores in scored.results:
         # The bounds are the judge's: the value, now people's, may lie outside of them.
         with_people = (
             score if why_uncorrected(score) else replace(score, people=_people(gold, labels), bounds=None)
             for score, labels in zip(scores.scores, human.labels(scores), strict=True)
         )
-        found.append(replace(scores, scores=tuple(with_people)))
-    found, uncorrected = _corrected_at_all(found, gold)
+        results.append(replace(scores, scores=tuple(with_people)))
+    results, uncorrected = _corrected_at_all(results, gold)
     corrected = {
         Scope((scores.run,), str(score.measure))
-        for scores in found
+        for scores in results
         for score in scores.scores
         if score.people is not None
     }
-    found = [replace(each, remarks=tuple(_about_judge(each.remarks, corrected))) for each in found]
+    results = [replace(scores, remarks=tuple(_about_judge(scores.remarks, corrected))) for scores in results]
     # What people labelled that the judge knows nothing of.
     about = Scope(file=gold.draw.name)
-    strange = [
+    unmatched = [
         Remark(
             "labels_of_unjudged",
             about,
@@ -58,8 +58,8 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
         )
         for kind, names in human.unmatched()
     ]
-    more = [*label_remarks(gold), *uncorrected, *strange, *_unlabeled_remarks(found)]
-    return Scored(found, [*_about_judge(scored.remarks, corrected), *more], scored.refused)
+    more = [*label_remarks(gold), *uncorrected, *unmatched, *_unlabeled_remarks(results)]
+    return Scored(results, [*_about_judge(scored.remarks, corrected), *more], scored.refused)
 
 
 def _about_judge(remarks: Iterable[Remark], corrected: Collection[Scope]) -> Iterator[Remark]:
@@ -81,14 +81,14 @@ def _people(gold: Gold, labels: Labels) -> People:
     values: dict[str, list[float]] = {}
     who: dict[str, set[str]] = {}
     partly = set()
-    for name, said in labels.by_labeller:
-        for query, value in said.items():
+    for name, values_by_query in labels.by_labeller:
+        for query, value in values_by_query.items():
             if value is None:
                 partly.add(query)
             else:
                 values.setdefault(query, []).append(value)
                 who.setdefault(query, set()).add(name)
-    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
+    means = {query: float(sum(numbers)) / len(numbers) for query, numbers in values.items()}
     return People(
         means,
         gold.draw,

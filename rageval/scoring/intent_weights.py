@@ -21,9 +21,9 @@ def _refuse_without_intents(measures: Sequence[object]) -> None:
     """Raise `MeasureError` for a measure in which intents cannot weigh anything."""
     for measure in measures:
         if not isinstance(measure, Measure) or not measure.about.intents:
-            known = ", ".join(name for name, ours in measures_taking("Ranking").items() if ours.about.intents)
+            names = ", ".join(name for name, ours in measures_taking("Ranking").items() if ours.about.intents)
             raise MeasureError(
-                f"{measure}: has no intents to weight ({known} do); leave out"
+                f"{measure}: has no intents to weight ({names} do); leave out"
                 f" --intent-weights (intent_weights= in Python) or the measure"
             )
 
@@ -39,8 +39,8 @@ def with_intent_weights(
     weights, name = _read_weights(given)
     of_query = []
     for query in qrels.query_ids:
-        nuggets, known = qrels.nuggets(query), weights.get(query, {})
-        lacking = [nugget for nugget in nuggets if nugget not in known]
+        nuggets, query_weights = qrels.nuggets(query), weights.get(query, {})
+        lacking = [nugget for nugget in nuggets if nugget not in query_weights]
         if lacking:
             raise InputError(
                 at=Place(name),
@@ -48,7 +48,7 @@ def with_intent_weights(
                 f" ({len(lacking):,} of its {len(nuggets):,} have none), which {visible(qrels.name)} judges",
                 expected="a weight for each",
             )
-        own = [known[nugget] for nugget in nuggets]
+        own = [query_weights[nugget] for nugget in nuggets]
         if own and not any(own):
             raise InputError(
                 at=Place(name),
@@ -56,9 +56,9 @@ def with_intent_weights(
                 expected="a weight above 0",
             )
         of_query.append(of_mean_1(own))
-    strange = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
-    about, facts = Scope(file=name), {"number": strange}
-    remarks = [Remark("weights_of_unjudged_nuggets", about, facts)] if strange else []
+    unjudged = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
+    about, facts = Scope(file=name), {"number": unjudged}
+    remarks = [Remark("weights_of_unjudged_nuggets", about, facts)] if unjudged else []
     if not any(of_query):
         return qrels, remarks, ""
     # Sorted, so that the same weights have one digest, in whatever order they stand in their file.
@@ -70,7 +70,7 @@ def with_intent_weights(
 def _read_weights(given: Any) -> tuple[Mapping[str, Mapping[str, float]], str]:
     if not isinstance(given, Mapping):
         return read_intent_weights(given), visible(name_of(given))
-    found: dict[str, dict[str, float]] = {}
+    weights: dict[str, dict[str, float]] = {}
     for query, nuggets in given.items():
         if not isinstance(nuggets, Mapping):
             raise InputError(
@@ -79,5 +79,5 @@ def _read_weights(given: Any) -> tuple[Mapping[str, Mapping[str, float]], str]:
                 found=f"{nuggets!r:.80} for {visible(str(query))!r}",
             )
         where = Place("intent_weights", inside=f"query {visible(str(query))!r}")
-        found[str(query)] = {str(name): weight_of(weight, where) for name, weight in nuggets.items()}
-    return found, "intent_weights"
+        weights[str(query)] = {str(name): weight_of(weight, where) for name, weight in nuggets.items()}
+    return weights, "intent_weights"

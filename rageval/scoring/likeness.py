@@ -18,7 +18,7 @@ Likeness: TypeAlias = Literal[Ruling.IDENTICAL, Ruling.TIES_ONLY]
 Alike = Mapping[frozenset[str], Likeness]  # how two systems are the same
 
 
-def alike(
+def find_likenesses(
     sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)
 ) -> dict[frozenset[str], Likeness]:
     """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
@@ -38,13 +38,13 @@ def alike(
     for some in by_outline.values():
         for source in some if len(some) > 1 else ():
             by_documents.setdefault(digests[source.name].documents, []).append(source)
-    found = {}
+    pairs = {}
     for some in by_documents.values():
         for one, other in combinations(some, 2):
             likeness = _likeness(digests[one.name], digests[other.name], one, other, orders)
             if likeness is not None:
-                found[frozenset((one.name, other.name))] = likeness
-    return found
+                pairs[frozenset((one.name, other.name))] = likeness
+    return pairs
 
 
 class _Digests(NamedTuple):
@@ -59,11 +59,11 @@ def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
     from hashlib import sha256
 
     ranked, documents = sha256(), sha256()
-    for at, order in enumerate(orders):
+    for index, order in enumerate(orders):
         for query, docs in sorted(run.ranked(order)):
             # Ids hold no white space.
             ranked.update("\n".join([query, *docs, "\n"]).encode("utf-8", "surrogatepass"))
-            if at == 0:  # the documents are the same in every order
+            if index == 0:  # the documents are the same in every order
                 documents.update("\n".join([query, *sorted(docs), "\n"]).encode("utf-8", "surrogatepass"))
     return _Digests(ranked.hexdigest(), documents.hexdigest())
 
@@ -93,10 +93,10 @@ def _agree_all(one: Run, other: Run) -> bool:
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for query, doc, score in run:
-        found.setdefault(query, {})[doc] = score
-    return found
+        scores.setdefault(query, {})[doc] = score
+    return scores
 
 
 def _agree(one: dict[str, float], other: dict[str, float]) -> bool:

@@ -131,7 +131,7 @@ class Qrels:
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
         """
-        return cls._of_dict(judgements, name) or cls._of_odd_dict(judgements, name)
+        return cls._of_dict(judgements, name) or cls._from_unusual_dict(judgements, name)
 
     @classmethod
     def _of_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels | None:
@@ -154,7 +154,7 @@ class Qrels:
         return qrels
 
     @classmethod
-    def _of_odd_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels:
+    def _from_unusual_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels:
         topics: list[_Topic] = []
         declared, row = False, 1
         for query, inner in mappings(judgements, name, "{doc: grade}"):
@@ -168,13 +168,13 @@ class Qrels:
                 # A nugget that nothing supports has no rows, and counts in coverage all the same.
                 empty = [key for key, of in inner.items() if isinstance(of, Mapping) and not of]
                 docs, named, grades = _parted_at_nuggets(inner)
-                nuggets, unsupported = (ids(each, name, "nugget", row) for each in (named, empty))
-            found = ids(docs, name, "doc_id", row)
+                nuggets, unsupported = (ids(names, name, "nugget", row) for names in (named, empty))
+            doc_ids = ids(docs, name, "doc_id", row)
             rows = QrelsRows(
                 name,
-                range(row, row + len(found)),
-                [query_id] * max(1, len(found)),
-                found,
+                range(row, row + len(doc_ids)),
+                [query_id] * max(1, len(doc_ids)),
+                doc_ids,
                 nuggets,
                 graded(grades, name, "relevance", LARGEST_GRADE, row),
             )
@@ -182,7 +182,7 @@ class Qrels:
             for nugget in unsupported:
                 topic.nuggets.setdefault(nugget, len(topic.nuggets))
             topics.append(topic)
-            row += len(found)
+            row += len(doc_ids)
         columns, below = _together(topics)
         qrels = cls(name, columns, EVERYTHING, below)
         qrels.declared = declared
@@ -309,8 +309,8 @@ class Qrels:
         columns = self._columns
         order = self._ideals.order if self._ideals else None
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        known = self._names, order, self.floor, lambda: self.highest, self.fractional, self._ideals
-        judgements = Judgements(pairs, nugget, grade, *known)
+        settings = self._names, order, self.floor, lambda: self.highest, self.fractional, self._ideals
+        judgements = Judgements(pairs, nugget, grade, *settings)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self.weights or [None] * len(columns.queries)
         return [Topic(*query, judgements, number, weights[number]) for number, query in enumerate(queries)]
@@ -364,10 +364,10 @@ class Qrels:
         columns = self._columns
         lowest = [min(columns.grade[first:last]) for first, last in pairwise(columns.pairs)]
         # If grades of a document agree over its rows the column holds no nugget that anybody judged by.
-        for at, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
+        for index, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
             if least != most:
-                query = next(number for number, end in enumerate(columns.docs[1:]) if at < end)
-                doc = _text(bytes(columns.ids[columns.id_ends[at] : columns.id_ends[at + 1]]))
+                query = next(number for number, end in enumerate(columns.docs[1:]) if index < end)
+                doc = _text(bytes(columns.ids[columns.id_ends[index] : columns.id_ends[index + 1]]))
                 raise InputError(
                     at=Place(visible(self.name)),
                     problem=f"document {visible(doc)!r} of query {visible(self.query_ids[query])!r} has the"
@@ -395,9 +395,9 @@ class Qrels:
 
     def _copied(self) -> Self:
         """Return a copy that still knows where it is from, and what the compiled reader did not keep."""
-        found: Self = type(self).__new__(type(self))
-        found.__dict__.update(self.__dict__)
-        return found
+        copy: Self = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def with_weights(self, weights: Sequence[Sequence[float] | None]) -> Qrels:
         """Return the same judgements; the nuggets of each query weigh so much, None where all weigh alike."""
@@ -447,13 +447,13 @@ class Qrels:
 
     def supporting(self, rel: int) -> dict[str, dict[str, set[str]]]:
         """Return the documents that support each nugget of each query, by grades from `rel`."""
-        found: dict[str, dict[str, set[str]]] = {
+        documents: dict[str, dict[str, set[str]]] = {
             query: {nugget: set() for nugget in self.nuggets(query)} for query in self.query_ids
         }
         for row in self:
             if row.relevance >= rel:
-                found[row.query_id][row.iteration].add(row.doc_id)
-        return found
+                documents[row.query_id][row.iteration].add(row.doc_id)
+        return documents
 
     def coverings(self, rankings: Mapping[str, Iterable[str]]) -> Iterable[Covering]:
         """Return what each query's ranked chunks cover of the sources; of documents nothing is known."""
@@ -493,9 +493,9 @@ class Qrels:
             first, nuggets = columns.docs[number], self.nuggets(query)
             docs = self._names(first, columns.docs[number + 1])
             # By id, so that the same judgements give the same lines whichever reader read them.
-            for at in sorted(range(len(docs)), key=docs.__getitem__):
-                for pair in range(columns.pairs[first + at], columns.pairs[first + at + 1]):
-                    yield Qrel(query, docs[at], columns.grade[pair], nuggets[columns.nugget[pair]])
+            for index in sorted(range(len(docs)), key=docs.__getitem__):
+                for pair in range(columns.pairs[first + index], columns.pairs[first + index + 1]):
+                    yield Qrel(query, docs[index], columns.grade[pair], nuggets[columns.nugget[pair]])
 
     def __repr__(self) -> str:
         return (
@@ -617,12 +617,12 @@ class Fingerprint:
             import hashlib
             import json
 
-            found, digest = self._qrels, hashlib.sha256()
+            qrels, digest = self._qrels, hashlib.sha256()
             # A grade is the same number, whichever type a reader has for it.
-            rows = ((row.query_id, row.doc_id, float(row.relevance), row.iteration) for row in found)
-            for known in (sorted(found.query_ids), sorted(rows)):
-                digest.update(json.dumps(known).encode())
-            self._text, self._qrels = f"{found.floor}:{digest.hexdigest()[:16]}", None
+            rows = ((row.query_id, row.doc_id, float(row.relevance), row.iteration) for row in qrels)
+            for part in (sorted(qrels.query_ids), sorted(rows)):
+                digest.update(json.dumps(part).encode())
+            self._text, self._qrels = f"{qrels.floor}:{digest.hexdigest()[:16]}", None
         return self._text
 
     def differs(self, other: Fingerprint) -> bool:
@@ -630,7 +630,7 @@ class Fingerprint:
         if self is other or (self._qrels is not None and self._qrels is other._qrels):
             return False
         (floor, _, digest), (other_floor, _, other_digest) = (
-            each.text.partition(":") for each in (self, other)
+            fingerprint.text.partition(":") for fingerprint in (self, other)
         )
         # Judgements that were read for other measures lack the low grades that these look at.
         return floor == other_floor and digest != other_digest
@@ -642,18 +642,18 @@ class Fingerprint:
 
 def _owned(columns: Iterable[Any]) -> list[Any]:
     """Return columns that hold their content themselves, as what is sent has to."""
-    return list(map(_held, columns))
+    return list(map(_owned_column, columns))
 
 
-def _held(column: Any) -> Any:
+def _owned_column(column: Any) -> Any:
     if not isinstance(column, memoryview):
         return column
     # A view of the compiled part's memory, which ends with its handle: copy it before it is sent.
     if column.format == "B":
         return bytes(column)
-    found: array[int] = array(column.format)
-    found.frombytes(column.cast("B"))
-    return found
+    owned: array[int] = array(column.format)
+    owned.frombytes(column.cast("B"))
+    return owned
 
 
 def _quick(column: Sequence[Any]) -> Sequence[Any]:
@@ -689,7 +689,7 @@ def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
     if len(stretches) == 1 and stretches[0].docs:
         queries = stretches[0].queries
         first_of = begins(queries)
-        if len({queries[at] for at in first_of}) == len(first_of):  # as they are, in most tables
+        if len({queries[row] for row in first_of}) == len(first_of):  # as they are, in most tables
             return stretches[0]
     of_query: dict[bytes, list[tuple[Any, ...]]] = {}
     for rows in stretches:
@@ -738,9 +738,9 @@ class _Topic:
         if self.fractional and floor != EVERYTHING:
             raise Fractional
         if floor != EVERYTHING:
-            above = [grade >= floor for grade in kept.grades]
-            docs, nuggets = list(compress(kept.docs, above)), list(compress(kept.nuggets, above))
-            kept = kept._replace(docs=docs, nuggets=nuggets, grades=list(compress(kept.grades, above)))
+            is_kept = [grade >= floor for grade in kept.grades]
+            docs, nuggets = list(compress(kept.docs, is_kept)), list(compress(kept.nuggets, is_kept))
+            kept = kept._replace(docs=docs, nuggets=nuggets, grades=list(compress(kept.grades, is_kept)))
         self.docs = _numbered(kept.docs)
         if len(self.nuggets) < 2 and self.one_nugget_a_document and len(self.docs) == len(every):
             # The usual of judgements without nuggets: nothing is to be sorted.
@@ -758,8 +758,9 @@ class _Topic:
         keys.sort()
         self.nugget = [key % width for key in keys]
         self.grade = [grades[key] for key in keys]
-        held = Counter(key // width for key in keys)
-        self.sizes = [held[number] for number in range(len(self.docs))]  # how many pairs each document has
+        pair_counts = Counter(key // width for key in keys)
+        # How many pairs each document has.
+        self.sizes = [pair_counts[number] for number in range(len(self.docs))]
 
 
 def _numbered(names: Sequence[bytes]) -> dict[bytes, int]:
@@ -773,11 +774,11 @@ def _without_repetitions(rows: QrelsRows) -> QrelsRows:
     if len(set(pairs)) == len(pairs):
         return rows
     first: dict[tuple[bytes, bytes], int] = {}
-    again = [(row, first[pair]) for row, pair in enumerate(pairs) if first.setdefault(pair, row) != row]
-    unlike = [(row, earlier) for row, earlier in again if rows.grades[row] != rows.grades[earlier]]
-    if unlike:
+    repetitions = [(row, first[pair]) for row, pair in enumerate(pairs) if first.setdefault(pair, row) != row]
+    conflicts = [(row, earlier) for row, earlier in repetitions if rows.grades[row] != rows.grades[earlier]]
+    if conflicts:
         complaints = Complaints()
-        for row, earlier in unlike:
+        for row, earlier in conflicts:
             complaints.add(_conflict(rows, row, earlier))
         raise complaints.error()
     kept = list(first.values())
@@ -797,12 +798,12 @@ def _conflict(rows: QrelsRows, row: int, earlier: int) -> InputError:
 def _with_unsupported(
     topics: list[_Topic], name: str, unsupported: Sequence[tuple[bytes, bytes]]
 ) -> list[_Topic]:
-    found = {topic.query: topic for topic in topics}
+    by_query = {topic.query: topic for topic in topics}
     for query, nugget in unsupported:
-        if query not in found:
-            found[query] = _Topic(QrelsRows(name, (), (query,), (), (), ()), EVERYTHING)
-        found[query].nuggets.setdefault(nugget, len(found[query].nuggets))
-    return list(found.values())
+        if query not in by_query:
+            by_query[query] = _Topic(QrelsRows(name, (), (query,), (), (), ()), EVERYTHING)
+        by_query[query].nuggets.setdefault(nugget, len(by_query[query].nuggets))
+    return list(by_query.values())
 
 
 def _together(topics: Iterable[_Topic]) -> tuple[Columns, list[frozenset[bytes]]]:
@@ -871,29 +872,29 @@ class _Sums:
 
     def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
         """Return Σ gain · discount(rank) of each ranking, to rank k, its gains as of `Ranking.gains`."""
-        found: list[float] | None = self._kept.get((k, alpha, rel, discount))
-        if found is None:
+        totals: list[float] | None = self._kept.get((k, alpha, rel, discount))
+        if totals is None:
             # A nugget is seen once a rank at most.
             worth = novelties(2 ** self._depth(k).bit_length(), alpha)
-            found = self._summed(k, self._qrels._columns.nugget, worth, discount, rel)
-            self._kept[k, alpha, rel, discount] = found
-        return found
+            totals = self._summed(k, self._qrels._columns.nugget, worth, discount, rel)
+            self._kept[k, alpha, rel, discount] = totals
+        return totals
 
     def dcg(self, k: int | None, dcg: str) -> list[float] | None:
         """Return Σ gain / log2(1 + rank) of each ranking, to rank k, its gains as of `graded_gains`."""
-        found: list[float] | None = self._kept.get((k, dcg))
-        if found is None and self._qrels.highest <= _FEW_GRADES:
+        totals: list[float] | None = self._kept.get((k, dcg))
+        if totals is None and self._qrels.highest <= _FEW_GRADES:
             worth = [graded_gain(grade, dcg) for grade in range(int(self._qrels.highest) + 1)]
-            found = self._kept[k, dcg] = self._summed(k, _IN_ORDER, worth, logarithmic)
-        return found
+            totals = self._kept[k, dcg] = self._summed(k, _IN_ORDER, worth, logarithmic)
+        return totals
 
     def found(self, k: int | None, rel: int) -> list[int] | None:
         """Return how many documents of the top k are relevant, where these have a grade above 0."""
-        found: list[int] | None = self._kept.get((k, rel))
-        if found is None and rel > 0 and self._qrels.highest <= _FEW_GRADES:
+        counts: list[int] | None = self._kept.get((k, rel))
+        if counts is None and rel > 0 and self._qrels.highest <= _FEW_GRADES:
             worth = [float(grade >= rel) for grade in range(int(self._qrels.highest) + 1)]
-            found = self._kept[k, rel] = list(map(int, self._summed(k, _IN_ORDER, worth, _undiscounted)))
-        return found
+            counts = self._kept[k, rel] = list(map(int, self._summed(k, _IN_ORDER, worth, _undiscounted)))
+        return counts
 
     def _depth(self, k: int | None) -> int:
         return self._deepest if k is None else min(k, self._deepest)
@@ -909,8 +910,8 @@ class _Sums:
         columns, depth = self._qrels._columns, self._depth(k)
         judged = columns.pairs, nugget, columns.grade
         factors = array("d", worth), _discounts(discount, depth)
-        found = kernel.gain_sums(*self._rankings, *judged, *factors, self._qrels.most_nuggets, rel, depth)
-        return array("d", found).tolist()
+        totals = kernel.gain_sums(*self._rankings, *judged, *factors, self._qrels.most_nuggets, rel, depth)
+        return array("d", totals).tolist()
 
 
 def _undiscounted(rank: int) -> float:
@@ -923,7 +924,7 @@ def _discounts(discount: Discount, depth: int) -> array[float]:
     return array("d", [0.0, *map(discount, range(1, depth + 1))])
 
 
-class _Found(NamedTuple):
+class _Orders(NamedTuple):
     """The orders of all queries under one another, to some rank, and where each query's begin."""
 
     depth: int
@@ -941,23 +942,23 @@ class _Ideals:
         self._qrels = qrels
         docs = qrels._columns.docs
         self._most = max(map(sub, docs[1:], docs), default=0)
-        self._found: dict[tuple[float, int], _Found] = {}
+        self._orders: dict[tuple[float, int], _Orders] = {}
         self._sums: dict[Any, list[float]] = {}
 
     def order(self, query: int, k: int | None, alpha: float, rel: int) -> Sequence[int]:
         """Return the documents of a query's greedy ideal ranking, to rank k or deeper."""
-        found = self._to(k, alpha, rel)
-        return found.document[found.begin[query] : found.begin[query + 1]]
+        orders = self._to(k, alpha, rel)
+        return orders.document[orders.begin[query] : orders.begin[query + 1]]
 
     def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
         """Return Σ gain · discount(rank) of each query's greedy ideal ranking, to rank k."""
         key = k, alpha, rel, discount
-        found = self._sums.get(key)
-        if found is None:
+        totals = self._sums.get(key)
+        if totals is None:
             _, document, begin = self._to(k, alpha, rel)
             sums = _Sums(self._qrels, range(len(begin) - 1), begin, document, _IN_ORDER)
-            found = self._sums[key] = sums.gains(*key)
-        return found
+            totals = self._sums[key] = sums.gains(*key)
+        return totals
 
     def dcg(self, k: int | None, dcg: str) -> list[float] | None:
         """Return Σ gain / log2(1 + rank) of each query's documents by grade, the best first, to rank k."""
@@ -975,16 +976,18 @@ class _Ideals:
             document.extend(sorted(range(last - first), key=grades.__getitem__, reverse=True))
         return _Sums(self._qrels, range(len(docs) - 1), docs, document, _IN_ORDER)
 
-    def _to(self, k: int | None, alpha: float, rel: int) -> _Found:
+    def _to(self, k: int | None, alpha: float, rel: int) -> _Orders:
         """Find all orders to rank k, and at least twice as deep as before."""
-        found = self._found.get((alpha, rel))
-        if found is not None and found.depth >= min(_DEEP if k is None else k, self._most):
-            return found
-        depth = self._most if k is None else min(max(k, 0 if found is None else 2 * found.depth), self._most)
+        orders = self._orders.get((alpha, rel))
+        if orders is not None and orders.depth >= min(_DEEP if k is None else k, self._most):
+            return orders
+        depth = (
+            self._most if k is None else min(max(k, 0 if orders is None else 2 * orders.depth), self._most)
+        )
         worth = array("d", novelties(depth, alpha))
         c = self._qrels._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
         order, ends = kernel.ideal_orders(*columns, worth, self._qrels.most_nuggets, rel, depth)
         document, begin = memoryview(order).cast("i"), array("q", [0, *memoryview(ends).cast("q")])
-        found = self._found[alpha, rel] = _Found(depth, document, begin)
-        return found
+        orders = self._orders[alpha, rel] = _Orders(depth, document, begin)
+        return orders

@@ -33,30 +33,32 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         groups = read_groups(field)
         require_groups(groups, queries, field)
         return groups
-    known = [questions]
+    searched = [questions]
     if not questions:
         # Files that can be read once more, and data sets with questions.
-        known = [
-            each for each in sources if can_read_again(each) or "questions" in getattr(each, "holds", ())
+        searched = [
+            source
+            for source in sources
+            if can_read_again(source) or "questions" in getattr(source, "holds", ())
         ]
     # A field may hold a slash, too: only where no file has it is the word an id.
-    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
-        known = [hooks.dataset_of(field, "questions")]
-        fields = fields_of(known[0])
+    if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in searched):
+        searched = [hooks.dataset_of(field, "questions")]
+        fields = fields_of(searched[0])
         if len(fields) != 1:
             raise UsageError(
                 f"{field}: which field of its questions? Name one with --questions {field}; it has:"
                 f" {', '.join(fields) or 'none'}"
             )
         (field,) = fields
-    if not known:
+    if not searched:
         raise UsageError(
             f"the {field!r} of the queries is unknown; give --questions FILE (JSON lines with query_id and"
             f" {field}), or a file of lines 'query_id {field}' in place of the name"
         )
     facts: dict[str, dict[str, str]] = {}
-    for source in known:
-        for query, found in read_facts(source, (field,)).items():
-            facts.setdefault(query, {}).update(found)
-    fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
-    return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)
+    for source in searched:
+        for query, values in read_facts(source, (field,)).items():
+            facts.setdefault(query, {}).update(values)
+    fields = list(dict.fromkeys(name for source in searched for name in fields_of(source)))
+    return groups_by(facts, field, queries, ", ".join(map(name_of, searched)), fields)

@@ -206,7 +206,7 @@ class Rules:
         # An error is raised at the end, when all that is missing has been counted; until then it is left out.
         return "skip" if self.on_missing == "error" else self.on_missing
 
-    def signature(self, measure: AnyMeasure, view: View, **known: str) -> str:
+    def signature(self, measure: AnyMeasure, view: View, **extra: str) -> str:
         """Return the signature of a measure of runs under these rules."""
         context = {
             name: getattr(self, name)
@@ -223,7 +223,7 @@ class Rules:
         if self.groups is not None:
             changed["mean"] = "of-groups"
         ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
-        return measure.signature(ties=ties, **changed, **known, v=__version__)
+        return measure.signature(ties=ties, **changed, **extra, v=__version__)
 
 
 USUAL = Rules()

@@ -38,7 +38,9 @@ class RunLabels:
                 f"{visible(qrels.name)}: {Remark('adaptive_judgements')}; leave out the human labels"
             )
         refuse_same(qrels.judges, gold.by, gold.draw.name)
-        if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
+        if qrels.origin is not None and any(
+            labels.origin == qrels.origin for labels in gold.documents.values()
+        ):
             raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
         if not self._judged.keys() & gold.queries:
             raise InputError(
@@ -47,25 +49,25 @@ class RunLabels:
 
     def unmatched(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the human labels without a verdict of the judge."""
-        strange = sorted(self.gold.queries - self._judged.keys())
-        if strange:
-            yield "queries", strange
+        unjudged = sorted(self.gold.queries - self._judged.keys())
+        if unjudged:
+            yield "queries", unjudged
 
     def labels(self, scores: Scores) -> Iterator[Labels]:
         """Yield what people said of a system, for each of its scores."""
         source, ours = self.sources[scores.run], self._judged
         ranked = self.evaluator.rankings(source)
         theirs = [(name, judged, by.score(source)) for name, judged, by in self._labelers]
-        for at, score in enumerate(scores.scores):
+        for index, score in enumerate(scores.scores):
 
             def seen(query: str, k: int | None = score.measure.k) -> frozenset[str]:
                 """Return which documents the measure sees of those that the judge judged."""
                 return ours[query].intersection(ranked.get(query, ())[:k])
 
             by_labeler = []
-            for name, judged, found in theirs:
+            for name, judged, person_scores in theirs:
                 values: dict[str, float | None] = {}
-                for query, value in found.scores[at].by_query.items():
+                for query, value in person_scores.scores[index].by_query.items():
                     if query in ours and query in judged and value == value:
                         # A value is people's where they judged all that the measure sees.
                         values[query] = value if seen(query) <= judged[query] else None

@@ -135,10 +135,10 @@ def _join_remarks(scores: Scores, evaluator: Prepared) -> Iterator[Remark]:
         yield Remark("rank_conflicts", about, {"number": notes.rank_conflicts, "used": used})
     for score in scores.scores:
         why = score.measure.about.above_1
-        above = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
-        if above:
+        exceeding = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
+        if exceeding:
             of_measure = Scope((scores.run,), str(score.measure))
-            yield Remark("above_1", of_measure, {"number": above, "reason": why})
+            yield Remark("above_1", of_measure, {"number": exceeding, "reason": why})
     # Whoever names a lowest grade should hear which measures it says nothing to.
     ruled = scores.scores if rules.rel is not None else ()
     deaf = [str(score.measure) for score in ruled if score.measure.rel is None]

@@ -108,39 +108,39 @@ class Documents(NamedTuple):
 def _of_dict(ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str) -> Iterator[Documents]:
     """Read `{query_id: {doc_id: score}}`."""
     row = 1
-    for query, found in mappings(ranking, name, DOC_SCORES):
-        docs = ids(found, name, "doc_id", row)
+    for query, scores_by_doc in mappings(ranking, name, DOC_SCORES):
+        docs = ids(scores_by_doc, name, "doc_id", row)
         if docs:
             (query_id,) = ids((query,), name, "query_id", row)
-            scores = finite(found.values(), name, "score", row)
-            each = Documents(name, query_id, range(row, row + len(docs)), docs, scores)
+            scores = finite(scores_by_doc.values(), name, "score", row)
+            documents = Documents(name, query_id, range(row, row + len(docs)), docs, scores)
             # Keys differ; a number and a text may be the same id.
-            yield each if set(map(type, found)) == {str} else _closed(each, None)
+            yield documents if set(map(type, scores_by_doc)) == {str} else _closed(documents, None)
         row += len(docs)
 
 
 def whole_queries(
-    stretches: Iterable[RunRows], dedup: str | None = None, wanted: Container[bytes] | None = None
+    stretches: Iterable[RunRows], dedup: str | None = None, requested: Container[bytes] | None = None
 ) -> Iterator[Documents]:
     """Part rows at their queries; `Scattered` where one comes again, `InputError` for a document twice.
 
-    Queries that are not `wanted` come without rows.
+    Queries that are not `requested` come without rows.
     """
     finished: set[bytes] = set()
     waiting: Documents | None = None  # it may go on in the next stretch
     for rows in stretches:
-        for found in _parted(rows, wanted):
+        for documents in _parted(rows, requested):
             # The stretch ended within the query; its rest is put behind.
-            if waiting is not None and waiting.query == found.query:
-                waiting = _joined(waiting, found)
+            if waiting is not None and waiting.query == documents.query:
+                waiting = _joined(waiting, documents)
                 continue
             if waiting is not None:
                 yield _closed(waiting, dedup)
                 finished.add(waiting.query)
             # The query came before: its rows lie apart, and the caller puts them together first.
-            if found.query in finished:
+            if documents.query in finished:
                 raise Scattered
-            waiting = found
+            waiting = documents
     if waiting is not None:
         yield _closed(waiting, dedup)
 
@@ -149,21 +149,21 @@ def begins(names: Sequence[object]) -> list[int]:
     """Return where each stretch of equal names begins."""
     # map over two lists compares in C; a loop in Python would be slower, and this is done for every row.
     changes = list(map(ne, names[1:], names))
-    found, at = [0], -1
+    starts, position = [0], -1
     try:
         while True:
-            at = changes.index(True, at + 1)
-            found.append(at + 1)
+            position = changes.index(True, position + 1)
+            starts.append(position + 1)
     except ValueError:
-        return found
+        return starts
 
 
-def _parted(rows: RunRows, wanted: Container[bytes] | None) -> Iterator[Documents]:
+def _parted(rows: RunRows, requested: Container[bytes] | None) -> Iterator[Documents]:
     source, lines, queries, docs, scores, ranks = rows
     first, *others = begins(queries)
     for last in (*others, len(queries)):
         query = queries[first]
-        part = slice(first, last if wanted is None or query in wanted else first)
+        part = slice(first, last if requested is None or query in requested else first)
         yield Documents(
             source,
             query,
@@ -181,24 +181,28 @@ def _joined(one: Documents, other: Documents) -> Documents:
     return Documents._make((one.source, one.query, *columns, ranks))
 
 
-def _closed(found: Documents, dedup: str | None) -> Documents:
+def _closed(documents: Documents, dedup: str | None) -> Documents:
     """Return a query's rows, with no document twice: refused, or dropped where that is asked for."""
-    if len(set(found.docs)) == len(found.docs):
-        return found
+    if len(set(documents.docs)) == len(documents.docs):
+        return documents
     first: dict[bytes, int] = {}
     # setdefault returns the first row of a document, and notes this one if it is the first.
-    again = [(row, first[doc]) for row, doc in enumerate(found.docs) if first.setdefault(doc, row) != row]
+    repetitions = [
+        (row, first[doc]) for row, doc in enumerate(documents.docs) if first.setdefault(doc, row) != row
+    ]
     if dedup == "first":
         kept = list(first.values())
-        columns = (None if column is None else [column[row] for row in kept] for column in found[2:])
-        return Documents._make((found.source, found.query, *columns))
+        columns = (None if column is None else [column[row] for row in kept] for column in documents[2:])
+        return Documents._make((documents.source, documents.query, *columns))
     complaints = Complaints()
-    for row, earlier in again:
-        problem = f"document {visible(found.docs[row])} is ranked twice for query {visible(found.query)}"
+    for row, earlier in repetitions:
+        problem = (
+            f"document {visible(documents.docs[row])} is ranked twice for query {visible(documents.query)}"
+        )
         complaints.add(
             InputError(
-                f"{problem}, first in line {found.lines[earlier]}",
-                at=found.where(row),
+                f"{problem}, first in line {documents.lines[earlier]}",
+                at=documents.where(row),
                 remedy="remove one, or keep the first with --dedup first (dedup='first')",
             )
         )
@@ -216,98 +220,82 @@ class _Ranked(NamedTuple):
         return len(self.keys) > cutoff and self.keys[cutoff - 1] == self.keys[cutoff]
 
 
-def _keys(found: Documents, order: Order) -> list[float]:
+def _keys(documents: Documents, order: Order) -> list[float]:
     if order.by_rank:
-        return [-float(rank) for rank in _rank_column(found)]
+        return [-float(rank) for rank in _rank_column(documents)]
     if order.single:
         # A round trip through 32 bits makes those scores equal that trec_eval 9 could not tell apart.
-        return array("f", found.scores).tolist()
-    return list(found.scores)
+        return array("f", documents.scores).tolist()
+    return list(documents.scores)
 
 
-def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) -> Sequence[int]:
+def _by_rule(documents: Documents, group: Sequence[int], before: int, order: Order) -> Sequence[int]:
     """Order rows of equal score, behind so many others; they come as they stand in the file."""
     if order.by_rank:
         first, second = sorted(group)[:2]
         raise InputError(
-            at=found.where(second),
-            problem=f"has the rank of line {found.lines[first]}",
+            at=documents.where(second),
+            problem=f"has the rank of line {documents.lines[first]}",
             remedy="ndeval orders by rank alone and rejects this: give each document its own rank, or"
             " use --compat ndeval-traditional, which orders by score",
         )
     if order.ties == "error":
         first, second = group[:2]
-        tied = sum(count - 1 for count in Counter(found.scores).values())
+        tied = sum(count - 1 for count in Counter(documents.scores).values())
         raise InputError(
-            at=found.where(second),
-            problem=f"score {found.scores[second]:g} is tied with line {found.lines[first]} ({tied:,}"
-            f" tied rows of query {visible(found.query)}), rejected by --ties error",
+            at=documents.where(second),
+            problem=f"score {documents.scores[second]:g} is tied with line {documents.lines[first]} ({tied:,}"
+            f" tied rows of query {visible(documents.query)}), rejected by --ties error",
             remedy="choose a rule, such as --ties trec",
         )
     # Those inside the pool stay before those outside it, whatever the rule says within each part.
     inside = len(group) if order.pool is None else max(0, order.pool - before)
     put_in_order = TIE_ORDERS[order.ties]
-    return [*put_in_order(found, group[:inside]), *put_in_order(found, group[inside:])]
-
-
-def _as_in_file(found: Documents, group: Sequence[int]) -> Sequence[int]:
-    return group
-
-
-def _by_rank(found: Documents, group: Sequence[int]) -> Sequence[int]:
-    return sorted(group, key=_rank_column(found).__getitem__)
-
-
-def _by_id(found: Documents, group: Sequence[int]) -> Sequence[int]:
-    return sorted(group, key=found.docs.__getitem__)
-
-
-def _by_id_descending(found: Documents, group: Sequence[int]) -> Sequence[int]:
-    return sorted(group, key=found.docs.__getitem__, reverse=True)
+    return [*put_in_order(documents, group[:inside]), *put_in_order(documents, group[inside:])]
 
 
 # How each rule orders rows of equal score, which come as they stand in the file.
 TIE_ORDERS: Mapping[str, Callable[[Documents, Sequence[int]], Sequence[int]]] = {
-    "trec": _by_id_descending,
-    "docid_asc": _by_id,
-    "input": _as_in_file,
-    "rank": _by_rank,
+    "trec": lambda documents, group: sorted(group, key=documents.docs.__getitem__, reverse=True),
+    "docid_asc": lambda documents, group: sorted(group, key=documents.docs.__getitem__),
+    "input": lambda documents, group: group,
+    "rank": lambda documents, group: sorted(group, key=_rank_column(documents).__getitem__),
 }
 
 
-def _rank_column(found: Documents) -> list[int]:
-    if found.ranks is None:
+def _rank_column(documents: Documents) -> list[int]:
+    if documents.ranks is None:
         raise InputError(
-            at=Place(found.source),
+            at=Place(documents.source),
             problem="has no rank column, which ties='rank' and compat='ndeval' need",
             remedy="choose another rule",
         )
     # One look at all digits together; `int` would take signs, spaces and underscores, too.
-    if not b"".join(found.ranks).isdigit() or len(max(found.ranks, key=len)) > _LONGEST_RANK:
+    if not b"".join(documents.ranks).isdigit() or len(max(documents.ranks, key=len)) > _LONGEST_RANK:
         raise InputError(
-            at=Place(found.source),
+            at=Place(documents.source),
             problem=f"the rank column holds more than whole numbers of up to {_LONGEST_RANK} digits",
             remedy="choose another --ties or --compat",
         )
-    return list(map(int, found.ranks))
+    return list(map(int, documents.ranks))
 
 
-def _contradicts(found: Documents, ranked: _Ranked) -> bool:
+def _contradicts(documents: Documents, ranked: _Ranked) -> bool:
     """Return whether two neighbouring rows have ranks that say the opposite of their scores.
 
     Only ranks that are whole numbers say anything.
     """
-    ranks, scores = found.ranks, found.scores
+    ranks, scores = documents.ranks, documents.scores
     if ranks is None or len(ranks) < 2:
         return False
     if ranked.keys == list(scores) and list(ranks) == _COUNTED[ranks[0] != b"0"][: len(ranks)]:
         return False  # the usual: sorted, and counted
     numbers = [int(rank) if rank.isdigit() and len(rank) <= _LONGEST_RANK else None for rank in ranks]
-    for at in range(1, len(ranks)):
-        before, here = numbers[at - 1], numbers[at]
+    for index in range(1, len(ranks)):
+        before, here = numbers[index - 1], numbers[index]
         if before is None or here is None or before == here:
             continue
-        low, high = (at - 1, at) if before < here else (at, at - 1)
+        low, high = (index - 1, index) if before < here else (index, index - 1)
         if scores[low] < scores[high]:
             return True
     return False
@@ -380,15 +368,15 @@ class Run:
     @property
     def query_ids(self) -> list[str]:
         """The queries, in order of first appearance."""
-        return [_text(found.query) for found in self.queries]
+        return [_text(documents.query) for documents in self.queries]
 
     def __len__(self) -> int:
-        return sum(len(found.docs) for found in self.queries)
+        return sum(len(documents.docs) for documents in self.queries)
 
     def __iter__(self) -> Iterator[ScoredDoc]:
-        for found in self.queries:
-            query = _text(found.query)
-            for doc, score in zip(found.docs, found.scores, strict=True):
+        for documents in self.queries:
+            query = _text(documents.query)
+            for doc, score in zip(documents.docs, documents.scores, strict=True):
                 yield ScoredDoc(query, _text(doc), score)
 
     def ranked(self, order: Order | None = None) -> Iterator[tuple[str, list[str]]]:
@@ -401,9 +389,9 @@ class Run:
 
 def documents_of(queries: Iterable[Documents], order: Order | None = None) -> Iterator[tuple[str, list[str]]]:
     """Return every query with its documents, best first."""
-    for found in queries:
-        rows = found.ranked(order or Order()).rows
-        yield _text(found.query), [_text(found.docs[row]) for row in rows]
+    for documents in queries:
+        rows = documents.ranked(order or Order()).rows
+        yield _text(documents.query), [_text(documents.docs[row]) for row in rows]
 
 
 def _together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
@@ -415,8 +403,8 @@ def _together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
         ranks = [None] * len(rows.docs) if rows.ranks is None else rows.ranks
         for row in zip(*rows[1:5], ranks, strict=True):
             of_query[row[1]].append(row)
-    for found in of_query.values():
-        *columns, ranks = zip(*found, strict=True)
+    for query_rows in of_query.values():
+        *columns, ranks = zip(*query_rows, strict=True)
         yield RunRows._make((source, *columns, ranks if ranked else None))
 
 

@@ -20,8 +20,8 @@ from rageval.subjects import CommandFiles
 from rageval.text import visible
 
 
-def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any, again: bool) -> Runs:
-    """Return runs, not read yet, and their judgements; what is looked at `again` is kept in memory."""
+def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any, is_reread: bool) -> Runs:
+    """Return runs, not read yet, and their judgements; what `is_reread` is kept in memory."""
     if options.compat in COMPAT_OF_ANSWERS:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names} apply to judged answers; leave them out for runs")
@@ -40,7 +40,7 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     evaluator.refuse_without_nuggets()
     run_files = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
-    kept = [source.in_memory() if source.is_stream and again else source for source in run_files]
+    kept = [source.in_memory() if source.is_stream and is_reread else source for source in run_files]
     return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
 
 
@@ -53,37 +53,37 @@ _TAG = "tag"  # of --names: what runs call themselves
 
 
 def run_sources(
-    runs: list[Any], reading: Reading, dedup: str | None, said: Sequence[str] = ()
+    runs: list[Any], reading: Reading, dedup: str | None, requested: Sequence[str] = ()
 ) -> list[RunSource]:
     """Return the runs, each with a name of its own: what --names says, else after its file."""
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
         # Two files of one name in two folders are told apart by their paths.
         names = [str(run) if _is_named(run) else name for run, name in zip(runs, names, strict=True)]
-    if said:
-        names = _named(runs, names, said, reading)
+    if requested:
+        names = _named(runs, names, requested, reading)
     return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
 
 
-def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Reading) -> list[str]:
+def _named(runs: list[Any], names: list[str], requested: Sequence[str], reading: Reading) -> list[str]:
     """Return the names of runs as --names has them: names of single files, else the tags if asked for."""
-    found = list(names)
-    if _TAG in said:
-        found = [tag_of(run, reading) or name for run, name in zip(runs, found, strict=True)]
-    for text in said:
+    new_names = list(names)
+    if _TAG in requested:
+        new_names = [tag_of(run, reading) or name for run, name in zip(runs, new_names, strict=True)]
+    for text in requested:
         name, _, file = text.partition("=")
-        at = [at for at, run in enumerate(runs) if _is_named(run) and str(run) == file]
-        if text != _TAG and (not name or not at):
-            known = ", ".join(visible(str(run)) for run in runs if _is_named(run))
-            raise UsageError(f"--names {visible(text)}: expected {_TAG}, or NAME=FILE, of the runs {known}")
-        for place in at:
-            found[place] = name
-    twice = {name for name in found if found.count(name) > 1}
+        places = [place for place, run in enumerate(runs) if _is_named(run) and str(run) == file]
+        if text != _TAG and (not name or not places):
+            paths = ", ".join(visible(str(run)) for run in runs if _is_named(run))
+            raise UsageError(f"--names {visible(text)}: expected {_TAG}, or NAME=FILE, of the runs {paths}")
+        for place in places:
+            new_names[place] = name
+    twice = {name for name in new_names if new_names.count(name) > 1}
     if twice:
         raise UsageError(
             f"--names: two runs would be called {visible(min(twice))!r}; give each a name with NAME=FILE"
         )
-    return found
+    return new_names
 
 
 _OF_SPANS = ("chunks", "sources", "overlap", "stale")
@@ -101,7 +101,7 @@ def judgements_of(inputs: CommandFiles, floor: int, options: Any) -> Qrels:
         )
     (qrels,) = inputs.files["qrels"]
     if isinstance(qrels, QrelsOfDataset):
-        found = qrels.load()
+        judgements = qrels.load()
     elif (kind := kind_of(qrels, inputs.reading)) is not None and kind.name == "spans":
         if options.chunks is None or options.sources is None:
             raise UsageError(
@@ -113,13 +113,13 @@ def judgements_of(inputs: CommandFiles, floor: int, options: Any) -> Qrels:
         projected: Qrels = hooks.project_spans(qrels, options.chunks, options.sources, **rules)
         return projected
     else:
-        found = read_qrels(qrels, reading=inputs.reading, floor=floor)
-    said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
-    if said:
-        raise UsageError(f"--{said[0]} applies to spans; leave it out for judgements of documents")
+        judgements = read_qrels(qrels, reading=inputs.reading, floor=floor)
+    unused = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
+    if unused:
+        raise UsageError(f"--{unused[0]} applies to spans; leave it out for judgements of documents")
     if options.chunks is not None:
-        hooks.require_judged_chunks(options.chunks, found)
-    return found
+        hooks.require_judged_chunks(options.chunks, judgements)
+    return judgements
 
 
 class QrelsOfDataset:
@@ -130,6 +130,6 @@ class QrelsOfDataset:
 
     def load(self) -> Qrels:
         """Return the judgements, with their judges."""
-        found = Qrels.from_records(self.dataset.qrels_iter(), self.name)
-        found.judges = tuple(getattr(self.dataset, "judges", ()))
-        return found
+        qrels = Qrels.from_records(self.dataset.qrels_iter(), self.name)
+        qrels.judges = tuple(getattr(self.dataset, "judges", ()))
+        return qrels

@@ -196,8 +196,8 @@ def bounds_of(measure: object) -> Bounds:
     """Return the bounds that a measure declares; `MeasureError` if it declares none."""
     bounds = measure.bounds if isinstance(measure, Measure) else None
     if bounds is None:
-        known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
+        names = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
         raise MeasureError(
-            f"{measure}: no bounds are known (only for {known}); leave out bounds or the measure"
+            f"{measure}: no bounds are known (only for {names}); leave out bounds or the measure"
         )
     return bounds

@@ -57,13 +57,13 @@ class _Float:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, _Float):
-            return type(self) is type(other) and self._held() == other._held()
+            return type(self) is type(other) and self._contents() == other._contents()
         return float(self) == other if isinstance(other, Real) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # it holds mappings, which have none
 
-    def _held(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+    def _contents(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
 
     def __lt__(self, other: _Number) -> bool:
         return float(self) < float(other) if _is_number(other) else NotImplemented
@@ -205,11 +205,11 @@ class Score(_Float):
         """The values of all queries as one (with groups, the mean of what each has); NaN without any."""
         if self.groups is None:
             return combined(self.measure, self.numbers)
-        found = {group: combined(self.measure, of) for group, of in self.numbers_by(self.groups).items()}
+        means = {group: combined(self.measure, of) for group, of in self.numbers_by(self.groups).items()}
         if self.weights is None:
-            return mean(found.values())
+            return mean(means.values())
         # 0 · NaN is NaN: a group that counts nothing may be undefined.
-        return math.fsum(weight * found[group] for group, weight in self.weights.items() if weight)
+        return math.fsum(weight * means[group] for group, weight in self.weights.items() if weight)
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
@@ -227,15 +227,15 @@ class Score(_Float):
         """Return the values of the queries of each group, as arrays of numpy's."""
         import numpy as np
 
-        return {group: np.array(found, np.float64) for group, found in self.numbers_by(groups).items()}
+        return {group: np.array(values, np.float64) for group, values in self.numbers_by(groups).items()}
 
     def numbers_by(self, groups: Mapping[str, str]) -> dict[str, list[float]]:
         """Return the numbers of the queries of each group, by id: what is drawn from them knows no lines."""
-        found: dict[str, list[float]] = {}
+        numbers_by_group: dict[str, list[float]] = {}
         numbers = zip(self.query_ids, self.numbers, strict=True)
-        for query, value in sorted(numbers, key=lambda each: each[0]):
-            found.setdefault(groups[query], []).append(value)
-        return found
+        for query, value in sorted(numbers, key=lambda pair: pair[0]):
+            numbers_by_group.setdefault(groups[query], []).append(value)
+        return numbers_by_group
 
     @property
     def queries(self) -> int:
@@ -277,13 +277,13 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
         return math.fsum(defined)
     try:
         # Sorted, so that no sum depends on the order in which queries stand in a file.
-        found = float(aggregate(sorted(defined)))
+        aggregated = float(aggregate(sorted(defined)))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
         raise MeasureError(f"{measure}: {_name(aggregate)} failed on its values ({what:.200})") from error
-    if math.isinf(found):
-        raise MeasureError(f"{measure}: {_name(aggregate)} returned {found!r}, expected a number or NaN")
-    return found
+    if math.isinf(aggregated):
+        raise MeasureError(f"{measure}: {_name(aggregate)} returned {aggregated!r}, expected a number or NaN")
+    return aggregated
 
 
 def filled(score: Score, end: int) -> Score:
@@ -342,13 +342,13 @@ class Scores(Displayed, Mapping[Any, Score]):
         return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:
-        found = self._find(str(measure))
-        if found is None and isinstance(measure, str):
+        score = self._find(str(measure))
+        if score is None and isinstance(measure, str):
             # Another spelling of a measure that was scored, such as R@1 for recall@1.
-            found = self._find(str(parse_measure(measure)))
-        if found is None:
+            score = self._find(str(parse_measure(measure)))
+        if score is None:
             raise KeyError(f"{measure}; scored here: {', '.join(map(str, self))}")
-        return found
+        return score
 
     def _find(self, name: str) -> Score | None:
         """Return the score of the measure of this name, or of the one that was asked for by this name."""
@@ -443,8 +443,8 @@ class Scored(NamedTuple):
     @property
     def unsaid(self) -> list[Remark]:
         """The remarks that stand in the scores of no system."""
-        said = {remark for scores in self.results for remark in scores.remarks}
-        return [remark for remark in self.remarks if remark not in said]
+        shown = {remark for scores in self.results for remark in scores.remarks}
+        return [remark for remark in self.remarks if remark not in shown]
 
     @property
     def table(self) -> ScoresTable:
@@ -532,7 +532,7 @@ def groups_by(
     facts: _Facts, field: str, queries: Iterable[str], source: str, fields: Sequence[str]
 ) -> dict[str, str]:
     """Return the value of the field for every query; `InputError` names the fields there are."""
-    if not any(field in known for known in facts.values()):
+    if not any(field in query_facts for query_facts in facts.values()):
         raise InputError(
             at=Place(source),
             problem=f"there is no field {field!r}",

@@ -48,14 +48,14 @@ def soft_scores(
     if not 0 <= alpha <= 1:
         raise InputError(at=Place(f"alpha={alpha!r}"), expected="a number from 0 to 1")
     ranked = {query: docs[:k] for query, docs in run_source(run).run().ranked()}
-    found = {}
+    scores = {}
     for query, nuggets in chances.items():
         _check(query, nuggets)
         top = _table(nuggets, ranked.get(query, ()))
         everything = _table(nuggets, sorted({doc for docs in nuggets.values() for doc in docs}))
         gained, best = _mean_alpha_dcg(top, alpha), _mean_alpha_dcg(_greedy(everything, alpha, k), alpha)
-        found[query] = _Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
-    return found
+        scores[query] = _Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
+    return scores
 
 
 def _mean_alpha_dcg(chances: _Float, alpha: float) -> float:

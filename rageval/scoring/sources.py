@@ -175,18 +175,18 @@ class Joining(NamedTuple):
         rows = conflicts = shown_judged = 0
         # Hits of query i stand from hits[i] to hits[i + 1], so there is one border more than queries.
         hits.append(0)
-        for found in queries:
-            names.append(found.query)
-            rows += len(found.docs)
-            order = found.ranked(self.view.order)
-            conflicts += _contradicts(found, order)
+        for documents in queries:
+            names.append(documents.query)
+            rows += len(documents.docs)
+            order = documents.ranked(self.view.order)
+            conflicts += _contradicts(documents, order)
             tied.update([cutoff for cutoff in self.cutoffs if order.tied_at(cutoff)])
-            query = self.qrels.find(found.query)
+            query = self.qrels.find(documents.query)
             # Counted above, for the remarks; not scored.
             if query < 0:
                 continue
             # All documents of a query in one call, as the compiled part takes them.
-            numbers = self.qrels.numbers(query, found.in_order(order))
+            numbers = self.qrels.numbers(query, documents.in_order(order))
             unjudged = numbers.count(NOT_JUDGED)
             asked.append(query)
             length.append(len(numbers))
@@ -195,8 +195,12 @@ class Joining(NamedTuple):
             shown_judged += len(top) - top.count(NOT_JUDGED)
             # Most documents of a deep run are unjudged: only judged ones are kept, with their ranks.
             if unjudged < len(numbers):
-                kept = [(at, number) for at, number in enumerate(numbers[: self.deepest], 1) if number >= 0]
-                rank.extend([at for at, _ in kept])
+                kept = [
+                    (position, number)
+                    for position, number in enumerate(numbers[: self.deepest], 1)
+                    if number >= 0
+                ]
+                rank.extend([position for position, _ in kept])
                 doc.extend([number for _, number in kept])
             hits.append(len(rank))
         counts = array("q", [tied[cutoff] for cutoff in self.cutoffs])
@@ -222,7 +226,7 @@ class Joining(NamedTuple):
         """
         if self._judged is None:
             return None
-        texts, reading = RUN.told_apart(texts, reading)
+        texts, reading = RUN.detect_tabs(texts, reading)
         limits = limits_of(source)
         handle = self._reader(limits.id, limits.line, bool(reading.tabbed))
         if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
@@ -290,11 +294,11 @@ class Joining(NamedTuple):
             rows = zip(piece.asked, piece.length, piece.judged, hits, hits[1:], strict=False)
             for place, (query, length, judged, first, last) in enumerate(rows):
                 notes.judged[query] = judged
-                topic, found = topics[query], (ranks[first:last], docs[first:last])
+                topic, hit_columns = topics[query], (ranks[first:last], docs[first:last])
                 if is_whole:
-                    ranked[query] = Ranking(topic, *found, length, sums, place)
+                    ranked[query] = Ranking(topic, *hit_columns, length, sums, place)
                 else:
-                    ranked[query] = self._seen(topic, *found, length)
+                    ranked[query] = self._seen(topic, *hit_columns, length)
         # Two pieces hold the same query: its rows lie apart, and neither ranking is whole.
         if len(names) < notes.queries_in_run:
             raise Scattered
@@ -336,13 +340,13 @@ class RunSource:
 
     def join(self, joining: Joining) -> Joined:
         """Let the run meet judgements; one whose queries lie scattered is read once more."""
-        return self._noted(joining.together(self._pieces(joining)))
+        return self._remember_join(joining.together(self._pieces(joining)))
 
-    def _noted(self, joined: Joined) -> Joined:
+    def _remember_join(self, joined: Joined) -> Joined:
         # A file is read once: whoever asks later which runs are alike, or what ids it has, looks here.
         self.query_ids = [query.decode("utf-8", "surrogatepass") for query in joined.queries]
         judged = joined.notes.judged
-        self.outline = {at: (length, judged[at]) for at, length in joined.lengths.items()}
+        self.outline = {number: (length, judged[number]) for number, length in joined.lengths.items()}
         return joined
 
     def _pieces(self, joining: Joining) -> list[Piece]:
@@ -351,7 +355,7 @@ class RunSource:
             try:
                 piece = compiled_piece(joining, self.path, self.reading)
             except Scattered:
-                return self._put_together(self.path, partial(self._piece_of_each, joining))
+                return self._read_scattered(self.path, partial(self._piece_of_each, joining))
         elif self.table is not None and self.table.ranking is not None:
             piece = joining.compiled_dict(self.table.ranking, self.table.name)
         else:
@@ -367,11 +371,11 @@ class RunSource:
         ]
 
     def each(
-        self, use: Callable[[Iterator[Documents]], _Result], wanted: Container[bytes] | None = None
+        self, use: Callable[[Iterator[Documents]], _Result], requested: Container[bytes] | None = None
     ) -> _Result:
         """Hand over the rows of one query after the other, once more if it turns out that rows lie apart.
 
-        Of queries that are not `wanted` rows may be left out.
+        Of queries that are not `requested` rows may be left out.
         """
         if self.table is not None:
             return use(iter(self.table.queries))
@@ -379,14 +383,14 @@ class RunSource:
             raise UsageError(f"{self.name}: nothing to read")
         self.path = kept(self.path)
         try:
-            return use(whole_queries(rows_of(self.path, self.reading), self.dedup, wanted))
+            return use(whole_queries(rows_of(self.path, self.reading), self.dedup, requested))
         except Scattered:
-            return self._put_together(self.path, lambda *found: use(self._parted(*found)))
+            return self._read_scattered(self.path, lambda lines, reading: use(self._parted(lines, reading)))
 
     def _parted(self, texts: Iterable[Text], reading: Reading) -> Iterator[Documents]:
         return whole_queries(run_rows_of(texts, cast("Source", self.path), reading), self.dedup)
 
-    def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], _Result]) -> _Result:
+    def _read_scattered(self, path: Source, use: Callable[[Iterator[Text], Reading], _Result]) -> _Result:
         """Read a run whose queries lie scattered over the file, the lines of each query together."""
         is_table = is_columnar(path)
         packed = is_table or is_packed(path)
@@ -395,7 +399,7 @@ class RunSource:
         if is_table:
             lines, reading = as_text(rows_of(path, self.reading)), Reading("data", tabbed=True)
         else:
-            lines, reading = RUN.told_apart(texts(path), self.reading)
+            lines, reading = RUN.detect_tabs(texts(path), self.reading)
         with closing(RUN.together(lines, bool(reading.tabbed), max(1, shares))) as together:
             try:
                 return use(together, reading)
@@ -537,8 +541,8 @@ def _judges_of(source: Source) -> tuple[str, ...]:
 
     try:
         with open(path, "rb") as stream:
-            found = json.load(stream)
-        digest, models = found["files"][os.path.basename(source)], found["steps"]["support"]["models"]
+            manifest = json.load(stream)
+        digest, models = manifest["files"][os.path.basename(source)], manifest["steps"]["support"]["models"]
         with open(source, "rb") as stream:
             is_theirs = file_digest(stream, "sha256").hexdigest() == digest
         return tuple(map(str, models)) if is_theirs else ()
@@ -548,12 +552,12 @@ def _judges_of(source: Source) -> tuple[str, ...]:
 
 def _with_asked(source: Source, qrels: Qrels) -> Qrels:
     """Note whether any document was asked for by what was judged before, and is judged now."""
-    beside = f"{os.fspath(source)}{ASKED_FOR}" if isinstance(source, str | os.PathLike) else ""
-    if not is_local_file(beside):
+    path = f"{os.fspath(source)}{ASKED_FOR}" if isinstance(source, str | os.PathLike) else ""
+    if not is_local_file(path):
         return qrels
     from rageval.files.adaptive import read_asked
 
-    for query, doc in read_asked(with_limits(beside, limits_of(source))):
+    for query, doc in read_asked(with_limits(path, limits_of(source))):
         number = qrels.find(query.encode("utf-8", "surrogatepass"))
         if number >= 0 and qrels.numbers(number, [doc.encode("utf-8", "surrogatepass")])[0] != NOT_JUDGED:
             qrels.is_adaptive = True
@@ -578,11 +582,11 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
     if kernel is None or is_columnar(source):
         return None
-    parts, reading = QRELS.told_apart(texts(source, numbered=False), reading)
+    parts, reading = QRELS.detect_tabs(texts(source, numbered=False), reading)
     try:
         return _of_compiled(parts, source, reading, floor)
     except Scattered:
-        parts, reading = QRELS.told_apart(texts(source), reading)
+        parts, reading = QRELS.detect_tabs(texts(source), reading)
         with closing(QRELS.together(parts, bool(reading.tabbed))) as ordered:
             try:
                 return _of_compiled(ordered, source, reading, floor)
@@ -656,17 +660,18 @@ def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict
     """
     ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
     judged = collapsed(qrels, floor=view.floor) if view.judged_only else None
-    for found in run.queries:
-        query = found.query.decode("utf-8", "surrogatepass")
+    for documents in run.queries:
+        query = documents.query.decode("utf-8", "surrogatepass")
         if query not in ranking:
             continue
-        rows = found.ranked(view.order).rows
-        docs = [(found.docs[row].decode("utf-8", "surrogatepass"), found.scores[row]) for row in rows]
+        rows = documents.ranked(view.order).rows
+        docs = [(documents.docs[row].decode("utf-8", "surrogatepass"), documents.scores[row]) for row in rows]
         if judged is not None:
             docs = [(doc, score) for doc, score in docs if doc in judged[query]]
         docs = docs[: view.depth]
         ranking[query] = {
-            doc: score if scored else float(len(docs) - at) for at, (doc, score) in enumerate(docs)
+            doc: score if scored else float(len(docs) - position)
+            for position, (doc, score) in enumerate(docs)
         }
     return ranking
 
@@ -694,7 +699,7 @@ def runs_of(given: Any) -> tuple[list[RunSource], bool]:
         names, runs = repeat(None), list(given)
     else:
         return [run_source(given)], False
-    found: dict[str, RunSource] = {}
+    sources: dict[str, RunSource] = {}
     for name, run in zip(names, runs, strict=False):
         # A copy, so that the name given here stays here.
         source = replace(run_source(run, "run" if name is None else name))
@@ -702,10 +707,10 @@ def runs_of(given: Any) -> tuple[list[RunSource], bool]:
         # A stream can be read once, and scoring is not all that reads it.
         if source.is_stream:
             source.run()
-        if source.name in found:
+        if source.name in sources:
             raise UsageError(f"two runs are called {visible(source.name)!r}; name them: {{name: run}}")
-        found[source.name] = source
-    return list(found.values()), True
+        sources[source.name] = source
+    return list(sources.values()), True
 
 
 def named_sources(given: Any) -> list[RunSource]:
@@ -715,11 +720,13 @@ def named_sources(given: Any) -> list[RunSource]:
 
 def one_run(given: Any) -> RunSource:
     """Return one run in any form that verbs take, also as the only one of several."""
-    found = named_sources(given)
-    if len(found) != 1:
-        names = ", ".join(visible(source.name) for source in found[:3]) + (", …" if len(found) > 3 else "")
-        raise UsageError(f"expected one run, found {len(found):,}: {names}")
-    return found[0]
+    sources = named_sources(given)
+    if len(sources) != 1:
+        names = ", ".join(visible(source.name) for source in sources[:3]) + (
+            ", …" if len(sources) > 3 else ""
+        )
+        raise UsageError(f"expected one run, found {len(sources):,}: {names}")
+    return sources[0]
 
 
 def _is_run(given: Any) -> bool:
@@ -730,13 +737,11 @@ def _is_run(given: Any) -> bool:
         # Of each type one is looked at: there may be many documents.
         kinds = set(map(type, filled.values())) if isinstance(filled, Mapping) else {Mapping}
         return not any(issubclass(kind, Mapping) for kind in kinds)
-    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
+    if isinstance(given, str | os.PathLike | Run | RunSource) or is_frame(given):
+        return True
+    if any(hasattr(given, name) for name in ("read", "scoreddocs_iter")):  # a file, a dataset
         return True
     return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
-
-
-def _is_frame_or_file(given: Any) -> bool:
-    return is_frame(given) or any(hasattr(given, name) for name in ("read", "scoreddocs_iter"))
 
 
 def _kind(source: Any, reading: Reading, expected: str) -> Kind | None:
@@ -809,9 +814,9 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
     if callable(getattr(qrels, "read", None)):
         return read_qrels(qrels, floor=floor)
     if hasattr(qrels, "qrels_iter"):  # an ir_datasets object
-        found = Qrels.from_records(qrels.qrels_iter())
-        found.judges = tuple(getattr(qrels, "judges", ()))
-        return found
+        judgements = Qrels.from_records(qrels.qrels_iter())
+        judgements.judges = tuple(getattr(qrels, "judges", ()))
+        return judgements
     if hasattr(qrels, "__iter__"):
         return Qrels.from_records(qrels)
     raise InputError(expected="judgements (a path, dict, DataFrame or records)", found=f"{qrels!r:.80}")

@@ -53,8 +53,8 @@ class Subject(Protocol):
     def with_gold(self, gold: Gold) -> Self:
         """Return the subject whose scores know people's values, too."""
 
-    def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
-        """Score every system; `each` lets others do a part of the work."""
+    def score(self, run_all: Callable[..., Iterable[Scores]] = map) -> Scored:
+        """Score every system; `run_all` lets others do a part of the work."""
 
     def alike(self, results: Sequence[Scores]) -> Alike:
         """Return which of the systems are the same, or the same but for the order of equal scores."""

@@ -87,14 +87,14 @@ class Anchored:
 
 def read_quotes(source: Source) -> dict[_Pair, Quote]:
     """Return what judges quoted for (query, nugget, chunk); judgements that failed have nothing to say."""
-    found: dict[_Pair, Quote] = {}
-    for line, said in read_records(source, Quote, "a judgement {query_id, item_id, aspect, evidence}"):
-        if (said.start is None) != (said.end is None):
+    quotes: dict[_Pair, Quote] = {}
+    for line, quote in read_records(source, Quote, "a judgement {query_id, item_id, aspect, evidence}"):
+        if (quote.start is None) != (quote.end is None):
             raise InputError(at=Place(name_of(source), line), expected="both start and end, or neither")
-        if said.status in GRADED and ((said.evidence or "").strip() or said.start is not None):
+        if quote.status in GRADED and ((quote.evidence or "").strip() or quote.start is not None):
             # Of two judges' words the first's: either is a place where the nugget stands.
-            found.setdefault((str(said.query_id), str(said.aspect), str(said.item_id)), said)
-    return found
+            quotes.setdefault((str(quote.query_id), str(quote.aspect), str(quote.item_id)), quote)
+    return quotes
 
 
 def anchored(
@@ -114,7 +114,7 @@ def anchored(
         raise UsageError(f"unanchored={unanchored!r}: expected one of {', '.join(UNANCHORED)}")
     rows = list(judged)
     require_ids(chunks.ids, (row.doc_id for row in rows), chunks.name)
-    found = Anchored()
+    result = Anchored()
     listed: dict[tuple[str, str], bool] = {}
     for row in rows:
         pair = row.query_id, row.iteration
@@ -122,25 +122,27 @@ def anchored(
         if row.relevance < rel:
             continue
         key = (*pair, row.doc_id)
-        span = _anchor(row, chunks, sources, quotes.get(key), nuggets.get(pair, ""), found)
+        span = _anchor(row, chunks, sources, quotes.get(key), nuggets.get(pair, ""), result)
         # One that was lost is left out with its nugget: nobody knows that no chunk holds it.
         listed[pair] = True
         if span is not None:
-            found.spans.append(span)
-    if found.lost and unanchored == "error":
+            result.spans.append(span)
+    if result.lost and unanchored == "error":
         raise MissingJudgements(
-            f"{hooks.lost_quotes(len(found.lost), found.lost_examples)}; expected words of the chunk: judge"
+            f"{hooks.lost_quotes(len(result.lost), result.lost_examples)}; expected words of the chunk: judge"
             " these again, or use --unanchored drop (unanchored='drop' in Python) to leave them out"
         )
-    found.spans = _merged(found.spans)
+    result.spans = _merge_spans(result.spans)
     # A nugget that no chunk held is listed all the same, or recall would not know of it.
-    found.spans += [Span(*pair, grade=0) for pair, is_held in listed.items() if not is_held]
-    found.sources = {doc: sources.digest(doc) for doc in dict.fromkeys(s.doc_id for s in found.spans) if doc}
-    return found
+    result.spans += [Span(*pair, grade=0) for pair, is_held in listed.items() if not is_held]
+    result.sources = {
+        doc: sources.digest(doc) for doc in dict.fromkeys(s.doc_id for s in result.spans) if doc
+    }
+    return result
 
 
 def _anchor(
-    row: Qrel, chunks: Chunks, sources: Sources, said: Quote | None, nugget: str, found: Anchored
+    row: Qrel, chunks: Chunks, sources: Sources, quote: Quote | None, nugget: str, result: Anchored
 ) -> Span | None:
     """Return the span of one judgement, and count how it was found; None if its quote stands nowhere."""
     doc = chunks.doc_of(row.doc_id)
@@ -153,34 +155,35 @@ def _anchor(
         )
     span = Span(row.query_id, row.iteration, doc, grade=row.relevance)
     places = chunks.located(row.doc_id).places
-    if said is not None and said.start is not None and said.end is not None:
-        if not 0 <= said.start < said.end <= len(text.text):
+    if quote is not None and quote.start is not None and quote.end is not None:
+        if not 0 <= quote.start < quote.end <= len(text.text):
             raise InputError(
                 at=Place(
-                    f"offsets {said.start} to {said.end} of {visible(row.query_id)}/{visible(row.iteration)}"
+                    f"offsets {quote.start} to {quote.end} of {visible(row.query_id)}"
+                    f"/{visible(row.iteration)}"
                 ),
                 expected=f"some within the {len(text.text):,} code points of {visible(doc)}",
             )
-        found.by_offsets += 1
-        return spanning(span, text, said.start, said.end)
-    quote = "" if said is None else said.evidence or ""
-    if quote:
-        place = _within(text, places, _LEFT_OUT.split(quote))
+        result.by_offsets += 1
+        return spanning(span, text, quote.start, quote.end)
+    words = "" if quote is None else quote.evidence or ""
+    if words:
+        place = _find_pieces(text, places, _LEFT_OUT.split(words))
         if place is None:
-            found.lost.append(((row.query_id, row.iteration, row.doc_id), quote))
+            result.lost.append(((row.query_id, row.iteration, row.doc_id), words))
             return None
-        found.by_quote += 1
+        result.by_quote += 1
         return spanning(span, text, *place)
-    place = _within(text, places, [nugget]) if nugget else None
+    place = _find_pieces(text, places, [nugget]) if nugget else None
     if place is not None:
-        found.by_nugget += 1
+        result.by_nugget += 1
         return spanning(span, text, *place)
-    found.wide += 1
+    result.wide += 1
     (start, end), *others = places
     return spanning(span._replace(wide=True), text, start, end)._replace(also=tuple(others))
 
 
-def _within(
+def _find_pieces(
     text: SourceText, places: Sequence[tuple[int, int]], pieces: Sequence[str]
 ) -> tuple[int, int] | None:
     """Return where the pieces of a quote stand in a chunk, from the first to the last; None if one does not.
@@ -189,11 +192,11 @@ def _within(
     """
     for start, end in places:
         # The first piece may begin before the chunk; each further one stands behind the one before it.
-        at, begin, last = start, -1, -1
+        position, begin, last = start, -1, -1
         for piece in filter(str.strip, pieces):
             reach = len(piece) + _BEYOND
-            found = text.places(piece, at if begin >= 0 else max(0, start - reach), end + reach)
-            inside = [place for place in found if place.start < end and start < place.end]
+            matches = text.places(piece, position if begin >= 0 else max(0, start - reach), end + reach)
+            inside = [place for place in matches if place.start < end and start < place.end]
             if not inside:
                 begin = -1
                 break
@@ -201,24 +204,24 @@ def _within(
             whole = [place for place in inside if start <= place.start and place.end <= end]
             place = (whole or inside)[0]
             begin = place.start if begin < 0 else begin
-            at = last = place.end
+            position = last = place.end
         if begin >= 0:
             return begin, last
     return None
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Return spans once each: two judgements may quote one place, or overlapping chunks may hold it."""
-    found: dict[tuple[str, str, str], list[Span]] = {}
+    merged: dict[tuple[str, str, str], list[Span]] = {}
     for span in spans:
-        same = found.setdefault(span[:3], [])
-        at = next((at for at, known in enumerate(same) if span.places[0] in known.places), None)
-        if at is None:
+        same = merged.setdefault(span[:3], [])
+        index = next((index for index, other in enumerate(same) if span.places[0] in other.places), None)
+        if index is None:
             same.append(span)
         else:  # quoted from two chunks, or where a copy of it stands
-            grade, is_wide = max(span.grade, same[at].grade), span.wide and same[at].wide
-            same[at] = same[at]._replace(grade=grade, wide=is_wide)
-    return [span for same in found.values() for span in same]
+            grade, is_wide = max(span.grade, same[index].grade), span.wide and same[index].wide
+            same[index] = same[index]._replace(grade=grade, wide=is_wide)
+    return [span for same in merged.values() for span in same]
 
 
 def anchor(
@@ -266,17 +269,19 @@ def anchor(
     >>> place = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (place / "speech.txt").write_text("It rained. Nobody came.")
     >>> _ = (place / "old.jsonl").write_text('{"id": "c1", "doc_id": "speech", "start": 0, "end": 23}')
-    >>> said = {"query_id": "q", "item_id": "c1", "aspect": "n", "evidence": "it rained", "grade": 1}
-    >>> _ = (place / "judged.jsonl").write_text(json.dumps(said))
-    >>> found = rageval.spans.anchor(
+    >>> judgement = {"query_id": "q", "item_id": "c1", "aspect": "n", "evidence": "it rained", "grade": 1}
+    >>> _ = (place / "judged.jsonl").write_text(json.dumps(judgement))
+    >>> anchored = rageval.spans.anchor(
     ...     {"q": {"n": {"c1": 1}}}, place / "old.jsonl", place, quotes=place / "judged.jsonl"
     ... )
-    >>> found.spans[0].start, found.spans[0].end, found.spans[0].quote
+    >>> anchored.spans[0].start, anchored.spans[0].end, anchored.spans[0].quote
     (0, 9, 'It rained')
     """
     qrels, nuggets = with_limits(qrels, limits), with_limits(nuggets, limits)
     texts = Sources(with_limits(sources, limits))
-    said = read_quotes(with_limits(as_file(quotes, "quotes"), limits)) if quotes is not None else {}
-    known = {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets)}
+    quoted = read_quotes(with_limits(as_file(quotes, "quotes"), limits)) if quotes is not None else {}
+    nugget_texts = (
+        {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets)}
+    )
     cut = Chunks(with_limits(as_file(chunks, "chunks"), limits), texts)
-    return anchored(as_qrels(qrels), cut, texts, said, known, unanchored, rel)
+    return anchored(as_qrels(qrels), cut, texts, quoted, nugget_texts, unanchored, rel)

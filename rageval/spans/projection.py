@@ -48,14 +48,14 @@ class Overlap(NamedTuple):
         >>> Overlap.of("whole"), Overlap.of("share>=.5").word
         (Overlap(word='whole', share=1.0), 'share>=0.5')
         """
-        known = {"whole": cls("whole", 1.0), "any": cls("any", 0.0)}
+        rules = {"whole": cls("whole", 1.0), "any": cls("any", 0.0)}
         match = _SHARE.fullmatch(text.strip())
-        if text not in known and (match is None or not 0 < float(match[1]) <= 1):
+        if text not in rules and (match is None or not 0 < float(match[1]) <= 1):
             raise UsageError(
                 f"--overlap {visible(text)!r}: expected whole, any, or the share of a span that a chunk must"
                 " hold, as in 'share>=0.5' (above 0, at most 1)"
             )
-        return known[text] if match is None else cls(f"share>={float(match[1]):g}", float(match[1]))
+        return rules[text] if match is None else cls(f"share>={float(match[1]):g}", float(match[1]))
 
     def holds(self, overlap: int, length: int) -> bool:
         """Return whether a chunk with so much of a span of this length holds it."""
@@ -88,8 +88,8 @@ class Projected:
     @property
     def signature(self) -> dict[str, str]:
         """The signature of numbers made with it: the gold, the rule and the chunks."""
-        said = {"gold": f"spans@{self.sha[:8]}", "overlap": self.overlap.word, "chunks": self.chunks.sha[:8]}
-        return said | ({"stale": f"{len(self.stale)}-dropped"} if self.stale else {})
+        parts = {"gold": f"spans@{self.sha[:8]}", "overlap": self.overlap.word, "chunks": self.chunks.sha[:8]}
+        return parts | ({"stale": f"{len(self.stale)}-dropped"} if self.stale else {})
 
     @property
     def nuggets(self) -> int:
@@ -177,9 +177,9 @@ def projected(
     if stale not in STALE:
         raise UsageError(f"stale={stale!r}: expected one of {', '.join(STALE)}")
     rule = Overlap.of(overlap)
-    fresh, gone, moved = _as_of_now(gold, sources)
-    if gone and stale == "error":
-        stale_text = hooks.stale_spans(len(gone), len(gold.spans), _span_examples(gone))
+    fresh, lost, moved = _relocate_spans(gold, sources)
+    if lost and stale == "error":
+        stale_text = hooks.stale_spans(len(lost), len(gold.spans), _span_examples(lost))
         raise InputError(
             at=Place(gold.name),
             problem=stale_text,
@@ -197,41 +197,41 @@ def projected(
         )
     # Of all spans, also of those that are left out: it names the gold, and not what became of it.
     sha = sha256("\n".join(sorted(write_spans(gold.spans, gold.sources))).encode()).hexdigest()
-    found = Projected(gold.name, fresh, chunks, rule, sha, stale=gone, moved=moved)
+    projection = Projected(gold.name, fresh, chunks, rule, sha, stale=lost, moved=moved)
     of_nugget: dict[tuple[str, str], list[Span]] = {}
     for span in fresh:
         of_nugget.setdefault((span.query_id, span.nugget_id), []).append(span)
     for (query, nugget), spans in of_nugget.items():
-        _meet(found, query, nugget, spans)
-    return found
+        _project_nugget(projection, query, nugget, spans)
+    return projection
 
 
-def _meet(found: Projected, query: str, nugget: str, spans: Sequence[Span]) -> None:
+def _project_nugget(projection: Projected, query: str, nugget: str, spans: Sequence[Span]) -> None:
     """Note which chunks hold one nugget, and which may."""
-    held: dict[str, int] = {}
+    chunk_grades: dict[str, int] = {}
     may: set[str] = set()
     most, nearest = 0.0, ""
     for span in spans:
         length = span.end - span.start
         # Sorted, so that of two chunks with as much of it the same one is nearest in every order of a file.
-        for chunk, overlap in sorted(_met(span, found.chunks)):
+        for chunk, overlap in sorted(_overlapping_chunks(span, projection.chunks)):
             if overlap / length > most:
                 most, nearest = overlap / length, chunk
             # Of a wide span nobody knows the place within: a chunk surely holds it only if it has all.
-            if overlap == length if span.wide else found.overlap.holds(overlap, length):
-                held[chunk] = max(held.get(chunk, span.grade), span.grade)
+            if overlap == length if span.wide else projection.overlap.holds(overlap, length):
+                chunk_grades[chunk] = max(chunk_grades.get(chunk, span.grade), span.grade)
             elif span.wide:
                 may.add(chunk)
-    grades = found.grades.setdefault(query, {})
+    grades = projection.grades.setdefault(query, {})
     # A nugget that no chunk holds must still be known, or recall would leave it out of what there is.
-    grades[nugget] = held or {nearest or found.chunks.ids[0]: 0}
-    for chunk in may - held.keys():
-        found.undecided.setdefault(query, {}).setdefault(chunk, set()).add(nugget)
-    if not held and not may:
-        found.unheld.append((query, nugget))
+    grades[nugget] = chunk_grades or {nearest or projection.chunks.ids[0]: 0}
+    for chunk in may - chunk_grades.keys():
+        projection.undecided.setdefault(query, {}).setdefault(chunk, set()).add(nugget)
+    if not chunk_grades and not may:
+        projection.unheld.append((query, nugget))
 
 
-def _met(span: Span, chunks: Chunks) -> Iterable[tuple[str, int]]:
+def _overlapping_chunks(span: Span, chunks: Chunks) -> Iterable[tuple[str, int]]:
     """Return the chunks that hold a part of a span, wherever it stands, and the most that each has of it."""
     most: dict[str, int] = {}
     length = span.end - span.start
@@ -243,35 +243,35 @@ def _met(span: Span, chunks: Chunks) -> Iterable[tuple[str, int]]:
     return most.items()
 
 
-def _as_of_now(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span], int]:
+def _relocate_spans(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span], int]:
     """Return the spans where they are now, those that are gone, and how many have moved."""
     fresh: list[Span] = []
-    gone: list[Span] = []
+    lost: list[Span] = []
     moved = 0
     for span in gold.spans:
         if not span.doc_id:
             fresh.append(span)
             continue
         if span.doc_id not in sources:
-            gone.append(span)
+            lost.append(span)
             continue
-        known = gold.sources.get(span.doc_id)
+        digest = gold.sources.get(span.doc_id)
         # A source that has changed elsewhere may hold the span at its old place by chance; then the quote
         # decides.
-        is_same = known is None or known == sources.digest(span.doc_id)
-        if is_same and _stands(span, sources.text(span.doc_id)):
+        is_same = digest is None or digest == sources.digest(span.doc_id)
+        if is_same and _is_in_place(span, sources.text(span.doc_id)):
             fresh.append(span)
             continue
-        again = _again(span, sources.text(span.doc_id))
-        if again is None:
-            gone.append(span)
+        located = _relocate(span, sources.text(span.doc_id))
+        if located is None:
+            lost.append(span)
         else:
             moved += 1
-            fresh.append(again)
-    return fresh, gone, moved
+            fresh.append(located)
+    return fresh, lost, moved
 
 
-def _stands(span: Span, text: SourceText) -> bool:
+def _is_in_place(span: Span, text: SourceText) -> bool:
     """Return whether a span's text stands where it says."""
     there = text.text[span.start : span.end]
     # Slices that reach beyond the end are cut off without an error.
@@ -281,10 +281,10 @@ def _stands(span: Span, text: SourceText) -> bool:
     return digest(there) == span.sha256 if span.sha256 else there == span.quote
 
 
-def _again(span: Span, text: SourceText) -> Span | None:
+def _relocate(span: Span, text: SourceText) -> Span | None:
     """Return a span at the place nearest to its old one where its quote stands; None if it stands nowhere."""
     if not span.quote:
-        return span if _stands(span, text) else None
+        return span if _is_in_place(span, text) else None
     places = text.places(span.quote)
     if not places:
         return None
@@ -370,9 +370,9 @@ class SpanQrels(Qrels):
         return self.projected.sha
 
 
-def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:
+def qrel_rows(projection: Projected) -> Iterator[tuple[str, str, str, int]]:
     """Yield (query, nugget, chunk, grade): what chunks hold, and a grade of 0 for what none does."""
-    for query, nuggets in found.grades.items():
+    for query, nuggets in projection.grades.items():
         for nugget, chunks in nuggets.items():
             for chunk, grade in sorted(chunks.items()):
                 yield query, nugget, chunk, grade
@@ -430,14 +430,14 @@ def project(
     return qrels_of(projected(gold, cut, texts, overlap, stale))
 
 
-def qrels_of(found: Projected) -> SpanQrels:
+def qrels_of(projection: Projected) -> SpanQrels:
     """Return the judgements of chunks made from spans; an undecided chunk is not judged."""
     # Of a chunk that may hold one nugget nothing is said at all: judged by halves it would count as judged.
-    rows = [row for row in qrel_rows(found) if row[2] not in found.undecided.get(row[0], ())]
+    rows = [row for row in qrel_rows(projection) if row[2] not in projection.undecided.get(row[0], ())]
     there = {(query, nugget) for query, nugget, _, _ in rows}
-    listed = [(query, nugget) for query, nuggets in found.grades.items() for nugget in nuggets]
+    listed = [(query, nugget) for query, nuggets in projection.grades.items() for nugget in nuggets]
     lost = [pair for pair in listed if pair not in there]
-    name = found.name
+    name = projection.name
     query, nugget, chunk, grade = zip(*rows, strict=True) if rows else ((), (), (), ())
     columns = QrelsRows(
         name,
@@ -455,7 +455,7 @@ def qrels_of(found: Projected) -> SpanQrels:
         )
     )
     qrels = SpanQrels.of_rows(name, [columns] if rows else [], unsupported=unsupported)
-    qrels.declared, qrels.projected = True, found
+    qrels.declared, qrels.projected = True, projection
     return qrels
 
 

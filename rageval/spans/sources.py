@@ -53,14 +53,14 @@ class Sources:
         if isinstance(place, Mapping):
             self._texts = {str(doc): SourceText(text) for doc, text in place.items()}
         elif os.path.isdir(place):
-            self._paths = _listed(self.name)
+            self._paths = _list_files(self.name)
         else:
             for number, line in read_records(self.name, SourceLine, "a source {id, text}"):
                 name = line.id if line.id is not None else line.doc_id
                 if name is None or str(name) in self._texts:
-                    found = "none" if name is None else f"{visible(str(name))!r} twice"
+                    problem = "none" if name is None else f"{visible(str(name))!r} twice"
                     raise InputError(
-                        at=Place(self.name, number), expected="a different id for each source", found=found
+                        at=Place(self.name, number), expected="a different id for each source", found=problem
                     )
                 self._texts[str(name)] = SourceText(line.text)
         if not self._paths and not self._texts:
@@ -76,9 +76,9 @@ class Sources:
         if doc not in self._texts:
             paths = self._paths.get(doc, ())
             if len(paths) != 1:
-                found = "nothing" if not paths else " and ".join(map(visible, sorted(paths)[:2]))
+                problem = "nothing" if not paths else " and ".join(map(visible, sorted(paths)[:2]))
                 raise InputError(
-                    at=Place(self.name), expected=f"one file for the source {visible(doc)!r}", found=found
+                    at=Place(self.name), expected=f"one file for the source {visible(doc)!r}", found=problem
                 )
             self._texts[doc] = SourceText(self._text_in(os.path.join(self.name, paths[0])))
         return self._texts[doc]
@@ -121,7 +121,7 @@ class Sources:
             ) from None
 
 
-def _listed(folder: str) -> dict[str, list[str]]:
+def _list_files(folder: str) -> dict[str, list[str]]:
     """Return the files of a folder by their names, with and without suffix; whole names go first."""
     names: dict[str, list[str]] = {}
     paths = []
@@ -163,8 +163,8 @@ class Chunks:
         for chunk in read_chunks(source):
             self._of_doc.setdefault(chunk.doc_id, []).append(chunk)
             self._doc_of[chunk.chunk_id] = chunk.doc_id
-            said = digest(chunk.text or "") if chunk.start is None else f"{chunk.start}-{chunk.end}"
-            marks.append(f"{chunk.chunk_id}\t{chunk.doc_id}\t{said}\n")
+            content = digest(chunk.text or "") if chunk.start is None else f"{chunk.start}-{chunk.end}"
+            marks.append(f"{chunk.chunk_id}\t{chunk.doc_id}\t{content}\n")
         # Sorted: the same chunks in another order are the same chunking.
         self.sha = sha256("".join(sorted(marks)).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -199,20 +199,21 @@ class Chunks:
 
     def _shelf(self, doc: str) -> _Shelf:
         if doc not in self._located:
-            self._located[doc] = _Shelf(_placed(self.name, self._of_doc[doc], self._sources))
+            self._located[doc] = _Shelf(_locate_chunks(self.name, self._of_doc[doc], self._sources))
         return self._located[doc]
 
 
-def require_ids(known: Collection[str], wanted: Iterable[str], chunks: str) -> None:
+def require_ids(chunk_ids: Collection[str], judged_ids: Iterable[str], chunks: str) -> None:
     """Raise `InputError` if some judged ids are none of the known ids of chunks."""
-    there, names = frozenset(known), list(dict.fromkeys(wanted))
+    there, names = frozenset(chunk_ids), list(dict.fromkeys(judged_ids))
     lost = [name for name in names if name not in there]
     if lost:
         raise InputError(
             at=Place(chunks),
             problem=f"{len(lost):,} of {len(names):,} judged ids are in no chunk, such as"
             f" {visible(lost[0])!r}",
-            expected=f"the chunks with these ids: is it another chunking?{near_misses(lost[:1000], known)}",
+            expected="the chunks with these ids: is it another chunking?"
+            f"{near_misses(lost[:1000], chunk_ids)}",
         )
 
 
@@ -228,29 +229,30 @@ class _Shelf:
 
     def overlapping(self, start: int, end: int) -> Iterator[tuple[str, int]]:
         # From the last that begins before the end, back to where none before reaches any further.
-        at = bisect_left(self._starts, end) - 1
-        while at >= 0 and self._furthest[at] > start:
-            first, last, chunk = self._places[at]
+        index = bisect_left(self._starts, end) - 1
+        while index >= 0 and self._furthest[index] > start:
+            first, last, chunk = self._places[index]
             if last > start:
                 yield chunk, min(last, end) - max(first, start)
-            at -= 1
+            index -= 1
 
 
-def _placed(name: str, chunks: Sequence[Chunk], sources: Sources) -> list[Located]:
+def _locate_chunks(name: str, chunks: Sequence[Chunk], sources: Sources) -> list[Located]:
     """Return the chunks of one source with their places; those that do not fit it are an error."""
     sources.require([chunks[0].doc_id], f"the chunks of {name}")
     text = sources.text(chunks[0].doc_id)
-    found = [_places_of(chunk, text) for chunk in chunks]
-    lost = [chunk for chunk, places in zip(chunks, found, strict=True) if not places]
+    places_of_chunks = [_places_of(chunk, text) for chunk in chunks]
+    lost = [chunk for chunk, places in zip(chunks, places_of_chunks, strict=True) if not places]
     if lost:
         raise InputError(
             at=Place(name),
             problem=f"{len(lost):,} of {len(chunks):,} chunks of {visible(chunks[0].doc_id)!r} are not"
-            f" in its text, such as {visible(lost[0].chunk_id)!r}{_why(lost[0], text.text)}",
+            f" in its text, such as {visible(lost[0].chunk_id)!r}{_explain_mismatch(lost[0], text.text)}",
             expected="the text of this source, or offsets in code points",
         )
     return [
-        Located(chunk.chunk_id, places) for chunk, places in zip(chunks, _settled(chunks, found), strict=True)
+        Located(chunk.chunk_id, places)
+        for chunk, places in zip(chunks, _resolve_places(chunks, places_of_chunks), strict=True)
     ]
 
 
@@ -270,7 +272,7 @@ def _shape(text: str) -> str:
     return folded(text)[0].strip()
 
 
-def _why(chunk: Chunk, text: str) -> str:
+def _explain_mismatch(chunk: Chunk, text: str) -> str:
     """Return what may be the matter with offsets."""
     if chunk.end is None:
         return ""
@@ -281,22 +283,22 @@ def _why(chunk: Chunk, text: str) -> str:
     return f" (at {chunk.start:,} stands {text[chunk.start : chunk.end][:40]!r})"
 
 
-def _settled(
-    chunks: Sequence[Chunk], found: Sequence[list[QuotePlace]]
+def _resolve_places(
+    chunks: Sequence[Chunk], places_of_chunks: Sequence[list[QuotePlace]]
 ) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yield the places of each chunk: of several the one between those of its neighbors in the file.
 
     Chunks of one text, as many as there are places, take them in their order.
     """
     twins: dict[str, list[int]] = {}
-    for number, (chunk, places) in enumerate(zip(chunks, found, strict=True)):
+    for number, (chunk, places) in enumerate(zip(chunks, places_of_chunks, strict=True)):
         if len(places) > 1:
             twins.setdefault(chunk.text or "", []).append(number)
     # The nearest chunks before and behind whose place is certain; -1 where there is none.
-    certain = [places[0].start if len(places) == 1 else -1 for places in found]
-    before = list(accumulate(certain, _last_known))
-    after = list(accumulate(reversed(certain), _last_known))[::-1]
-    for number, places in enumerate(found):
+    certain = [places[0].start if len(places) == 1 else -1 for places in places_of_chunks]
+    before = list(accumulate(certain, _carry_forward))
+    after = list(accumulate(reversed(certain), _carry_forward))[::-1]
+    for number, places in enumerate(places_of_chunks):
         alike = twins.get(chunks[number].text or "", []) if len(places) > 1 else []
         low, high = before[number], after[number]
         between = [place for place in places if low <= place.start and (high < 0 or place.start <= high)]
@@ -307,5 +309,5 @@ def _settled(
         yield tuple((place.start, place.end) for place in places)
 
 
-def _last_known(known: int, new: int) -> int:
-    return known if new < 0 else new
+def _carry_forward(last: int, new: int) -> int:
+    return last if new < 0 else new

@@ -78,7 +78,7 @@ def _kappa(table: Float, w: Float) -> float:
     share = table / table.sum()
     # What two judges would agree on who say their labels as often, but of items drawn at random.
     expected = float((np.outer(share.sum(axis=1), share.sum(axis=0)) * w).sum())
-    return _beyond(_observed(table, w), expected)
+    return _chance_corrected(_observed(table, w), expected)
 
 
 def _gwet(table: Float, w: Float) -> float:
@@ -94,7 +94,7 @@ def _gwet(table: Float, w: Float) -> float:
     share = table / table.sum()
     pi = (share.sum(axis=1) + share.sum(axis=0)) / 2
     expected = float(w.sum() / (number * (number - 1)) * (pi * (1 - pi)).sum())
-    return _beyond(_observed(table, w), expected)
+    return _chance_corrected(_observed(table, w), expected)
 
 
 def _levels_of(one: Float, other: Float) -> Float:
@@ -226,15 +226,15 @@ def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float)
     seen = _observed(table, w)
     # At full agreement the slope is 0/0: take it next to it, where a millionth of the items disagrees.
     if seen == 1:
-        apart = 1 - w
-        if not apart.any():
+        disagreement = 1 - w
+        if not disagreement.any():
             return 1.0  # one label is all there is
-        table = table * (1 - _TRIAL) + table.sum() * _TRIAL * apart / apart.sum()
+        table = table * (1 - _TRIAL) + table.sum() * _TRIAL * disagreement / disagreement.sum()
         seen = _observed(table, w)
     return (1 - coefficient(table, w)) / (1 - seen)
 
 
-def _beyond(seen: float, expected: float) -> float:
+def _chance_corrected(seen: float, expected: float) -> float:
     return (seen - expected) / (1 - expected) if expected < 1 else math.nan
 
 
@@ -307,9 +307,9 @@ class _Components(NamedTuple):
         rest = self.queries * (self.judges - 1) if self.repeated else (self.queries - 1) * (self.judges - 1)
         freedom = np.array([self.queries - 1, self.judges - 1, rest], np.float64)
         # Each mean square over its expectation is χ²/df; a term that is subtracted swaps its two ends.
-        below = 1 - freedom / chdtri(freedom, (1 - LEVEL) / 2)
-        above = freedom / chdtri(freedom, (1 + LEVEL) / 2) - 1
-        down, up = (np.where(squares > 0, one, other) for one, other in ((below, above), (above, below)))
+        lower = 1 - freedom / chdtri(freedom, (1 - LEVEL) / 2)
+        upper = freedom / chdtri(freedom, (1 + LEVEL) / 2) - 1
+        down, up = (np.where(squares > 0, one, other) for one, other in ((lower, upper), (upper, lower)))
         total = float(squares.sum())
         return (
             total - math.sqrt(float(((down * squares) ** 2).sum())),
@@ -337,8 +337,8 @@ def components(values: Float, repeated: bool = False) -> _Components:
     if repeated:
         rest = float(((table - of_query[:, None]) ** 2).sum()) / (queries * (judges - 1))
         return _Components(max(between - rest, 0.0) / judges, 0.0, rest, queries, judges, repeated)
-    apart = table - of_query[:, None] - of_judge[None] + mean
-    rest = float((apart**2).sum()) / ((queries - 1) * (judges - 1))
+    residuals = table - of_query[:, None] - of_judge[None] + mean
+    rest = float((residuals**2).sum()) / ((queries - 1) * (judges - 1))
     of_judges = queries * float(((of_judge - mean) ** 2).sum()) / (judges - 1)
     return _Components(
         max(between - rest, 0.0) / judges, max(of_judges - rest, 0.0) / queries, rest, queries, judges

@@ -62,7 +62,7 @@ def intervals(
     (0.0, 0.56)
     """
     resampled = _resampled(columns, kind, level, resamples, seed)
-    return _Intervals(*_mended(columns, *resampled, level, scale or ranges_of(columns.values)))
+    return _Intervals(*_widen_coarse(columns, *resampled, level, scale or ranges_of(columns.values)))
 
 
 def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
@@ -94,10 +94,10 @@ def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
     >>> [sorted(units.tolist()) for units in draws(3, 2, 0)]
     [[1, 1, 2], [0, 0, 0]]
     """
-    return chain.from_iterable(_drawn(units, resamples, seed))
+    return chain.from_iterable(_generate_draws(units, resamples, seed))
 
 
-def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
+def _generate_draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
     """Yield the same, many draws at once, a row a draw: as many as memory is for."""
     generator = np.random.default_rng(seed)
     stretch = max(1, AT_ONCE // max(units, 1))
@@ -115,7 +115,7 @@ def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
 def _counted(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     times = np.empty((resamples, units), np.uint16)
     begin = 0
-    for drawn in _drawn(units, resamples, seed):
+    for drawn in _generate_draws(units, resamples, seed):
         rows = len(drawn)
         # One bincount counts all rows at once: each row's numbers are shifted into a range of their own.
         picked = drawn + units * np.arange(rows)[:, None]
@@ -177,8 +177,8 @@ def _bca_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
         mean = total / number
         # Jackknife: the mean without each unit in turn, for all columns at once.
         without = (total - sums) / (number - sizes)
-        apart = without.sum(axis=0) / len(without) - without
-        skew = (apart**3).sum(axis=0) / (6 * (apart**2).sum(axis=0) ** 1.5)
+        deviations = without.sum(axis=0) / len(without) - without
+        skew = (deviations**3).sum(axis=0) / (6 * (deviations**2).sum(axis=0) ** 1.5)
     # Nothing varies, or one unit holds all: no skew that could be corrected for.
     skew = np.where(np.isfinite(skew), skew, 0.0)
     # Sums of the same numbers in another order may differ in the last bits, and still tie.
@@ -189,8 +189,8 @@ def _bca_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     # If all draws lie on one side, take half a draw for the other: the normal quantile of 0 is not finite.
     bias = ndtri(np.clip(level, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
     z = bias + ndtri(end)
-    moved: Float = ndtr(bias + z / (1 - skew * z))
-    return moved
+    adjusted: Float = ndtr(bias + z / (1 - skew * z))
+    return adjusted
 
 
 def _percentile_quantile(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
@@ -208,13 +208,13 @@ def _quantiles(ordered: Float, level: Float) -> Float:
     """Return a quantile of its own for each column, between neighbours where it falls between."""
     # np.quantile takes the same levels for all columns; here each column has its own.
     place = np.clip(level, 0.0, 1.0) * (len(ordered) - 1)
-    below = np.floor(place).astype(np.int64)
-    above = np.minimum(below + 1, len(ordered) - 1)
+    lower = np.floor(place).astype(np.int64)
+    upper = np.minimum(lower + 1, len(ordered) - 1)
     column = np.arange(ordered.shape[1])
-    share = place - below
-    low, high = ordered[below, column], ordered[above, column]
-    between: Float = low + share * (high - low)
-    return between
+    share = place - lower
+    low, high = ordered[lower, column], ordered[upper, column]
+    interpolated: Float = low + share * (high - low)
+    return interpolated
 
 
 class _Ranges(NamedTuple):
@@ -245,9 +245,9 @@ def ranges_of_differences(values: Float, pairs: Int, limits: Limits | None = Non
 
 
 def _extremes(values: Float) -> tuple[Float, Float]:
-    known = ~np.isnan(values)
-    least = np.min(values, axis=0, initial=np.inf, where=known)
-    most = np.max(values, axis=0, initial=-np.inf, where=known)
+    is_defined = ~np.isnan(values)
+    least = np.min(values, axis=0, initial=np.inf, where=is_defined)
+    most = np.max(values, axis=0, initial=-np.inf, where=is_defined)
     return least, most
 
 
@@ -258,13 +258,13 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
         seen = np.fmax(most, 0.0) - np.fmin(least, 0.0)  # of a scale without an end, no more is known
         return _Ranges(low, high, np.where(np.isfinite(span), span, np.fmax(seen, 1.0)))
     # Values within 0 and 1, or −1 and 1, are taken to be of a scale that ends there.
-    known = (least >= -1) & (most <= 1)
-    low = np.where(known, np.where(least >= 0, 0.0, -1.0), -np.inf)
-    span = np.where(known, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
-    return _Ranges(low, np.where(known, 1.0, np.inf), span)
+    is_unit = (least >= -1) & (most <= 1)
+    low = np.where(is_unit, np.where(least >= 0, 0.0, -1.0), -np.inf)
+    span = np.where(is_unit, 1.0, np.maximum(most, 0.0) - np.minimum(least, 0.0))
+    return _Ranges(low, np.where(is_unit, 1.0, np.inf), span)
 
 
-def _differing(columns: Sample) -> Int:
+def _count_differing(columns: Sample) -> Int:
     """Return how many units of each column differ from its commonest value."""
     means = columns.means()
     # Values that differ in the last bits only are the same value.
@@ -290,10 +290,12 @@ def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
 
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
     """Return where most units share one value, and few have another."""
-    return few_differ(_differing(columns), columns.counts())
+    return few_differ(_count_differing(columns), columns.counts())
 
 
-def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Ranges) -> tuple[Float, Float]:
+def _widen_coarse(
+    columns: Sample, low: Float, high: Float, level: float, scale: _Ranges
+) -> tuple[Float, Float]:
     """Return the intervals, wider where they would say more than is known."""
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
@@ -304,16 +306,16 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
     are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
     for column in np.flatnonzero(counts > 1).tolist() if are_alike else []:
-        known = columns.values[~np.isnan(columns.values[:, column]), column]
+        defined = columns.values[~np.isnan(columns.values[:, column]), column]
         # The two values that there are; of values inside the scale only if both are seen often enough.
-        seen, times = np.unique(known, return_counts=True)
+        seen, times = np.unique(defined, return_counts=True)
         ends = float(scale.low[column]), float(scale.high[column])
         if not set(seen.tolist()) <= set(ends):
             if len(seen) != 2 or times.min() < FEW:
                 continue
             ends = float(seen[0]), float(seen[1])
         # A value that is one of two is a share of one of them: Wilson's interval, mapped onto the two.
-        shares = wilson(int((known == ends[1]).sum()), len(known), level)
+        shares = wilson(int((defined == ends[1]).sum()), len(defined), level)
         low[column], high[column] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
     return low, high
 
@@ -387,8 +389,8 @@ def interval_of(
         return math.nan, math.nan
     low, high = map(float, ends_of(values, level, len(parts)))
     # What the value is without each unit says how far it leans on it, as the values of a mean do.
-    apart = settled(np.where(np.isfinite(without), whole - without, 0.0)) * (len(parts) - 1)
-    column = Sample(tuple(map(str, range(len(parts)))), (whole + apart)[:, None], np.arange(len(parts)))
+    influences = settled(np.where(np.isfinite(without), whole - without, 0.0)) * (len(parts) - 1)
+    column = Sample(tuple(map(str, range(len(parts)))), (whole + influences)[:, None], np.arange(len(parts)))
     if half := least_half(column, level):
         low, high = max(min(low, whole - half), -1.0), min(max(high, whole + half), 1.0)
     return low, high

@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import LEVEL
-from rageval.statistics.bootstrap import Limits, _least_error, _mended, few_differ, ranges_of
+from rageval.statistics.bootstrap import Limits, _least_error, _widen_coarse, few_differ, ranges_of
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
-from rageval.statistics.significance import _TINY, DRAWS, _signs, stepped_down
+from rageval.statistics.significance import _TINY, DRAWS, _signs, step_down
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
@@ -115,8 +115,8 @@ def corrected(
     look. The floor is then always added: the first few of skewed values say little about the rest.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
-    >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
-    >>> round(found.judge, 3), round(found.value, 3), round(found.slope, 3), found.labels
+    >>> mean = corrected(judged, {index: judged[index] - 0.25 for index in range(0, 100, 3)}, paired=False)
+    >>> round(mean.judge, 3), round(mean.value, 3), round(mean.slope, 3), mean.labels
     (0.5, 0.25, 1.0, 34)
     """
     world = _world(judged, labelled, chosen, clusters, same, parts, level, population, span, fewest)
@@ -124,7 +124,7 @@ def corrected(
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing_labels(world, paired)
-    is_coarse = bool(few_differ(differ, world.held))
+    is_coarse = bool(few_differ(differ, world.label_units))
     floor = span if is_coarse or look is not None else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
     # share.
@@ -162,7 +162,7 @@ class _World(NamedTuple):
     rest: NDArray[np.bool_]  # not the same answer of two systems
     places: Int  # of labels
     people: Float
-    beside: Float  # the judge's values of what people judged
+    judge_values: Float  # the judge's values of what people judged
     weight: Float  # of each label; 1 where all were drawn alike
     seen: float  # so many whole queries people judged in all
     left: Float  # 1 − π of each label: how much of its kind is left unseen
@@ -177,7 +177,7 @@ class _World(NamedTuple):
         return float(self.rest.mean())
 
     @property
-    def held(self) -> int:
+    def label_units(self) -> int:
         """The number of labels; with clusters, of clusters that have one."""
         return len(self.places) if self.unit is None else len(np.unique(self.unit[self.places]))
 
@@ -215,10 +215,10 @@ def _world(
         raise UsageError("a place is labeled twice; expected one human value for each query")
     if any(not 0 <= place < len(values) for place in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
-    together = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
+    settled_values = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
     values, by_place = (
-        together[: len(values)],
-        dict(zip(by_place, together[len(values) :].tolist(), strict=True)),
+        settled_values[: len(values)],
+        dict(zip(by_place, settled_values[len(values) :].tolist(), strict=True)),
     )
     rest = np.ones(len(values), bool)
     rest[list(same)] = False
@@ -238,9 +238,9 @@ def _world(
             raise UsageError("a labeled query needs a chance to be labeled between 0 and 1")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
     weight = np.ones(len(places)) if chosen is None else 1 / chance
-    beside, seen = values[places], float(len(places))
+    judge_values, seen = values[places], float(len(places))
     if parts is not None:
-        beside, share = np.array([parts[place] for place in places.tolist()], np.float64).T
+        judge_values, share = np.array([parts[place] for place in places.tolist()], np.float64).T
         seen = float(share.sum())
         if population == "set" and seen < rest.sum():
             raise UsageError("population='set': labels of parts of answers are no labels of this set")
@@ -254,18 +254,20 @@ def _world(
     unit: Int | None = None
     names: tuple[Hashable, ...] = tuple(range(len(values)))
     if clusters is not None:
-        unit, names = _numbered(clusters, len(values))
-        held = len(np.unique(unit[places]))
-        if held < FEWEST_CLUSTERS:
-            counts = {"number": held, "needed": FEWEST_CLUSTERS}
+        unit, names = _number_clusters(clusters, len(values))
+        cluster_count = len(np.unique(unit[places]))
+        if cluster_count < FEWEST_CLUSTERS:
+            counts = {"number": cluster_count, "needed": FEWEST_CLUSTERS}
             raise TooFewLabels(Remark("labels_in_few_clusters", facts=counts))
         # Labels of one cluster may all say the same thing.
-        count = min(count, float(held))
+        count = min(count, float(cluster_count))
     is_set = population == "set"
-    return _World(values, rest, places, people, beside, weight, seen, 1 - chance, unit, names, count, is_set)
+    return _World(
+        values, rest, places, people, judge_values, weight, seen, 1 - chance, unit, names, count, is_set
+    )
 
 
-def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
+def _number_clusters(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
     if len(clusters) != number:
         raise UsageError(f"{len(clusters):,} clusters for {number:,} queries; expected one for each")
     numbers: dict[Hashable, int] = {}
@@ -283,24 +285,24 @@ class _Fit(NamedTuple):
     spread: float  # s²_d
 
 
-def _fit(world: _World, known: float | None = None) -> _Fit:
-    e, d, total = world.beside, world.people, float(world.weight.sum())
-    mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
+def _fit(world: _World, given_slope: float | None = None) -> _Fit:
+    e, d, total = world.judge_values, world.people, float(world.weight.sum())
+    mean, judge_mean = (float((world.weight * values).sum()) / total for values in (d, e))
     g = world.weight / total
-    apart, off = e - beside, d - mean
-    square = float((g * apart**2).sum())
+    deviations, off = e - judge_mean, d - mean
+    square = float((g * deviations**2).sum())
     if square <= 1e-20 * float((e**2).max(initial=0.0)):  # rounding errors of a judge who never differs
-        square, apart = 1.0, np.zeros(len(e))
+        square, deviations = 1.0, np.zeros(len(e))
     # Least squares of people's values on the judge's; at slope 0 the judge is not used at all.
-    slope = float((g * apart * off).sum()) / square if known is None else known
+    slope = float((g * deviations * off).sum()) / square if given_slope is None else given_slope
     # How far the labelled queries lie from all queries, by the judge: what the correction moves by.
-    ahead = float(world.judged[world.rest].mean()) - beside
-    told = 1.0 if known is None else 0.0  # by these labels
+    ahead = float(world.judged[world.rest].mean()) - judge_mean
+    is_fitted = 1.0 if given_slope is None else 0.0  # by these labels
     # Residuals at far-off points are too small by 1 − h, because the line is drawn towards them; undo that
     # (HC3).
-    leverage = g * (1 + told * apart**2 / square)
-    weight = g * (1 + told * ahead * apart / square)
-    part = weight * (off - slope * apart) / np.maximum(1 - leverage, 1 - _LEVERAGE)
+    leverage = g * (1 + is_fitted * deviations**2 / square)
+    weight = g * (1 + is_fitted * ahead * deviations / square)
+    part = weight * (off - slope * deviations) / np.maximum(1 - leverage, 1 - _LEVERAGE)
     count = float(1 / (g**2).sum())
     spread = float((g * off**2).sum()) * count / (count - 1)
     return _Fit(mean + slope * ahead, slope, part, g * off / (1 - g), spread)
@@ -323,9 +325,9 @@ def _variances(
                            for part in (fit.part, fit.alone))  # fmt: skip
         return variance, alone, added, by_label[0], world.names
     # Parts in the error are added within a cluster before they are squared, so what is alike in it counts.
-    sums = [np.bincount(world.unit, each, len(world.names)).astype(np.float64) for each in by_label]
+    sums = [np.bincount(world.unit, parts, len(world.names)).astype(np.float64) for parts in by_label]
     factor = len(world.names) / (len(world.names) - 1) * (world.unseen if world.is_set else 1.0)
-    variance, alone = (factor * float((each**2).sum()) for each in sums)
+    variance, alone = (factor * float((parts**2).sum()) for parts in sums)
     return variance, alone, added, sums[0], world.names
 
 
@@ -342,15 +344,15 @@ def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
 
 def _differing_labels(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
-    people, judged = world.people, world.beside
+    people, judged = world.people, world.judge_values
     values, times = np.unique(people, return_counts=True)
     # The least of three counts: labels that differ from one another, (of differences) from 0, and from the
     # judge, of which nothing is used where every query has a label.
     differ = [people != values[times.argmax()], *([people != 0] if paired else [])]
     differ += [] if world.is_whole else [settled(people - judged) != 0]
     if world.unit is None:
-        return min(int(each.sum()) for each in differ)
-    return min(len(np.unique(world.unit[world.places[each]])) for each in differ)
+        return min(int(differs.sum()) for differs in differ)
+    return min(len(np.unique(world.unit[world.places[differs]])) for differs in differ)
 
 
 def floor_of(level: float) -> float:
@@ -408,11 +410,11 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
+    seen = -ndtri(np.maximum(np.array([mean.p for mean in means]), _TINY) / 2)
     far = (np.abs(rows) for rows in _noise(means, units, draws, seed))
-    reached, _ = stepped_down(seen - 1e-9, far)
-    return [max((count + 1) / (draws + 1), each.p)
-            for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
+    reached, _ = step_down(seen - 1e-9, far)
+    return [max((count + 1) / (draws + 1), mean.p)
+            for count, mean in zip(reached.tolist(), means, strict=True)]  # fmt: skip
 
 
 def at_once(
@@ -443,10 +445,10 @@ def at_once(
     farthest = [np.where(side == 0, np.abs(rows), -side * rows).max(axis=1) for rows in noise]
     far = min(float(np.quantile(np.concatenate(farthest), LEVEL)), FARTHEST)
     inside = 2 * float(ndtr(far)) - 1
-    wider = [max(_reach(each.freedom, inside) / _reach(each.freedom, LEVEL), 1.0) for each in means]
+    wider = [max(_reach(mean.freedom, inside) / _reach(mean.freedom, LEVEL), 1.0) for mean in means]
     return [
-        (each.value - by * (each.value - each.low), each.value + by * (each.high - each.value))
-        for each, by in zip(means, wider, strict=True)
+        (mean.value - factor * (mean.value - mean.low), mean.value + factor * (mean.high - mean.value))
+        for mean, factor in zip(means, wider, strict=True)
     ]
 
 
@@ -454,31 +456,31 @@ def _noise(
     means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
 ) -> Iterator[Float]:
     """Yield Σ s·ψ/‖ψ‖ of each, a row a draw of signs."""
-    table = _aligned(means, units)
+    table = _align_parts(means, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
     yield from (signs @ table for signs in _signs(len(table), draws, seed, len(table)))
 
 
-def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
+def _align_parts(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
     """Return parts in the error, a row a query or cluster, a column each."""
-    named = [each.units for each in means] if units is None else units
+    named = [mean.units for mean in means] if units is None else units
     rows: dict[Hashable, int] = {}
     for names in named:
         for name in names:
             rows.setdefault(name, len(rows))
     table = np.zeros((len(rows), len(means)))
-    for column, (each, names) in enumerate(zip(means, named, strict=True)):
-        table[[rows[name] for name in names], column] = each.influence
+    for column, (mean, names) in enumerate(zip(means, named, strict=True)):
+        table[[rows[name] for name in names], column] = mean.influence
     return table
 
 
-def drawn_apart(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
+def selection_p(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
     """Return p of the judge's values being alike in labeled and other queries (Student's t).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
 
-    >>> drawn_apart([0.0, 0.1, 0.0, 0.1, 0.0, 1.0, 0.9, 1.0, 0.9, 1.0], {0, 1, 2, 3, 4}) < 0.01
+    >>> selection_p([0.0, 0.1, 0.0, 0.1, 0.0, 1.0, 0.9, 1.0, 0.9, 1.0], {0, 1, 2, 3, 4}) < 0.01
     True
     """
     from scipy.special import stdtr
@@ -515,9 +517,7 @@ def peoples_interval(
         return math.nan, math.nan
     half = _reach(len(people) - 1, level) * float(np.std(people, ddof=1)) / math.sqrt(len(people))
     ends = np.array([people.mean() - half]), np.array([people.mean() + half])
-    low, high = _mended(_column(people), *ends, level, ranges_of(people[:, None], limits))
+    places = np.arange(len(people))
+    column = Sample(tuple(map(str, places.tolist())), people[:, None], places)
+    low, high = _widen_coarse(column, *ends, level, ranges_of(people[:, None], limits))
     return float(low[0]), float(high[0])
-
-
-def _column(values: Float) -> Sample:
-    return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))

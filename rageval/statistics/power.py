@@ -202,16 +202,18 @@ def labels_needed(
     values, by_place = np.asarray(judged, np.float64), dict(pilot)
     kept = sorted(by_place.keys() - set(same))
     people = np.array([by_place[place] for place in kept])
-    off, apart = people - people.mean(), values[kept] - values[kept].mean()
-    unexplained = float(((off - estimate.slope * apart) ** 2).sum()) / float(chdtri(labels - 2, 1 - _CAUTION))
+    off, deviations = people - people.mean(), values[kept] - values[kept].mean()
+    unexplained = float(((off - estimate.slope * deviations) ** 2).sum()) / float(
+        chdtri(labels - 2, 1 - _CAUTION)
+    )
     spread = float((off**2).sum()) / (labels - 1)
     phase = share * spread + (1 - share) * estimate.value**2 / max(share, 1e-300)
-    wanted = (width / NormalDist().inv_cdf((1 + level) / 2)) ** 2
-    wanted -= phase / len(judged) if population == "kind" else 0.0
-    if wanted < 0:
+    target = (width / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+    target -= phase / len(judged) if population == "kind" else 0.0
+    if target < 0:
         return None
     unexplained *= share**2
-    needed = math.ceil(unexplained / (wanted + unexplained / number) + 4) if unexplained else 0
+    needed = math.ceil(unexplained / (target + unexplained / number) + 4) if unexplained else 0
     if estimate.coarse is not None:  # the rule of three
         needed = max(needed, math.ceil(-math.log(1 - level) * span * share / width) + 2)
     return min(max(needed, labels), number)

@@ -37,7 +37,7 @@ import numpy as np
 from rageval.errors import TooFewLabels
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import RESAMPLES, intervals, ranges_of
-from rageval.statistics.correction import Corrected, _aligned, _reach
+from rageval.statistics.correction import Corrected, _align_parts, _reach
 from rageval.statistics.samples import Float, Int, Sample
 
 _STEPS = 100  # of Newton's method
@@ -61,7 +61,7 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
     return theta
 
 
-def strengths_beside_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
+def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
     """Return the strengths besides an advantage δ of the system shown first (Davidson and Beaver, 1977).
 
     System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where no finite δ is most likely: then
@@ -193,16 +193,16 @@ def corrected_strengths(
     design = np.zeros((len(means), systems))
     for row, (one, other) in enumerate(pairs):
         design[row, one], design[row, other] = 1.0, -1.0
-    weight = np.array([float(each.queries) for each in means])
-    strength = _fitted_to_shares(design, weight, _shares([(each.value, each.labels) for each in means]))
+    weight = np.array([float(mean.queries) for mean in means])
+    strength = _fit_shares(design, weight, _shares([(mean.value, mean.labels) for mean in means]))
     # By the same model, so that the two differ by what people say and by nothing else.
-    judged = _fitted_to_shares(design, weight, _shares([(each.judge, each.queries) for each in means]))
+    judged = _fit_shares(design, weight, _shares([(mean.judge, mean.queries) for mean in means]))
     expected = 1 / (1 + np.exp(-design @ strength))
     hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
     derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
     error = np.sqrt(((_parts(means) @ derivative.T) ** 2).sum(axis=0))
-    half = _reach(min(each.freedom for each in means), level) * error
-    columns = (each.tolist() for each in (strength, strength - half, strength + half, judged))
+    half = _reach(min(mean.freedom for mean in means), level) * error
+    columns = (mean.tolist() for mean in (strength, strength - half, strength + half, judged))
     return [_CorrectedStrength(*row) for row in zip(*columns, strict=True)]
 
 
@@ -211,7 +211,7 @@ def _shares(means: list[tuple[float, int]]) -> Float:
     return np.array([np.clip(0.5 + mean, 0.5 / number, 1 - 0.5 / number) for mean, number in means])
 
 
-def _fitted_to_shares(design: Float, weight: Float, share: Float) -> Float:
+def _fit_shares(design: Float, weight: Float, share: Float) -> Float:
     """Return the strengths with mean 0, by Newton's method; the likelihood is concave."""
     strength: Float = np.zeros(design.shape[1])
     for _ in range(_STEPS):
@@ -235,8 +235,8 @@ def _parts(means: list[Corrected]) -> Float:
 
     What the floor adds is nobody's part, and a row of its own.
     """
-    table = _aligned(means)
-    error, size = np.array([each.error for each in means]), np.sqrt((table**2).sum(axis=0))
+    table = _align_parts(means)
+    error, size = np.array([mean.error for mean in means]), np.sqrt((table**2).sum(axis=0))
     # Scaled to the error that is printed, where a finite set of queries makes it smaller than its parts.
     table *= np.minimum(np.divide(error, size, out=np.ones(len(means)), where=size > 0), 1.0)
     rest = np.maximum(error**2 - (table**2).sum(axis=0), 0.0)
@@ -283,8 +283,8 @@ def bias_in_lists(
     A judge that returns the order it was shown moves the first of three one place up:
 
     >>> shown = np.array([1, 2, 3, 2, 3, 1, 3, 1, 2])
-    >>> found = bias_in_lists(np.zeros(9, int), np.tile(np.arange(3), 3), shown, shown.astype(float))
-    >>> [round(each.lead, 9) + 0.0 for each in found.places], np.round(found.corrected, 9).tolist()[:3]
+    >>> bias = bias_in_lists(np.zeros(9, int), np.tile(np.arange(3), 3), shown, shown.astype(float))
+    >>> [round(place.lead, 9) + 0.0 for place in bias.places], np.round(bias.corrected, 9).tolist()[:3]
     ([1.0, 0.0, -1.0], [2.0, 2.0, 2.0])
     """
     _, unit = np.unique(query, return_inverse=True)
@@ -294,19 +294,19 @@ def bias_in_lists(
     seen[np.arange(len(shown)), shown - 1] = 1
     _, group = np.unique(answer, return_inverse=True)
     # Within each answer: how good it is falls out, and what is left is where it was shown.
-    apart, rest = _within(seen, group), _within(given[:, None], group)[:, 0]
-    squares = apart.T @ apart
+    centered, rest = _center_within(seen, group), _center_within(given[:, None], group)[:, 0]
+    squares = centered.T @ centered
     # Places that no answer joins cannot be compared. One degree is always lacking: only leads over one
     # another are known.
     if np.linalg.matrix_rank(squares, tol=_SLACK * len(shown)) < len(times) - 1:
         return None
     inverse = np.linalg.pinv(squares, rcond=_SLACK, hermitian=True)
     inverse = inverse - times @ inverse / times.sum()  # so that places count as often as they were shown
-    effect = inverse @ (apart.T @ rest)
+    effect = inverse @ (centered.T @ rest)
     units = int(unit.max()) + 1
     moment = np.zeros((units, len(times)))
     # Each query's part in the error of the effects (a sandwich estimate, clustered by query).
-    np.add.at(moment, unit, apart * (rest - apart @ effect)[:, None])
+    np.add.at(moment, unit, centered * (rest - centered @ effect)[:, None])
     influence = -(effect + units * moment @ inverse.T)
     drawn = Sample(tuple(map(str, range(units))), influence, np.arange(units))
     farthest = (len(times) - 1) / 2  # from the middle of the list to its ends
@@ -317,16 +317,16 @@ def bias_in_lists(
     # bincount with weights adds up by place; no loop over rows.
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()
-    places = (_PlaceShown(place + 1, int(times[place]), *each) for place, each in enumerate(columns))
+    places = (_PlaceShown(place + 1, int(times[place]), *row) for place, row in enumerate(columns))
     return ListBias(tuple(places), given - effect[shown - 1], units)
 
 
-def _within(columns: Float, group: Int) -> Float:
+def _center_within(columns: Float, group: Int) -> Float:
     """Return the columns less the mean of each group."""
     sums = np.zeros((int(group.max(initial=-1)) + 1, columns.shape[1]))
     np.add.at(sums, group, columns)
-    apart: Float = columns - (sums / np.bincount(group)[:, None])[group]
-    return apart
+    centered: Float = columns - (sums / np.bincount(group)[:, None])[group]
+    return centered
 
 
 def bias_in_pairs(

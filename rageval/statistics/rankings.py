@@ -81,8 +81,8 @@ def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000) -> Nea
 
     >>> truth = np.random.default_rng(1).random((40, 6)) + np.arange(6) / 6
     >>> noise = np.random.default_rng(2).normal(size=(40, 6))
-    >>> found = nearer(truth, truth + noise / 9, noise)
-    >>> found.difference > 0, found.p < 0.05
+    >>> comparison = nearer(truth, truth + noise / 9, noise)
+    >>> comparison.difference > 0, comparison.p < 0.05
     (True, True)
     """
     sides = (truth, one, other)
@@ -118,9 +118,9 @@ def tau_ap(truth: Float, estimate: Float) -> float:
     # For each system, the share of those above it that belong there.
     right = []
     for system, score in enumerate(estimate):
-        above = truth[estimate > score]
-        if len(above):
-            right.append(float((above > truth[system]).mean()))
+        higher = truth[estimate > score]
+        if len(higher):
+            right.append(float((higher > truth[system]).mean()))
     return 2 * float(np.mean(right)) - 1 if right else math.nan
 
 
@@ -197,17 +197,17 @@ def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED
     # All columns by the same draws: topics that are hard for one system are so for the others.
     drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
     spread, farthest = _noise(drawn)
-    units, floor = _known(columns)
+    units, floor = _common_units(columns)
     for column in range(number):
         side, off = np.zeros(number), farthest[column]
         while True:
             far = min(float(np.quantile(off, LEVEL)), FARTHEST)
             half = _half_widths(spread[column], far, units[column], floor[column])
             # What is not known (a run without a value, one topic in common) is neither better nor worse.
-            known = np.where(np.abs(mean - mean[column]) > half, np.sign(mean - mean[column]), 0.0)
-            if (known == side).all():
+            known_side = np.where(np.abs(mean - mean[column]) > half, np.sign(mean - mean[column]), 0.0)
+            if (known_side == side).all():
                 break
-            side = known
+            side = known_side
             off = _noise_of(drawn, column, spread[column], side)
         # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
         low[column] += int((side > 0).sum())
@@ -231,12 +231,12 @@ def corrected_rank_intervals(
     for column in range(number):
         pairs = [pair for pair in differences if column in pair]
         means, draws = [differences[pair] for pair in pairs], _draws(number, resamples)
-        known, sides = [0] * len(pairs), None
-        while known != sides:
-            sides = known
+        known_sides, sides = [0] * len(pairs), None
+        while known_sides != sides:
+            sides = known_sides
             ends = at_once(means, draws=draws, seed=seed, sides=sides)
-            known = [(least > 0) - (most < 0) for least, most in ends]
-        for (first, _), side in zip(pairs, known, strict=True):
+            known_sides = [(least > 0) - (most < 0) for least, most in ends]
+        for (first, _), side in zip(pairs, known_sides, strict=True):
             towards = (sign if column == first else -sign) * side
             low[column] += towards < 0
             high[column] -= towards > 0
@@ -279,8 +279,8 @@ def _noise_of(drawn: Float, column: int, spread: Float, side: Float) -> Float:
     """Return one column's farthest in each draw, on both sides, or against the `side` that is known."""
     farthest = np.zeros(drawn.shape[1])
     rows = max(1, _IN_CACHE // len(farthest))
-    for known in (side == 0, side != 0):
-        places = np.flatnonzero(known & (spread > 0))
+    for group in (side == 0, side != 0):
+        places = np.flatnonzero(group & (spread > 0))
         for begin in range(0, len(places), rows):
             part = places[begin : begin + rows]
             noise = drawn[part]
@@ -292,7 +292,7 @@ def _noise_of(drawn: Float, column: int, spread: Float, side: Float) -> Float:
     return farthest
 
 
-def _known(columns: Sample) -> tuple[Int, Float]:
+def _common_units(columns: Sample) -> tuple[Int, Float]:
     """Return of each two columns how many units have both, and how wide an interval is at least: half of it.
 
     That is 0 where many differences are not alike.
@@ -301,14 +301,14 @@ def _known(columns: Sample) -> tuple[Int, Float]:
     units, floor = np.zeros((number, number), np.int64), np.zeros((number, number))
     for column in range(number - 1):
         others = np.arange(column + 1, number)
-        apart = columns.of(columns.values[:, [column]] - columns.values[:, others])
-        units[column, others] = units[others, column] = apart.counts()
-        coarse = np.flatnonzero(is_coarse(apart))
+        differences = columns.of(columns.values[:, [column]] - columns.values[:, others])
+        units[column, others] = units[others, column] = differences.counts()
+        coarse = np.flatnonzero(is_coarse(differences))
         if len(coarse):
-            few = columns.of(apart.values[:, coarse])
+            few = columns.of(differences.values[:, coarse])
             # How far one topic might move each difference: 1 where the values keep to it, as scores do.
-            known = np.abs(np.nan_to_num(few.values))
-            least = half_with_floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
+            magnitudes = np.abs(np.nan_to_num(few.values))
+            least = half_with_floor(few, LEVEL, np.maximum(magnitudes.max(axis=0, initial=0.0), 1.0))
             floor[column, others[coarse]] = floor[others[coarse], column] = least
     return units, floor
 

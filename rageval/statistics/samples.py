@@ -35,12 +35,12 @@ def settled_columns(values: Float) -> Float:
     >>> settled_columns(np.array([[0.1 + 0.2, 1e-9], [0.3, 1e6]])).tolist()
     [[0.3, 0.0], [0.3, 1000000.0]]
     """
-    known = np.isfinite(values)
+    is_finite = np.isfinite(values)
     # What is no number goes last, and stays as it was.
-    numbers = np.where(known, values, np.inf)
+    numbers = np.where(is_finite, values, np.inf)
     order = np.argsort(numbers, axis=0, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=0)
-    near = SLACK * np.maximum(1.0, np.abs(np.where(known, values, 0.0)).max(axis=0, initial=0.0))
+    near = SLACK * np.maximum(1.0, np.abs(np.where(is_finite, values, 0.0)).max(axis=0, initial=0.0))
     # A stretch of neighbors, each near to the one before, is one value: its smallest.
     begins = np.zeros(values.shape, np.int64)
     with np.errstate(invalid="ignore"):
@@ -49,7 +49,7 @@ def settled_columns(values: Float) -> Float:
     ordered[np.abs(ordered) <= near] = 0.0
     alike = np.empty(values.shape)
     np.put_along_axis(alike, order, ordered, axis=0)
-    return np.where(known, alike, values)
+    return np.where(is_finite, alike, values)
 
 
 def in_proportion(sizes: Sequence[float], number: int) -> list[float]:
@@ -58,16 +58,16 @@ def in_proportion(sizes: Sequence[float], number: int) -> list[float]:
     >>> in_proportion([1.0, 1.0, 2.0, 16.0], 2), in_proportion([1.0, 2.0], 2)
     ([0.25, 0.25, 0.5, 1.0], [1.0, 1.0])
     """
-    order = sorted(range(len(sizes)), key=lambda at: -sizes[at])
+    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
     rest = math.fsum(sizes)
     certain = 0
     # The largest are drawn for certain, and the others share what is left.
     while certain < number and sizes[order[certain]] * (number - certain) >= rest:
-        rest = math.fsum(sizes[at] for at in order[certain + 1 :])
+        rest = math.fsum(sizes[index] for index in order[certain + 1 :])
         certain += 1
     chances = [1.0] * len(sizes)
-    for at in order[certain:]:
-        chances[at] = sizes[at] * (number - certain) / rest
+    for index in order[certain:]:
+        chances[index] = sizes[index] * (number - certain) / rest
     return chances
 
 
@@ -160,9 +160,9 @@ class Sample:
         """
         effects = []
         for column in self.values.T:
-            known = column[~np.isnan(column)]
-            spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
-            mean = float(known.mean()) if len(known) else math.nan
+            defined = column[~np.isnan(column)]
+            spread = float(np.std(defined, ddof=1)) if len(defined) > 1 else math.nan
+            mean = float(defined.mean()) if len(defined) else math.nan
             if mean == 0:
                 effects.append(0.0)
             else:

@@ -49,21 +49,21 @@ def keep(doubts: Sequence[float], wrong: Mapping[int, bool], error: float) -> Ke
     steps = [ordered[max(0, len(ordered) * step // _STEPS - 1)] for step in range(1, _STEPS + 1)]
     counts = [
         (
-            sum(doubts[at] <= most for at in wrong),
-            sum(bad and doubts[at] <= most for at, bad in wrong.items()),
+            sum(doubts[index] <= most for index in wrong),
+            sum(bad and doubts[index] <= most for index, bad in wrong.items()),
         )
         for most in steps
     ]
     first = labels_needed(error, _SPARED)
     enough = first if len(wrong) >= first else needed
-    found = None
+    kept = None
     for most, (labels, bad) in zip(steps, counts, strict=True):
         if labels < enough:
             continue
         if _p(bad, labels, error) > 1 - LEVEL:
             break
-        found = Kept(most, sum(doubt <= most for doubt in doubts) / len(doubts), labels, bad)
-    return found
+        kept = Kept(most, sum(doubt <= most for doubt in doubts) / len(doubts), labels, bad)
+    return kept
 
 
 def labels_needed(error: float, wrong: int = 0) -> int:

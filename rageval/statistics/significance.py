@@ -81,10 +81,10 @@ def sign_flip(
     >>> sign_flip(sums, np.array([[0, 1]])).p.tolist()      # 2 of the 8 signs are as far from 0
     [0.25]
     """
-    known = np.full(len(pairs), len(sums)) if units is None else units
+    unit_counts = np.full(len(pairs), len(sums)) if units is None else units
     # Beyond this, all sign patterns are too many even when halves are met in the middle.
     if len(sums) > _EXACT:
-        return _drawn_sign_flip(sums, pairs, known, draws, seed, 1 - level)
+        return _drawn_sign_flip(sums, pairs, unit_counts, draws, seed, 1 - level)
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for part in _parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
@@ -92,7 +92,7 @@ def sign_flip(
             # A difference of 0 is the same under both signs: leaving it out changes no share.
             difference = column[column != 0]
             if len(difference):
-                is_mid = known[pair] - len(difference) >= _TIES
+                is_mid = unit_counts[pair] - len(difference) >= _TIES
                 p[pair], least[pair] = _exact_sign_flip(difference, is_mid), 2.0 ** (1 - len(difference))
     return Significance(p, p <= least, np.zeros(len(pairs), np.int64), _directions(sums, pairs))
 
@@ -136,7 +136,9 @@ def _sums_of_sets(numbers: Float) -> Float:
     return sums
 
 
-def _drawn_sign_flip(sums: Float, pairs: Int, known: Int, draws: int, seed: int, risk: float) -> Significance:
+def _drawn_sign_flip(
+    sums: Float, pairs: Int, unit_counts: Int, draws: int, seed: int, risk: float
+) -> Significance:
     """Draw for all pairs, again and more often where p is small; bound p where no draw tells.
 
     Each step is only taken where the one before gave a p below some edge, and never leads above that edge:
@@ -145,35 +147,37 @@ def _drawn_sign_flip(sums: Float, pairs: Int, known: Int, draws: int, seed: int,
     is_mid, floor = np.zeros(len(pairs), bool), np.zeros(len(pairs))
     for part in _parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
-        is_mid[part] = known[part] - (columns != 0).sum(axis=0) >= _TIES
+        is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
         wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
         floor[part] = np.where(is_mid[part], np.minimum(2.0 ** (1 - wins), 1.0), 0.0)
-    count = _reached(sums, pairs, is_mid, draws, seed)
+    count = _count_reached(sums, pairs, is_mid, draws, seed)
     # +1: the pattern that was seen is one of the patterns, so p is never 0.
     p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
     small = np.flatnonzero(count <= draws // _SMALL)
     for part in _parts(small, len(sums)):
         bound[part] = _chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
     # So many draws that a p just small enough for all pairs together would still be hit about 20 times.
-    wanted = int(_HITS * len(pairs) / risk)
-    open_ = small[bound[small] >= 1 / wanted]  # elsewhere it is plain without more draws
+    target = int(_HITS * len(pairs) / risk)
+    open_ = small[bound[small] >= 1 / target]  # elsewhere it is plain without more draws
     # As many draws as are wanted, if that does not take too long.
-    again = min(wanted, _WORK // max(len(open_) + sums.size // 16, 1))
-    if len(open_) and again > draws:
+    more_draws = min(target, _WORK // max(len(open_) + sums.size // 16, 1))
+    if len(open_) and more_draws > draws:
         # Only the runs that are still open take part, or the second round would cost as much a draw as the
         # first, whose draws are the first ones of the second.
         columns, chosen = np.unique(pairs[open_], return_inverse=True)
-        count[open_] += _reached(sums[:, columns], chosen.reshape(-1, 2), is_mid[open_], again, seed, draws)
+        count[open_] += _count_reached(
+            sums[:, columns], chosen.reshape(-1, 2), is_mid[open_], more_draws, seed, draws
+        )
         # Not above what led here: a second look must not make p larger than one that had no second look.
         edge = (draws // _SMALL + 2) / (draws + 1)
-        p[open_], number[open_] = np.minimum((count[open_] + 1) / (again + 1), edge), again
-    unseen = (count == 0) | (bound < 1 / wanted)
+        p[open_], number[open_] = np.minimum((count[open_] + 1) / (more_draws + 1), edge), more_draws
+    unseen = (count == 0) | (bound < 1 / target)
     # Both are valid upper bounds where no draw reached the sum; take the smaller.
     p[unseen] = np.minimum(p, bound)[unseen]
     return Significance(np.maximum(p, floor), unseen, number, _directions(sums, pairs))
 
 
-def _reached(
+def _count_reached(
     sums: Float, pairs: Int, is_mid: NDArray[np.bool_], draws: int, seed: int, begin: int = 0
 ) -> Float:
     """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen.
@@ -261,28 +265,30 @@ def max_t(
         drawn = _signs(len(sums), draws, seed, max(len(pairs), len(sums)))
     far = (np.abs((flip[:, first] - flip[:, second]) * per) for flip in (signs @ sums for signs in drawn))
     slack = _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
-    reached, number = stepped_down(np.maximum(total - slack, 0) * per, far)
+    reached, number = step_down(np.maximum(total - slack, 0) * per, far)
     p = reached / number if is_exact else (reached + 1) / (number + 1)
     at_floor = p <= 1 / (number + (not is_exact))
-    found = Significance(p, at_floor, np.full(len(pairs), 0 if is_exact else draws), _directions(sums, pairs))
+    significance = Significance(
+        p, at_floor, np.full(len(pairs), 0 if is_exact else draws), _directions(sums, pairs)
+    )
     if alone is None:
-        return found
+        return significance
     # Draws, and ties that count half alone, can make a pair look surer among others than by itself.
     is_less = p < alone.p
-    return found._replace(
+    return significance._replace(
         p=np.where(is_less, alone.p, p),
         at_floor=np.where(is_less, alone.at_floor, at_floor),
-        draws=np.where(is_less, alone.draws, found.draws),
+        draws=np.where(is_less, alone.draws, significance.draws),
     )
 
 
-def stepped_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:
+def step_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:
     """Return in how many draws (rows) each statistic is reached by the largest of those not above it.
 
     Beside the largest all are looked at, beside the next all but that one, and so on (Westfall and Young);
     none is reached less often than a larger one. Also returns how many draws there are.
 
-    >>> stepped_down(np.array([1.0, 3.0]), [np.array([[2.0, 0.0], [0.0, 4.0], [0.5, 0.5]])])
+    >>> step_down(np.array([1.0, 3.0]), [np.array([[2.0, 0.0], [0.0, 4.0], [0.5, 0.5]])])
     (array([1, 1]), 3)
     """
     order = np.argsort(-seen, kind="stable")
@@ -324,9 +330,9 @@ def skewness(differences: Float) -> float:
     >>> round(skewness(np.array([9.0] + [-1.0] * 9)), 2)
     2.67
     """
-    apart = differences - differences.mean() if len(differences) else differences
-    spread = float((apart**2).mean()) if len(apart) else 0.0
-    return float((apart**3).mean()) / spread**1.5 if spread > 1e-24 else 0.0
+    deviations = differences - differences.mean() if len(differences) else differences
+    spread = float((deviations**2).mean()) if len(deviations) else 0.0
+    return float((deviations**3).mean()) / spread**1.5 if spread > 1e-24 else 0.0
 
 
 def is_skewed(differences: Float) -> bool:
@@ -345,8 +351,8 @@ def holm(p: Float) -> Float:
     [0.03, 0.06, 0.06]
     """
     adjusted = np.full(len(p), np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(p))
+    order = defined[np.argsort(p[defined], kind="stable")]
     steps = p[order] * np.arange(len(order), 0, -1)
     # Step down: no p may be smaller after adjustment than one that was smaller before it.
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)

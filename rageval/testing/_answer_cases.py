@@ -98,10 +98,10 @@ class AnswerCase(NamedTuple):
 
     def without_one(self) -> Iterator[AnswerCase]:
         """Yield the case without each judgement, and without each answer."""
-        for at in range(len(self.rows)):
-            yield self._replace(rows=self.rows[:at] + self.rows[at + 1 :])
-        for at in range(len(self.answers)):
-            yield self._replace(answers=self.answers[:at] + self.answers[at + 1 :])
+        for index in range(len(self.rows)):
+            yield self._replace(rows=self.rows[:index] + self.rows[index + 1 :])
+        for index in range(len(self.answers)):
+            yield self._replace(answers=self.answers[:index] + self.answers[index + 1 :])
 
     def lines(self) -> list[str]:
         """Return the judgements and the answers as Python."""
@@ -119,9 +119,11 @@ class _Asked:
 
     def seen(self, scale: Scale, place: object, needs: object, asker: object) -> Seen:
         self.scales[scale] = None
-        rows = [_said(scale, self._rng) for _ in range(3)]
-        found = [_judgement(scale, row | {"aspect": f"n{at}"}) for at, row in enumerate(rows)]
-        return Seen([each._replace(importance="vital", weight=1.0) for each in found], {}, True)
+        rows = [_draw_verdict(scale, self._rng) for _ in range(3)]
+        judgements = [_judgement(scale, row | {"aspect": f"n{index}"}) for index, row in enumerate(rows)]
+        return Seen(
+            [judgement._replace(importance="vital", weight=1.0) for judgement in judgements], {}, True
+        )
 
     def others(self, scale: Scale, place: object, needs: object, asker: object) -> Seen:
         return Seen([], {}, True)
@@ -173,15 +175,17 @@ def _of_aspects(
 ) -> Iterator[Row]:
     """Yield what is said of every system on the same aspects; nothing, for some."""
     bank = [
-        {"aspect": f"n{at}", "importance": rng.choice(("vital", "okay")), "weight": rng.choice(_WEIGHTS)}
-        for at in range(rng.randint(1, 5))
+        {"aspect": f"n{number}", "importance": rng.choice(("vital", "okay")), "weight": rng.choice(_WEIGHTS)}
+        for number in range(rng.randint(1, 5))
     ]
     if scale.aspects:
-        bank = [{"aspect": aspect, "item_id": f"i{at}"} for at in range(2) for aspect in scale.aspects]
+        bank = [
+            {"aspect": aspect, "item_id": f"i{number}"} for number in range(2) for aspect in scale.aspects
+        ]
     for system in systems:
         # The first system is judged on everything: others may then lack what it has.
         if system == systems[0] or rng.random() < 0.9:
-            yield from ({"run_id": system} | row | _said_or_failed(scale, rng) for row in bank)
+            yield from ({"run_id": system} | row | _draw_outcome(scale, rng) for row in bank)
 
 
 def _of_citations(
@@ -192,7 +196,7 @@ def _of_citations(
             for number, sentence in enumerate(answer["answer"]):
                 for doc in sentence["citations"]:
                     row = {"run_id": answer["run_id"], "aspect": str(number), "item_id": doc}
-                    yield row | _said_or_failed(scale, rng)
+                    yield row | _draw_outcome(scale, rng)
 
 
 def _of_sentences(
@@ -201,7 +205,7 @@ def _of_sentences(
     for answer in answers:
         if answer["query_id"] == query:
             for number in range(len(answer["answer"])):
-                yield {"run_id": answer["run_id"], "aspect": str(number)} | _said_or_failed(scale, rng)
+                yield {"run_id": answer["run_id"], "aspect": str(number)} | _draw_outcome(scale, rng)
 
 
 def _of_places(
@@ -230,7 +234,7 @@ def _of_decisions(
 ) -> Iterator[Row]:
     answerable = rng.random() < 0.6
     for system in systems:
-        yield {"run_id": system, "aspect": "0", "answerable": answerable} | _said_or_failed(scale, rng)
+        yield {"run_id": system, "aspect": "0", "answerable": answerable} | _draw_outcome(scale, rng)
 
 
 def _of_claims(
@@ -238,11 +242,11 @@ def _of_claims(
 ) -> Iterator[Row]:
     gold, passages = rng.randint(1, 2), _DOCS[: rng.randint(1, 2)]
     for system in systems:
-        claims = [(f"response:{at}", "gold") for at in range(rng.randint(1, 3))]
-        claims += [(f"gold:{at}", "answer") for at in range(gold)]
+        claims = [(f"response:{number}", "gold") for number in range(rng.randint(1, 3))]
+        claims += [(f"gold:{number}", "answer") for number in range(gold)]
         for claim, other in claims:
             for item in (other, *passages):
-                yield {"run_id": system, "aspect": claim, "item_id": item} | _said_or_failed(scale, rng)
+                yield {"run_id": system, "aspect": claim, "item_id": item} | _draw_outcome(scale, rng)
 
 
 def _of_unions(
@@ -255,7 +259,7 @@ def _of_unions(
                 items = ["*", *docs, *(f"-{doc}" for doc in docs if len(docs) > 1)] if docs else []
                 for item in items:
                     row = {"run_id": answer["run_id"], "aspect": str(number), "item_id": item}
-                    yield row | _said_or_failed(scale, rng)
+                    yield row | _draw_outcome(scale, rng)
 
 
 _WAYS: Mapping[Scale, Callable[..., Iterator[Row]]] = {
@@ -276,7 +280,7 @@ def judgements_on(
     yield from _WAYS.get(scale, _of_aspects)(scale, systems, query, answers, rng)
 
 
-def _said(scale: Scale, rng: random.Random) -> Row:
+def _draw_verdict(scale: Scale, rng: random.Random) -> Row:
     if scale.labels:
         return {"label": rng.choice(list(scale.labels))}
     low, high = scale.low, min(scale.high, scale.low + _HIGHEST)
@@ -287,9 +291,9 @@ def _said(scale: Scale, rng: random.Random) -> Row:
     }
 
 
-def _said_or_failed(scale: Scale, rng: random.Random) -> Row:
+def _draw_outcome(scale: Scale, rng: random.Random) -> Row:
     # So often that most tables have some, and so seldom that few have nothing else.
-    return {"status": "error"} if rng.random() < 0.1 else _said(scale, rng)
+    return {"status": "error"} if rng.random() < 0.1 else _draw_verdict(scale, rng)
 
 
 def _judgement(scale: Scale, row: Row) -> Judgement:
@@ -320,7 +324,7 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
     new = AnswerCase(tuple(map(renamed, case.rows)), tuple(map(renamed, case.answers)), case.scales)
     before, after = case.values(measure), new.values(measure)
     return all(
-        _alike(value, after[names["run_id", run], names["query_id", query]])
+        _is_close(value, after[names["run_id", run], names["query_id", query]])
         for (run, query), value in before.items()
     )
 
@@ -330,7 +334,7 @@ def _is_of_sentences(scale: Scale) -> bool:
     return scale.of_citations or scale is SENTENCE
 
 
-def _alike(one: float, other: float) -> bool:
+def _is_close(one: float, other: float) -> bool:
     return one == other or abs(one - other) <= _SLACK * max(1.0, abs(one))
 
 
@@ -341,13 +345,13 @@ def a_judgement_that_failed_is_as_one_that_was_left_out(
     """Missing, and no grade: where other judgements of the answer are left, theirs is the value."""
     if set(case.scales) & _WAYS.keys():
         return True  # a place, a game or a citation that failed leaves a trace: others stand beside it
-    kept = {_whose(row) for row in case.rows if "status" not in row}
-    rows = tuple(row for row in case.rows if "status" not in row or _whose(row) not in kept)
+    kept = {_judgement_place(row) for row in case.rows if "status" not in row}
+    rows = tuple(row for row in case.rows if "status" not in row or _judgement_place(row) not in kept)
     before, after = case.values(measure), case._replace(rows=rows).values(measure)
-    return all(_alike(before[key], value) for key, value in after.items())
+    return all(_is_close(before[key], value) for key, value in after.items())
 
 
-def _whose(row: Row) -> tuple[str, ...]:
+def _judgement_place(row: Row) -> tuple[str, ...]:
     return tuple(str(row.get(key, "")) for key in ("query_id", "run_id", "judge", "rubric"))
 
 
@@ -356,8 +360,8 @@ def where_nothing_is_judged_it_is_undefined(measure: Measure, case: AnswerCase, 
     """NaN, not 0: nobody said that the answer is bad."""
     if not case.scales or any(map(_is_of_sentences, case.scales)):
         return True  # what an answer cites, or how long it is, is known without any judgement
-    said = ("label", "grade")
-    rows = [{key: value for key, value in row.items() if key not in said} for row in case.rows]
+    judged_fields = ("label", "grade")
+    rows = [{key: value for key, value in row.items() if key not in judged_fields} for row in case.rows]
     failed = tuple(row | {"status": "error"} for row in rows)
     values = case._replace(rows=failed).values(measure)
     # Not where a system gave no answer and others did: nothing is worse, whatever is judged.
@@ -381,18 +385,18 @@ def the_best_judgements_are_never_worse_than_the_worst(
     """All that is said of an answer as good as can be against all as bad, in the way that is `better`."""
     if POSITION in case.scales or ABSTENTION in case.scales:
         return True  # not every system can have the first place, and not every question can be answered
-    best, worst = (_all_taken_for(case, end).values(measure) for end in _ENDS)
+    best, worst = (_replace_all(case, end).values(measure) for end in _ENDS)
     return never_worse(measure, best, worst)
 
 
-def _all_taken_for(case: AnswerCase, end: End) -> AnswerCase:
+def _replace_all(case: AnswerCase, end: End) -> AnswerCase:
     rows = []
     for row in case.rows:
         scale = _scale_of(row, case.scales)
         label, grade = scale.taken_for(end)
-        said = {"grade": min(grade, _HIGHEST)} if label is None else {"label": label}
+        verdict = {"grade": min(grade, _HIGHEST)} if label is None else {"label": label}
         bare = {key: value for key, value in row.items() if key not in ("label", "grade", "status")}
-        rows.append(bare | said | ({"weight": abs(row["weight"])} if "weight" in row else {}))
+        rows.append(bare | verdict | ({"weight": abs(row["weight"])} if "weight" in row else {}))
     return case._replace(rows=tuple(rows))
 
 
@@ -414,10 +418,10 @@ def what_weighs_nothing_changes_nothing(measure: Measure, case: AnswerCase, rng:
         judged = _judgement(_scale_of(row, case.scales), row | ({"grade": 0.0} if "status" in row else {}))
         return weighs(measure.parameters, judged) != 0
 
-    kept = {_whose(row) for row in case.rows if counts(row)}
-    rows = tuple(row for row in case.rows if counts(row) or _whose(row) not in kept)
+    kept = {_judgement_place(row) for row in case.rows if counts(row)}
+    rows = tuple(row for row in case.rows if counts(row) or _judgement_place(row) not in kept)
     before, after = case.values(measure), case._replace(rows=rows).values(measure)
-    return all(_alike(before[key], value) for key, value in after.items())
+    return all(_is_close(before[key], value) for key, value in after.items())
 
 
 @law
@@ -426,10 +430,10 @@ def it_is_the_share_of_the_labels_it_declares(measure: Measure, case: AnswerCase
     labels = measure.about.labels
     if labels is None or len({row.get("judge") for row in case.rows}) > 1:
         return True
-    said: dict[tuple[str, str], list[bool]] = {}
+    flags_by_place: dict[tuple[str, str], list[bool]] = {}
     for row in case.rows:
         if "label" in row:
             counted = row["label"] in labels(measure.parameters)
-            said.setdefault((row["run_id"], row["query_id"]), []).append(counted)
+            flags_by_place.setdefault((row["run_id"], row["query_id"]), []).append(counted)
     values = case.values(measure)
-    return all(_alike(values[key], sum(found) / len(found)) for key, found in said.items())
+    return all(_is_close(values[key], sum(flags) / len(flags)) for key, flags in flags_by_place.items())

@@ -69,4 +69,4 @@ def never_worse(measure: Measure, good: Mapping[Any, float], bad: Mapping[Any, f
     """Return whether no value is worse, in the way that the measure declares, where both are defined."""
     sign = {HIGHER: 1, LOWER: -1, NEITHER: 0}[measure.better]
     pairs = [(good[key], bad[key]) for key in good if math.inf not in (good[key], bad[key])]
-    return all(sign * (above - below) >= -SLACK for above, below in pairs)
+    return all(sign * (high - low) >= -SLACK for high, low in pairs)

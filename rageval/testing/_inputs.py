@@ -41,7 +41,7 @@ _IDS += [
 
 def run_and_qrels(rng: random.Random) -> tuple[Run, Qrels]:
     """Return what has something in common: few documents and nuggets, so that nearly every draw has ties."""
-    queries = [f"q{at}" for at in range(rng.randint(1, 3))]
+    queries = [f"q{number}" for number in range(rng.randint(1, 3))]
     qrels = {query: _judgements(rng) for query in queries}
     run = {query: _ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
     if rng.random() < 0.3:
@@ -54,7 +54,7 @@ def run_and_qrels(rng: random.Random) -> tuple[Run, Qrels]:
 def _judgements(rng: random.Random) -> dict[str, dict[str, int]]:
     """Return one query's: by nugget, the grades of documents."""
     docs = rng.sample(_IDS, rng.randint(1, 7))
-    nuggets = [f"n{at}" for at in range(rng.randint(1, 6))]
+    nuggets = [f"n{number}" for number in range(rng.randint(1, 6))]
     if rng.random() < 0.5:  # sets of one size: the greedy ideal must choose among equals
         size = rng.randint(1, len(nuggets))
         chosen = {doc: set(rng.sample(nuggets, size)) for doc in docs}
@@ -72,8 +72,8 @@ def _judgements(rng: random.Random) -> dict[str, dict[str, int]]:
 
 def _ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
     """Return some of the judged documents and some others, on few levels of scores or on many."""
-    known = sorted({doc for docs in judged.values() for doc in docs})
-    docs = rng.sample(known, rng.randint(1, len(known))) + rng.sample(
+    judged_docs = sorted({doc for docs in judged.values() for doc in docs})
+    docs = rng.sample(judged_docs, rng.randint(1, len(judged_docs))) + rng.sample(
         ["u1", "u2", "x" * 10], rng.randint(0, 3)
     )
     rng.shuffle(docs)

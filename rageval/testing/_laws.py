@@ -73,8 +73,8 @@ def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
         raise MeasureError(f"{measure!s:.80}: expected a measure, made with @rageval.measure")
     kind: type[Case] = AnswerCase if kind_of_measure(measure) is ANSWERS else RunCase
     # Sorted, and with a seed a case: the same measure gives the same message on every machine.
-    for (name, each), number in product(sorted(LAWS[kind].items()), range(cases)):
-        trial = _Trial(measure, name, each, f"{seed}/{number}/{name}")
+    for (name, law), number in product(sorted(LAWS[kind].items()), range(cases)):
+        trial = _Trial(measure, name, law, f"{seed}/{number}/{name}")
         case = kind.draw(measure, random.Random(f"{seed}/{number}"))
         fault = trial.fault(case)
         if fault is not None:
@@ -135,8 +135,8 @@ def row_order_changes_no_digit(measure: Measure, case: Case, rng: random.Random)
     mixed = case.in_another_order(rng)
     # Each system's value over all queries, too.
     one, other = (
-        comparable({system: score.value for system, score in each.scores(measure).items()})
-        for each in (case, mixed)
+        comparable({system: score.value for system, score in variant.scores(measure).items()})
+        for variant in (case, mixed)
     )
     return case.values(measure) == mixed.values(measure) and one == other
 
@@ -159,7 +159,7 @@ def parses_back(measure: Measure, case: Case, rng: random.Random) -> bool:
     if measure.name not in (*builtin(), *plugin_names("measures")):
         return True  # it has no name on the command line
     ones = [measure(**{name: 1}) for name in ("rel", "alpha") if name in measure.declared]
-    return all(parse_measure(str(each)) == each for each in (measure, cut(measure), *ones))
+    return all(parse_measure(str(variant)) == variant for variant in (measure, cut(measure), *ones))
 
 
 @law

@@ -100,7 +100,7 @@ def _shuffled(items: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
 def nugget_names_change_no_digit(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     def renamed(judged: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
         # Nuggets have no order of their own: only which are the same matters.
-        names = [f"new{at}" for at in range(len(judged))]
+        names = [f"new{number}" for number in range(len(judged))]
         rng.shuffle(names)
         return dict(sorted(zip(names, judged.values(), strict=True)))
 
@@ -112,7 +112,7 @@ def nugget_names_change_no_digit(measure: Measure, case: RunCase, rng: random.Ra
 def renaming_documents_in_order_changes_no_digit(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     # In the order of bytes, as ties are broken: names that keep this order must change nothing at all.
     docs = sorted(all_documents(case), key=str.encode)
-    names = dict(zip(docs, (f"{at:05d}" for at in range(len(docs))), strict=True))
+    names = dict(zip(docs, (f"{number:05d}" for number in range(len(docs))), strict=True))
     return with_documents(case, names).values(measure) == case.values(measure)
 
 
@@ -161,8 +161,8 @@ def leaves_other_measures_as_they_are(measure: Measure, case: RunCase, rng: rand
     # A depth below all that is retrieved changes nothing, but the compiled sums are for whole runs: what they
     # look at nobody can change.
     alone = evaluate(others, case.run, case.qrels, depth=_DEEPEST, **_QUIET)
-    beside = evaluate([cut(measure), *others], case.run, case.qrels, depth=_DEEPEST, **_QUIET)
-    return all(comparable(alone[o].by_query) == comparable(beside[o].by_query) for o in others)
+    together = evaluate([cut(measure), *others], case.run, case.qrels, depth=_DEEPEST, **_QUIET)
+    return all(comparable(alone[o].by_query) == comparable(together[o].by_query) for o in others)
 
 
 @law
@@ -176,7 +176,7 @@ def relevant_documents_first_are_never_worse(measure: Measure, case: RunCase, rn
         grades = {doc: max(docs.get(doc, rel - 1) for docs in nuggets.values()) for doc in judged_in(nuggets)}
         ordered = sorted(grades, key=lambda doc: (grades[doc] >= rel, doc), reverse=True)
         # Enough of them that the relevant ones, last, stand below the cut-off.
-        ordered += [f"nobody judged this {at}" for at in range(len(grades) + K)]
+        ordered += [f"nobody judged this {number}" for number in range(len(grades) + K)]
         best[query] = {doc: -float(rank) for rank, doc in enumerate(ordered)}
         worst[query] = {doc: float(rank) for rank, doc in enumerate(ordered)}
     high, low = (case._replace(run=run).values(measure) for run in (best, worst))
@@ -198,11 +198,11 @@ def ties_in_expectation_are_the_mean_over_all_orders(
     tied = RunCase({query: case.run[query] for query in every}, {query: case.qrels[query] for query in every})
     score = tied.score(measure, ties="expected")
     # Every order as a query of its own, so that all are scored in one pass.
-    run = {f"{at} {q}": order for q, orders in every.items() for at, order in enumerate(orders)}
-    qrels = {f"{at} {q}": case.qrels[q] for q, orders in every.items() for at in range(len(orders))}
+    run = {f"{number} {q}": order for q, orders in every.items() for number, order in enumerate(orders)}
+    qrels = {f"{number} {q}": case.qrels[q] for q, orders in every.items() for number in range(len(orders))}
     alone = RunCase(run, qrels).values(measure)
     for query, value in score.by_query.items():
-        values = [alone[f"{at} {query}"] for at in range(len(every[query]))]
+        values = [alone[f"{number} {query}"] for number in range(len(every[query]))]
         if math.inf not in values and abs(value - math.fsum(values) / len(values)) > SLACK:
             return False
     low, high = score.bounds or (-math.inf, math.inf)
@@ -216,13 +216,15 @@ def whatever_is_unjudged_it_is_within_its_bounds(measure: Measure, case: RunCase
         return True
     low, high = case.score(measure, bounds=True).bounds or (0.0, 0.0)
     for _ in range(_COMPLETIONS):
-        qrels = {query: _completed(case, query, measure.rel, rng) for query in case.qrels}
+        qrels = {query: _complete_judgements(case, query, measure.rel, rng) for query in case.qrels}
         if not low - SLACK <= case._replace(qrels=qrels).score(measure).value <= high + SLACK:
             return False
     return True
 
 
-def _completed(case: RunCase, query: str, rel: int | None, rng: random.Random) -> dict[str, dict[str, int]]:
+def _complete_judgements(
+    case: RunCase, query: str, rel: int | None, rng: random.Random
+) -> dict[str, dict[str, int]]:
     """Return the judgements of a query with those that are lacking, drawn at random."""
     nuggets = {nugget: dict(docs) for nugget, docs in case.qrels[query].items()}
     for doc in sorted(case.run.get(query, {}).keys() - judged_in(nuggets)):

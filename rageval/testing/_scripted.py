@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from rageval.errors import UsageError
 from rageval.judges.base import OK, Reply, Request
 
-_Said = str | Reply | Exception
-_Replies = Sequence[_Said] | Mapping[str, _Said] | Callable[[Request], _Said | Awaitable[_Said]]
+_Scripted = str | Reply | Exception
+_Replies = (
+    Sequence[_Scripted] | Mapping[str, _Scripted] | Callable[[Request], _Scripted | Awaitable[_Scripted]]
+)
 
 
 class ScriptedModel:
@@ -39,20 +41,20 @@ class ScriptedModel:
     async def ask(self, request: Request) -> Reply:
         """Return the scripted reply; raises what the script holds an exception for."""
         self.requests.append(request)
-        said = self._said(request, self.calls)
-        if inspect.isawaitable(said):
-            said = await said
-        if isinstance(said, Exception):
-            raise said
-        return Reply(OK, said, served=self.name) if isinstance(said, str) else said
+        reply = self._find_reply(request, self.calls)
+        if inspect.isawaitable(reply):
+            reply = await reply
+        if isinstance(reply, Exception):
+            raise reply
+        return Reply(OK, reply, served=self.name) if isinstance(reply, str) else reply
 
-    def _said(self, request: Request, call: int) -> _Said | Awaitable[_Said]:
+    def _find_reply(self, request: Request, call: int) -> _Scripted | Awaitable[_Scripted]:
         if callable(self._replies):
             return self._replies(request)
         if isinstance(self._replies, Mapping):
-            for piece, said in self._replies.items():
+            for piece, reply in self._replies.items():
                 if piece in request.user or piece in request.system:
-                    return said
+                    return reply
             raise UsageError(
                 f"the scripted model has no reply to {request.user[:80]!r}; expected one of the texts"
                 f" {', '.join(map(repr, list(self._replies)[:5]))} in it"

@@ -136,25 +136,25 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
             contents[name] = Path(source)
     if inputs.topics is not None:
         fields["topic_ids"] = TOPIC_IDS
-        contents[TOPIC_IDS] = _lines({"query_id": topic} for topic in inputs.topics)
-    fields["systems"] = _with_systems(inputs, contents)
-    fields["answers"] = [_kept("answers", source, contents) for source in board.answers]
-    fields["labels"] = [_kept("labels", source, contents) for source in inputs.gold]
+        contents[TOPIC_IDS] = _join_lines(as_line({"query_id": topic}) for topic in inputs.topics)
+    fields["systems"] = _add_systems(inputs, contents)
+    fields["answers"] = [_add_file("answers", source, contents) for source in board.answers]
+    fields["labels"] = [_add_file("labels", source, contents) for source in inputs.gold]
     fields["labels_chosen"] = inputs.gold_chosen
     if inputs.gold_chosen and os.path.isfile(inputs.gold_chosen):
-        fields["labels_chosen"] = _kept("labels", inputs.gold_chosen, contents)
+        fields["labels_chosen"] = _add_file("labels", inputs.gold_chosen, contents)
     judged: list[JudgementsFile] = []
-    told: dict[str, None] = {}
+    rubrics_named: dict[str, None] = {}
     for source in inputs.judged:
-        rows, replies = _parted(source, mode, told)
-        name = _free(f"judgements/{_safe(Path(source).name)}", contents)
+        rows, replies = _split_replies(source, mode, rubrics_named)
+        name = _unused_name(f"judgements/{_safe_name(Path(source).name)}", contents)
         contents[name] = rows
-        beside = f"replies/{name.rpartition('/')[2]}" if replies and mode == "full" else ""
-        if beside:
-            contents[beside] = replies
-        judged.append(JudgementsFile(name, beside))
+        replies_name = f"replies/{name.rpartition('/')[2]}" if replies and mode == "full" else ""
+        if replies_name:
+            contents[replies_name] = replies
+        judged.append(JudgementsFile(name, replies_name))
     fields["judgements"] = judged
-    fields["rubrics"] = _with_rubrics(told, board.rubrics, contents)
+    fields["rubrics"] = _add_rubrics(rubrics_named, board.rubrics, contents)
     manifest = Manifest(
         bundle=mode,
         title=board.title,
@@ -167,44 +167,44 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
         files={name: _digest(content) for name, content in sorted(contents.items())},
         **fields,
     )
-    _check(manifest, Place(visible(str(path))))
+    _check_manifest(manifest, Place(visible(str(path))))
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
     return _write(path, contents)
 
 
-def _with_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> list[SystemFile]:
+def _add_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> list[SystemFile]:
     # Folders stay folders, and no two files meet under one name.
-    safe = file_names(part for each in inputs.systems for part in each.file.split("/") if part)
-    found = []
-    for each in inputs.systems:
-        name = "/".join(["runs", *(safe[part] for part in each.file.split("/"))]) if each.file else ""
+    safe = file_names(part for system in inputs.systems for part in system.file.split("/") if part)
+    files = []
+    for system in inputs.systems:
+        name = "/".join(["runs", *(safe[part] for part in system.file.split("/"))]) if system.file else ""
         if name:
-            name = _free(name, contents)
-            contents[name] = Path(each.path)
-        found.append(SystemFile(each.name, name))
-    return found
+            name = _unused_name(name, contents)
+            contents[name] = Path(system.path)
+        files.append(SystemFile(system.name, name))
+    return files
 
 
-def _with_rubrics(
-    told: Mapping[str, None], named: Sequence[str], contents: dict[str, bytes | Path]
+def _add_rubrics(
+    rubrics_named: Mapping[str, None], named: Sequence[str], contents: dict[str, bytes | Path]
 ) -> dict[str, str]:
     """Put the rubrics beside by which judgements were made; return their files by what judgements say."""
-    known: dict[str, Rubric] = {}
+    rubrics: dict[str, Rubric] = {}
     for name in (*named, *rubric_names()):
         rubric = rubric_named(name)
-        known.setdefault(f"{rubric.judged_as}@{rubric.version}", rubric)
-    found = {}
-    for said in told:
-        if said not in known:  # of people, who say no version, or of a rubric that is not at hand
+        rubrics.setdefault(f"{rubric.judged_as}@{rubric.version}", rubric)
+    files = {}
+    for rubric_name in rubrics_named:
+        if rubric_name not in rubrics:  # of people, who say no version, or of a rubric that is not at hand
             continue
-        rubric = known[said]
-        found[said] = name = _free(f"rubrics/{_safe(rubric.name)}.toml", contents)
+        rubric = rubrics[rubric_name]
+        files[rubric_name] = name = _unused_name(f"rubrics/{_safe_name(rubric.name)}.toml", contents)
         contents[name] = f"{as_toml(rubric.file).rstrip()}\n".encode()
-    return found
+    return files
 
 
-def _parted(source: str, mode: Mode, told: dict[str, None]) -> tuple[bytes, bytes]:
+def _split_replies(source: str, mode: Mode, rubrics_named: dict[str, None]) -> tuple[bytes, bytes]:
     """Return the lines of judgements without replies, and the replies by their digests."""
     keys = secrets_in(os.environ)
     replies: dict[str, str] = {}
@@ -220,35 +220,31 @@ def _parted(source: str, mode: Mode, told: dict[str, None]) -> tuple[bytes, byte
             for name in _TEXTS:
                 row.pop(name, None)
         if isinstance(row.get("rubric"), str):
-            told[row["rubric"]] = None
+            rubrics_named[row["rubric"]] = None
         rows.append(without_keys(without(as_line(row), keys)))
-    return _joined(rows), _joined(replies.values())
+    return _join_lines(rows), _join_lines(replies.values())
 
 
-def _lines(records: Any) -> bytes:
-    return _joined(map(as_line, records))
-
-
-def _joined(lines: Any) -> bytes:
+def _join_lines(lines: Any) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _kept(folder: str, source: str | Path, contents: dict[str, bytes | Path]) -> str:
+def _add_file(folder: str, source: str | Path, contents: dict[str, bytes | Path]) -> str:
     """Put a file beside; return its name. One that is there already stays under its name."""
     path = Path(source)
     for name, content in contents.items():
         if isinstance(content, Path) and content.resolve() == path.resolve():
             return name
-    name = _free(f"{folder}/{_safe(path.name)}", contents)
+    name = _unused_name(f"{folder}/{_safe_name(path.name)}", contents)
     contents[name] = path
     return name
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     return file_names([name])[name]
 
 
-def _free(name: str, contents: Mapping[str, Any]) -> str:
+def _unused_name(name: str, contents: Mapping[str, Any]) -> str:
     """Return the name, or one like it that is not taken."""
     stem, dot, suffix = name.partition(".")
     tried, number = name, 1
@@ -260,7 +256,9 @@ def _free(name: str, contents: Mapping[str, Any]) -> str:
 
 def _suffix(source: str | os.PathLike[str]) -> str:
     """Return how the name ends: some readers look at it."""
-    return "".join(each for each in Path(source).suffixes[-2:] if each[1:].isalnum() and each.isascii())
+    return "".join(
+        suffix for suffix in Path(source).suffixes[-2:] if suffix[1:].isalnum() and suffix.isascii()
+    )
 
 
 def _digest(content: bytes | Path) -> str:
@@ -339,13 +337,13 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
             stream.seek(0)
             try:
-                paths = _unpacked(stream, Path(folder))
+                paths = _unpack(stream, Path(folder))
             except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
                 _refuse_other_kind(str(path))
                 stream.seek(0)
                 is_packed = stream.read(len(_GZIP)) == _GZIP  # of which Python's own words would show bytes
-                said = visible(str(error))[:200] if is_packed else "it is not compressed by gzip"
-                raise InputError(at=Place(shown), expected=_BUNDLE, cause=said) from None
+                cause = visible(str(error))[:200] if is_packed else "it is not compressed by gzip"
+                raise InputError(at=Place(shown), expected=_BUNDLE, cause=cause) from None
         if MANIFEST not in paths:
             raise InputError(
                 at=Place(shown), problem=f"has no {MANIFEST}", expected="a bundle of rageval board bundle"
@@ -356,20 +354,20 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
 def _manifest(path: Path, shown: str) -> Manifest:
     content = read_whole(path, "a manifest", _LARGEST_MANIFEST)
     try:
-        found = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest)
     except (ValueError, RecursionError) as error:
         raise InputError(at=Place(shown, inside=MANIFEST), problem=visible(str(error))[:200]) from None
-    if found.form != FORM:
+    if manifest.form != FORM:
         raise InputError(
-            at=Place(shown, inside=MANIFEST), problem=f"has form {visible(found.form)[:40]}", expected=FORM
+            at=Place(shown, inside=MANIFEST), problem=f"has form {visible(manifest.form)[:40]}", expected=FORM
         )
-    _check(found, Place(shown, inside=MANIFEST))
-    return found
+    _check_manifest(manifest, Place(shown, inside=MANIFEST))
+    return manifest
 
 
-def _check(found: Manifest, place: Place) -> None:
+def _check_manifest(manifest: Manifest, place: Place) -> None:
     """Raise `InputError` for a manifest whose leaderboard would take hours, or that names something twice."""
-    systems, measures = len(found.systems), found.measures.count(",") + 1
+    systems, measures = len(manifest.systems), manifest.measures.count(",") + 1
     if systems > _MOST_SYSTEMS or systems * measures > _MOST_PLACES:
         raise InputError(
             at=place,
@@ -378,12 +376,12 @@ def _check(found: Manifest, place: Place) -> None:
         )
     # A file that is named often would be read as often, and a system that is there twice has no one value.
     for names in (
-        [each.name for each in found.systems],
-        [each.file for each in found.systems if each.file],
-        [each.file for each in found.judgements],
-        [each.replies for each in found.judgements if each.replies],
-        found.answers,
-        found.labels,
+        [item.name for item in manifest.systems],
+        [item.file for item in manifest.systems if item.file],
+        [item.file for item in manifest.judgements],
+        [item.replies for item in manifest.judgements if item.replies],
+        manifest.answers,
+        manifest.labels,
     ):
         name, often = Counter(names).most_common(1)[0] if names else ("", 1)
         if often > 1:
@@ -402,7 +400,7 @@ def _refuse_other_kind(path: str) -> None:
         raise wrong_kind(path, kind, _BUNDLE) from None
 
 
-def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:
+def _unpack(stream: Any, folder: Path) -> dict[str, Path]:
     """Write the files of the archive to the folder; return where each lies.
 
     By hand: `tarfile` follows headers that can say anything. Each file gets a number for its name on disk.

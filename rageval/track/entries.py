@@ -91,38 +91,38 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
         raise InputError(
             at=Place(visible(str(folder))), problem="no such folder", expected="a folder of runs"
         )
-    found: list[Entry] = []
+    entries: list[Entry] = []
     waiting = [""]
     while waiting:
         inside = waiting.pop()
         try:
             with os.scandir(folder / inside) as scan:
-                names = [each.name for each in scan if not each.name.startswith(".")]
+                names = [item.name for item in scan if not item.name.startswith(".")]
         except OSError as fault:
             if not inside:
                 raise InputError(
                     at=Place(visible(str(folder))), problem=f"cannot be read: {fault.strerror}"
                 ) from None
-            found.append(Entry(inside, problem=error("unreadable_folder", 1, reason=fault.strerror)))
+            entries.append(Entry(inside, problem=error("unreadable_folder", 1, reason=fault.strerror)))
             continue
         if inside and not names:
-            found.append(Entry(inside, problem=error("empty_folder", 1)))
-        for each in names:
-            name = f"{inside}/{each}" if inside else each
-            if visible(each) != each:
-                found.append(Entry(visible(name), problem=error("hostile_file_name", 1)))
+            entries.append(Entry(inside, problem=error("empty_folder", 1)))
+        for base in names:
+            name = f"{inside}/{base}" if inside else base
+            if visible(base) != base:
+                entries.append(Entry(visible(name), problem=error("hostile_file_name", 1)))
                 continue
-            looked_at = _looked_at(folder / name, name, limits)
+            looked_at = _inspect(folder / name, name, limits)
             if looked_at is None:
                 waiting.append(name)
             else:
-                found.append(looked_at)
-    if not found:
+                entries.append(looked_at)
+    if not entries:
         raise InputError(at=Place(visible(str(folder))), problem="has no files", expected="runs")
-    return sorted(found, key=lambda entry: entry.name)
+    return sorted(entries, key=lambda entry: entry.name)
 
 
-def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
+def _inspect(path: Path, name: str, limits: EntryLimits) -> Entry | None:
     """Return what this is; None for a folder, whose files are entries of their own."""
     try:
         status = os.lstat(path)
@@ -177,7 +177,7 @@ class EntryRead(msgspec.Struct, frozen=True):
     errors: int = 0
     warnings: int = 0
     topics: int = 0
-    said: list[EntryFinding] = []
+    findings: list[EntryFinding] = []
     no_memory: bool = False
 
 
@@ -214,13 +214,13 @@ def main() -> None:
             # Of this file alone: the limit is of all that the process takes, and it has read others.
             _set("RLIMIT_CPU", int(time.process_time()) + 1 + job.limits.seconds_for(size))
             try:
-                found = read(Path(job.folder, name), name, job)
+                result = read(Path(job.folder, name), name, job)
             except MemoryError:
                 tell(msgspec.json.encode(EntryRead(no_memory=True)))
                 os._exit(0)  # what is left of this process is not worth much
             except Exception as fault:  # a fault of ours is no reason to stop the others
-                found = refused(error("failed_reader", 1, fault=type(fault).__name__))
-            tell(msgspec.json.encode(found))
+                result = refused(error("failed_reader", 1, fault=type(fault).__name__))
+            tell(msgspec.json.encode(result))
 
 
 def _set(name: str, limit: int) -> None:
@@ -241,7 +241,7 @@ def _set(name: str, limit: int) -> None:
 
 def read(path: Path, name: str, job: EntryJob) -> EntryRead:
     """Return what is in a file, and what is wrong with it."""
-    said: list[EntryFinding] = []
+    findings: list[EntryFinding] = []
     errors = warnings = 0
     run, topics = "", 0
     try:
@@ -249,27 +249,27 @@ def read(path: Path, name: str, job: EntryJob) -> EntryRead:
         result = validation(str(path), job.track, job.topics)
         for finding in result:
             # The first error is kept however many warnings came before it.
-            if len(said) < MOST or (finding.level == ERROR and not errors):
-                said.append(EntryFinding.of(finding))
+            if len(findings) < MOST or (finding.level == ERROR and not errors):
+                findings.append(EntryFinding.of(finding))
             errors = result.errors
         errors, warnings = result.errors, result.warnings
         if not errors:
-            run, topics = _named(path, job)
+            run, topics = _run_and_topics(path, job)
     except InputError as fault:
         errors += 1
         # Only the first line, and without the organizer's path, as participants read it.
         reason = str(fault.problems[0]).replace(str(path), name)
-        said.append(EntryFinding.of(error("refused_entry", 1, reason=reason)))
+        findings.append(EntryFinding.of(error("refused_entry", 1, reason=reason)))
     except OSError as fault:
         errors += 1
         reason = fault.strerror or type(fault).__name__
-        said.append(EntryFinding.of(error("unreadable_file", 1, reason=reason)))
-    return EntryRead(run, errors, warnings, topics, said)
+        findings.append(EntryFinding.of(error("unreadable_file", 1, reason=reason)))
+    return EntryRead(run, errors, warnings, topics, findings)
 
 
 def refused(finding: Finding) -> EntryRead:
     """Return the result for an entry that was not read."""
-    return EntryRead(errors=1, said=[EntryFinding.of(finding)])
+    return EntryRead(errors=1, findings=[EntryFinding.of(finding)])
 
 
 def _short(fact: Any) -> Any:
@@ -279,7 +279,7 @@ def _short(fact: Any) -> Any:
     return short.encode("utf-8", "backslashreplace").decode()
 
 
-def _named(path: Path, job: EntryJob) -> tuple[str, int]:
+def _run_and_topics(path: Path, job: EntryJob) -> tuple[str, int]:
     """Return what a valid run is called, and how many topics it has."""
     if job.track == OF_RUNS:
         topics = {query for query, _ in read_run(str(path)).ranked()}

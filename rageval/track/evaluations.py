@@ -41,7 +41,7 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
     now = str(os.environ.get("SOURCE_DATE_EPOCH") or int(time.time()))
     (board,) = file_names([bundle.manifest.title]).values()
     names = file_names(rows)
-    found = {}
+    files = {}
     for run, standings in rows.items():
         folder = f"data/{board}/{_BY}/{names[run]}"
         digest = hashlib.sha256(f"{bundle.sha256}/{run}".encode()).digest()
@@ -51,7 +51,7 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
         samples = "".join(f"{line}\n" for line in _samples(about, run, values.get(run, ()))).encode()
         record = _record(bundle, about, run, standings, now)
         if samples:
-            found[f"{name}_samples.jsonl"] = samples
+            files[f"{name}_samples.jsonl"] = samples
             record["detailed_evaluation_results"] = {
                 "format": "jsonl",
                 "file_path": f"{name}_samples.jsonl",
@@ -59,8 +59,8 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
                 "checksum": hashlib.sha256(samples).hexdigest(),
                 "total_rows": samples.count(b"\n"),
             }
-        found[f"{name}.json"] = json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n"
-    return found
+        files[f"{name}.json"] = json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n"
+    return files
 
 
 def _record(bundle: Bundle, about: str, run: str, standings: Sequence[Standing], now: str) -> dict[str, Any]:

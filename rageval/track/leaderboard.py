@@ -26,7 +26,7 @@ from rageval.track.values import (
     STANDINGS,
     ScoringInputs,
     System,
-    alike,
+    equal_runs,
     leaderboard_files,
     measures_of,
     read_qrels_once,
@@ -56,7 +56,7 @@ def parsed(plan: TrackPlan) -> list[Any]:
 
 def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], say: _Say) -> list[str]:
     """Score every run, and write the standings."""
-    said: list[str] = []
+    remarks: list[str] = []
     inputs = replace(
         _inputs(plan, submissions, judged),
         answers=() if plan.is_of_runs else answers_of(plan, submissions),
@@ -65,45 +65,47 @@ def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[s
         gold=list(map(str, plan.gold)),
         gold_chosen=plan.gold_chosen,
     )
-    results = values_of(inputs, said.append)
+    results = values_of(inputs, remarks.append)
     rows = standings(results)
     files = leaderboard_files(results, rows)
     for name, lines in files.items():
         write_lines(plan.out / name, lines)
-    said += [f"{visible(row.run)}: {row.measure}: {'no corrected mean: ' * (row.value != row.value)}{row.why}"
-             for row in rows if row.why]  # fmt: skip
-    said += [
+    for row in rows:
+        if row.why:
+            lacking = "no corrected mean: " * (row.value != row.value)
+            remarks.append(f"{visible(row.run)}: {row.measure}: {lacking}{row.why}")
+    remarks += [
         f"the same value on every topic: {some_of(list(map(visible, runs)))}"
-        for runs in alike(rows_of_scores(results))
+        for runs in equal_runs(rows_of_scores(results))
     ]
-    for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
+    for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *remarks]:
         say(f"score: {remark}")
     return list(files)
 
 
 def write_archive(
-    plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], made: Sequence[str], say: _Say
+    plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], files: Sequence[str], say: _Say
 ) -> list[str]:
     """Write everything that others need to recompute the leaderboard, as a bundle."""
-    for each in submissions:
+    for submission in submissions:
         try:
-            with open_regular(plan.folder / each.file) as handed_in:
+            with open_regular(plan.folder / submission.file) as handed_in:
                 sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
         except OSError as error:
             raise InputError(
-                at=Place(visible(each.file)), problem=f"cannot be read: {error.strerror or error}"
+                at=Place(visible(submission.file)), problem=f"cannot be read: {error.strerror or error}"
             ) from None
         # What is published has to be what was validated.
-        if sha256 != each.sha256:
+        if sha256 != submission.sha256:
             raise InputError(
-                at=Place(visible(each.file)),
+                at=Place(visible(submission.file)),
                 problem="changed after it was validated",
                 remedy="run the command again",
             )
-    chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
+    chosen = next((str(plan.out / name) for name in files if name.startswith("labels/chosen")), "")
     inputs = replace(
         _inputs(plan, submissions, judged),
-        gold=[str(plan.out / name) for name in made if name.startswith("labels/gold-")],
+        gold=[str(plan.out / name) for name in files if name.startswith("labels/gold-")],
         gold_chosen=chosen or plan.gold_chosen,
     )
     signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
@@ -117,7 +119,7 @@ def write_archive(
         answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
         rubrics=plan.rubrics,
         contents={
-            **{name: plan.out / name for name in made},
+            **{name: plan.out / name for name in files},
             "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
             "CITATION.cff": plan.citation if plan.citation is not None else citation.encode(),
         },
@@ -133,7 +135,10 @@ def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable
     return ScoringInputs(
         plan.measures,
         plan.is_of_runs,
-        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
+        [
+            System(submission.run, submission.file, str(plan.folder / submission.file))
+            for submission in submissions
+        ],
         judged=[str(plan.out / name) for name in judged],
         topics=None if topics is None else list(topics),
         on_missing=plan.on_missing,
@@ -171,12 +176,12 @@ def judged_topics(plan: TrackPlan) -> Iterator[str]:
 
 def read_standings(path: Path) -> list[Standing]:
     """Return where runs stand, as it was written."""
-    found = []
+    rows = []
     for _, row in read_records(str(path), _StandingLine, "where a run stands"):
         fields = msgspec.structs.asdict(row)
         numbers = {name: math.nan for name in _UNDEFINED if fields[name] is None}
-        found.append(Standing(**{**fields, **numbers}))
-    return found
+        rows.append(Standing(**{**fields, **numbers}))
+    return rows
 
 
 _UNDEFINED = ("value", "low", "high")  # are null where they are not defined

@@ -167,11 +167,11 @@ class DoneStages:
         # A ledger that cannot be read knows of nothing: the stages are done once more, and it is written
         # anew.
         with suppress(OSError, ValueError, RecursionError):
-            found = json.loads((folder / NAME).read_bytes())
-            found = found if isinstance(found, dict) else {}
+            stages = json.loads((folder / NAME).read_bytes())
+            stages = stages if isinstance(stages, dict) else {}
             self._done = {
                 name: done
-                for name, done in found.items()
+                for name, done in stages.items()
                 if isinstance(done, dict) and isinstance(done.get("files"), dict)
             }
 
@@ -195,14 +195,14 @@ class DoneStages:
 
     def keep(self, stage: str, key: str, files: Iterable[str]) -> None:
         """Record that the stage is done; remove earlier output that it no longer makes."""
-        made = {name: digest_of(self.folder / name, _PART) for name in files}
+        digests = {name: digest_of(self.folder / name, _PART) for name in files}
         for name in self._done.get(stage, {}).get("files", {}):
             # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
             is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
-            if name not in made and is_inside:
+            if name not in digests and is_inside:
                 with suppress(OSError):
                     (self.folder / name).unlink()
-        self._done[stage] = {"key": key, "files": made}
+        self._done[stage] = {"key": key, "files": digests}
         self._write()
 
     def files(self, *stages: str) -> dict[str, str]:

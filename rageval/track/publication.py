@@ -31,7 +31,7 @@ from rageval.track.evaluations import record_files
 from rageval.track.leaderboard import ARCHIVE, read_standings
 from rageval.track.plan import DoneStages, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
-from rageval.track.values import STANDINGS, TABLE, VALUES, alike, some_of
+from rageval.track.values import STANDINGS, TABLE, VALUES, equal_runs, some_of
 from rageval.track.verification import Verified, verified
 from rageval.version import __version__
 from rageval.views.bases import describe_basis
@@ -53,14 +53,14 @@ _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> v
 
 def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str]) -> list[str]:
     """Write the pages of a track; return their names in its folder."""
-    made = [("track", plan.track)]
+    provenance = [("track", plan.track)]
     if plan.gold:
-        made.append(("human labels", f"chosen: {_name_of(plan.gold_chosen)}"))
+        provenance.append(("human labels", f"chosen: {_name_of(plan.gold_chosen)}"))
     shown = LeaderboardPages(
         plan.heading,
         read_standings(plan.out / STANDINGS),
         read_leaderboard(plan.out / VALUES),
-        made,
+        provenance,
         texts={name: asked.text for name, asked in (questions_of(plan) or {}).items()},
         nuggets=read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else (),
         judged=[str(plan.out / name) for name in judged],
@@ -92,23 +92,23 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
     if not ledger.files(_SITE):
         refuse_others(folder, (), "a new folder, or the site of a board")
     with opened_bundle(path) as bundle:
-        found = verified(bundle)
-        if not found.is_recomputed:
-            return found, []
+        verification = verified(bundle)
+        if not verification.is_recomputed:
+            return verification, []
         manifest = bundle.manifest
         topics, nuggets = bundle.paths.get(manifest.topics), bundle.paths.get(manifest.nuggets)
         asked = () if topics is None else read_questions(str(topics))
-        made = []
+        provenance = []
         if manifest.labels:
-            made.append(("human labels", f"chosen: {_name_of(manifest.labels_chosen)}"))
+            provenance.append(("human labels", f"chosen: {_name_of(manifest.labels_chosen)}"))
         shown = LeaderboardPages(
             manifest.title,
             read_standings(bundle.path(STANDINGS)),
             read_leaderboard(str(bundle.path(VALUES))),
-            made,
-            texts={each.query_id: each.text for each in asked},
+            provenance,
+            texts={question.query_id: question.text for question in asked},
             nuggets=() if nuggets is None else read_nuggets(str(nuggets)),
-            judged=[str(bundle.path(each.file)) for each in manifest.judgements],
+            judged=[str(bundle.path(file.file)) for file in manifest.judgements],
         )
         content: dict[str, bytes | Path] = {ARCHIVE: path}
         content |= {name: bundle.path(name) for name in (TABLE, STANDINGS, VALUES)}
@@ -120,19 +120,19 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
                 f"rageval board verify {ARCHIVE} \\",
                 f"    --sha256 {bundle.sha256}",
             ],
-            "steps": found.as_dict()["steps"],
-            "believed": found.believed,
+            "steps": verification.as_dict()["steps"],
+            "believed": verification.believed,
         }
         written = shown.write(folder, check=check)
         for name, source in content.items():
-            _put(folder / name, source)
+            _write_content(folder / name, source)
             written.append(name)
     # What an earlier bundle had, and this one has not, is removed.
     ledger.keep(_SITE, bundle.sha256, written)
-    return found, written
+    return verification, written
 
 
-def _put(place: Path, source: bytes | Path) -> None:
+def _write_content(place: Path, source: bytes | Path) -> None:
     make_folder(place.parent)
     with whole_file(place) as stream:
         if isinstance(source, bytes):
@@ -170,7 +170,7 @@ class LeaderboardPages:
         What it is called.
     standings, values
         Where runs stand, and the values of every topic.
-    made
+    provenance
         More of how it was made, as names and texts.
     texts, nuggets, judged
         What was asked by topic, what was to be said, and files of judgements of it, where these are known.
@@ -181,7 +181,7 @@ class LeaderboardPages:
         title: str,
         standings: Sequence[Standing],
         values: Iterable[LeaderboardRow],
-        made: Sequence[tuple[str, str]],
+        provenance: Sequence[tuple[str, str]],
         *,
         texts: Mapping[str, str],
         nuggets: Iterable[Nugget],
@@ -193,18 +193,18 @@ class LeaderboardPages:
         self.values: _Values = {}
         values = list(values)
         # Runs that are the same are all listed, and each says so.
-        self.same = {run: some_of(runs) for runs in alike(values) for run in runs}
+        self.same = {run: some_of(runs) for runs in equal_runs(values) for run in runs}
         for value in values:
             if value.query_id != ALL:
                 of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
                 of_run[value.query_id] = value.value
-        found = self.values.get(self.measures[0], {})
-        self.topics = list(dict.fromkeys(topic for of_run in found.values() for topic in of_run))
+        runs_of_measure = self.values.get(self.measures[0], {})
+        self.topics = list(dict.fromkeys(topic for of_run in runs_of_measure.values() for topic in of_run))
         self.page_of_topic = _pages_of("topic", self.topics)
         self.page_of_run = _pages_of("run", self.runs)
         # Looked up once: a page a run, each of which looked through all runs, would take their square.
-        self.beside_topic = _neighbours(self.topics, self.page_of_topic)
-        self.beside_run = _neighbours(self.runs, self.page_of_run)
+        self.topic_neighbours = _neighbours(self.topics, self.page_of_topic)
+        self.run_neighbours = _neighbours(self.runs, self.page_of_run)
         self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
         for standing in self.standings:
             self.places[standing.run].append(finite(standing._asdict()))
@@ -231,9 +231,9 @@ class LeaderboardPages:
                         mark = "" if row.grade is None else f"{row.grade:.1f}"
                     self.marks[place] = mark
         # All that can be known from what is shown: nothing that somebody states is repeated.
-        self.made = [*made, ("rageval", __version__), ("intervals", HOW)]
-        self.made += [("rubric", name) for name in list(rubrics)[:_MOST_NAMES] if name]
-        self.made += [
+        self.provenance = [*provenance, ("rageval", __version__), ("intervals", HOW)]
+        self.provenance += [("rubric", name) for name in list(rubrics)[:_MOST_NAMES] if name]
+        self.provenance += [
             ("judge", name) for name in list(judges)[:_MOST_NAMES] if name and not parse_judge(name).is_person
         ]
 
@@ -267,8 +267,8 @@ class LeaderboardPages:
         means: dict[str, float] = {}
         for topic in self.topics:
             values = [self.values[first][run].get(topic, math.nan) for run in self.runs]
-            known = [value for value in values if value == value]
-            means[topic] = math.fsum(known) / len(known) if known else math.nan
+            defined = [value for value in values if value == value]
+            means[topic] = math.fsum(defined) / len(defined) if defined else math.nan
         sign = -1.0 if parse_measure(first).better == "lower" else 1.0
 
         def hardness(topic: str) -> tuple[float, str]:
@@ -313,7 +313,7 @@ class LeaderboardPages:
                 for topic in sorted(self.topics, key=hardness)
             ],
             "submissions": submissions,
-            "made": self.made,
+            "made": self.provenance,
             "signatures": list(dict.fromkeys(row.signature for row in self.standings)),
         }
 
@@ -343,7 +343,7 @@ class LeaderboardPages:
             "places": [],
             "columns": self.runs,
             "marks": nuggets,
-            **self.beside_topic[topic],
+            **self.topic_neighbours[topic],
         }
 
     def run(self, run: str) -> dict[str, Any]:
@@ -364,7 +364,7 @@ class LeaderboardPages:
             "places": self.places[run],
             "columns": [],
             "marks": [],
-            **self.beside_run[run],
+            **self.run_neighbours[run],
         }
 
 
@@ -376,4 +376,4 @@ def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dic
     """Return for each name which stand before and after it, with their pages."""
     links = [{"name": name, "href": pages[name]} for name in names]
     places = [None, *links, None]
-    return {name: {"before": places[at], "after": places[at + 2]} for at, name in enumerate(names)}
+    return {name: {"before": places[index], "after": places[index + 2]} for index, name in enumerate(names)}

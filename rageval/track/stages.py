@@ -23,7 +23,7 @@ from rageval.files.plans import Ask, plan_lines
 from rageval.files.whole import read_whole
 from rageval.files.writing import whole_file, write_lines
 from rageval.judges.material import Material, gathered, tasks
-from rageval.judges.panel import judged_by, prepared
+from rageval.judges.panel import judged_by, prepare_settings
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.measures.scales import usual_measure
 from rageval.pages.page import require_engine
@@ -70,25 +70,25 @@ _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
     """Write the documents to judge, with the runs that found or cite them; and a plan of labels if asked."""
     if plan.is_of_runs:
-        runs = {each.run: read_run(str(plan.folder / each.file)) for each in submissions}
-        found = pooled(runs, plan.depth)
+        runs = {submission.run: read_run(str(plan.folder / submission.file)) for submission in submissions}
+        pool = pooled(runs, plan.depth)
     else:
-        found = {}
+        pool = {}
         for answer in answers_of(plan, submissions):
             # In the order of the text, which stands in for a rank where nothing was ranked.
             cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
-            docs = found.setdefault(answer.query_id, {})
+            docs = pool.setdefault(answer.query_id, {})
             for rank, doc in enumerate(cited, 1):
                 docs.setdefault(doc, {})[answer.run_id] = rank
-    write_lines(plan.out / POOL, pool_lines(found))
-    documents = sum(map(len, found.values()))
+    write_lines(plan.out / POOL, pool_lines(pool))
+    documents = sum(map(len, pool.values()))
     what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
     # Tables seldom cite: nothing to pool is no news of them.
     if documents or not plan.is_of_tables:
-        say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
+        say(f"pool: {documents:,} documents of {len(pool):,} topics, {what} {len(submissions):,} runs")
     place = plan.out / LABEL
     if plan.label is not None:
-        lines = list(_labels(plan, submissions, found, say))
+        lines = list(_labels(plan, submissions, pool, say))
         # Byte for byte: labels name the plan by its digest, and those of another plan are refused.
         if place.is_file() and place.read_bytes() != "".join(f"{line}\n" for line in lines).encode():
             raise UsageError(
@@ -99,7 +99,7 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
     return [POOL, *([LABEL] if place.is_file() else [])]
 
 
-def _asked_of_people(plan: TrackPlan) -> Rubric:
+def _labeling_rubric(plan: TrackPlan) -> Rubric:
     """Return the rubric of a plan of labels: the judges', or what suits what was handed in."""
     if len(plan.rubrics) > 1:
         raise UsageError("--label: expected one --rubric for the annotators")
@@ -110,7 +110,7 @@ def _asked_of_people(plan: TrackPlan) -> Rubric:
 def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
     """Yield a plan of what people shall label: whole topics, drawn at random."""
 
-    rubric = _asked_of_people(plan)
+    rubric = _labeling_rubric(plan)
     material = _material(plan, submissions, pool, say)
     asks: dict[str, list[Ask]] = {}
     for task in tasks(rubric, material):
@@ -125,14 +125,15 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
                         weight=row.also.get("weight"),
                     )
                 )
-    systems = tuple(dict.fromkeys(ask.run_id for of in asks.values() for ask in of))
+    systems = tuple(dict.fromkeys(ask.run_id for query_asks in asks.values() for ask in query_asks))
     # Fewer topics than were asked for: then all of them.
     number = min(plan.label or 0, len(asks))
     if not number:
         raise InputError(at=Place("--label"), problem=f"nothing to label with {rubric.name}")
-    found = plans.plan(Population(systems, asks), Aim(number, plan.seed), rubric, material)
-    say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
-    return plan_lines(found)
+    label_plan = plans.plan(Population(systems, asks), Aim(number, plan.seed), rubric, material)
+    labels = sum(query.judgements for query in label_plan.asked)
+    say(f"label: {number} of {len(asks)} topics, {labels:,} labels")
+    return plan_lines(label_plan)
 
 
 def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Material:
@@ -149,7 +150,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
     lost: dict[str, int] = {}
     # Where nobody has texts, a judge that needs some says so.
     if corpus is not None or any(answer.passages for answer in answers):
-        for at, answer in enumerate(answers):
+        for index, answer in enumerate(answers):
             own = answer.passages
             texts: Mapping[str, str] = dict(own)
             # The organizer's texts, where there are some, go before those that the answer brings.
@@ -163,7 +164,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
                 part._replace(citations=tuple(doc if doc in texts else None for doc in part.citations))
                 for part in answer.sentences
             )
-            answers[at] = answer._replace(passages=own, sentences=sentences)
+            answers[index] = answer._replace(passages=own, sentences=sentences)
     if lost:
         shown = some_of([f"{visible(run)} ({number:,})" for run, number in lost.items()])
         say(f"judge: cited documents without a text cannot be judged: {shown}")
@@ -185,49 +186,54 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     lost = 0
     for name in dict.fromkeys(plan.rubrics):
         rubric = rubric_named(name)
-        if "gold" in rubric.file.sees and not any(each.gold for each in material.questions.values()):
+        if "gold" in rubric.file.sees and not any(question.gold for question in material.questions.values()):
             raise InputError(
                 problem=f"there are no right answers, which {rubric.name} needs",
                 remedy="add them to --topics"
                 f" FILE{' or to the tables' * (plan.is_of_tables and plan.topics is None)}",
             )
-        settings, remarks = prepared(plan.judges, rubric, material, plan.settings)
+        settings, remarks = prepare_settings(plan.judges, rubric, material, plan.settings)
         for remark in remarks:
             say(f"judge: {remark}")
-        said = list(judged_by(plan.judges, rubric, material, settings))
+        judgements = list(judged_by(plan.judges, rubric, material, settings))
         files.append(f"{FOLDER}/{rubric.name}.jsonl")
-        write_lines(plan.out / files[-1], map(judgement_line, said))
-        failed = sum(row.get("status", "ok") not in GRADED for row in said)
+        write_lines(plan.out / files[-1], map(judgement_line, judgements))
+        failed = sum(row.get("status", "ok") not in GRADED for row in judgements)
         # Written all the same: what was paid for stays, and only what failed is asked again.
         lost += failed
-        say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
+        say(
+            f"judge: {len(judgements):,} judgements by {rubric.name}"
+            + (f", {failed:,} failed" if failed else "")
+        )
     for number, path in enumerate(sorted(plan.judgements, key=stamp), 1):
         # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
         # name.
         files.append(f"{FOLDER}/given-{number}.jsonl")
-        write_lines(plan.out / files[-1], _copied(path, {each.run for each in submissions}, say))
+        write_lines(
+            plan.out / files[-1], _copied_lines(path, {submission.run for submission in submissions}, say)
+        )
     if not files and plan.qrels is None:
-        there = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
+        option = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
         raise MissingJudgements(
-            f"nothing is judged yet: use --rubric NAME with --judge JUDGE, or {there}; the pool to judge is"
+            f"nothing is judged yet: use --rubric NAME with --judge JUDGE, or {option}; the pool to judge is"
             f" in {visible(str(plan.out / POOL))} (--label N draws topics to label)"
         )
     # After all rubrics: one command more asks again for everything that failed.
     if lost and plan.on_missing == "error":
         absent = sum(bool(answer.error) for answer in material.answers)
-        of = f" ({absent:,} answers are not there)" if absent else ""
+        absence = f" ({absent:,} answers are not there)" if absent else ""
         raise MissingJudgements(
-            f"{lost:,} judgements failed{of}: run the command again to ask for them again, or use"
+            f"{lost:,} judgements failed{absence}: run the command again to ask for them again, or use"
             " --on-missing skip, worst or best"
         )
     return files
 
 
-def _labels_kept(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
+def _copy_labels(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
     """Copy what people said, and how it was chosen, for whoever wants to correct again; yield the files."""
     for number, path in enumerate(sorted(plan.gold, key=stamp), 1):
         name = f"{_LABELS}/gold-{number}.jsonl"
-        write_lines(plan.out / name, _copied(path, {each.run for each in submissions}, say))
+        write_lines(plan.out / name, _copied_lines(path, {submission.run for submission in submissions}, say))
         yield name
     chosen = _file_of_choice(plan)
     if chosen is not None:
@@ -237,13 +243,13 @@ def _labels_kept(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) 
         yield name
 
 
-def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
+def _copied_lines(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
-    others, known = 0, {*runs, *OF_NO_RUN}
+    others, kept_runs = 0, {*runs, *OF_NO_RUN}
     for text in chunks(path, DEFAULT.record):
         for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
             record = first_record(line.encode()) if '"run_id"' in line else None
-            if record is not None and str(record.get("run_id", "")) not in known:
+            if record is not None and str(record.get("run_id", "")) not in kept_runs:
                 others += 1
             else:
                 yield line
@@ -269,7 +275,7 @@ class Organized:
     @property
     def valid(self) -> list[Submission]:
         """The runs that are scored."""
-        return [each for each in self.submissions if each.valid]
+        return [submission for submission in self.submissions if submission.valid]
 
 
 def organize(
@@ -293,38 +299,38 @@ def organize(
     Organized
         The submissions and the stages.
     """
-    named = _with_usual(plan)
+    named = _with_defaults(plan)
     _check(named)
     if named != plan:
         plan = named
         say(f"judged by {', '.join(plan.judges)}: rubric {', '.join(plan.rubrics)}, measure {plan.measures}")
     ledger = DoneStages(plan.out)
-    found = Organized()
+    organized = Organized()
     for stage in STAGES[: STAGES.index(plan.stage) + 1]:
-        key = key_of({"stage": stage, "rageval": __version__, **_parts(plan, stage, ledger)})
+        key = key_of({"stage": stage, "rageval": __version__, **_stage_inputs(plan, stage, ledger)})
         if ledger.is_done(stage, key):
-            found.kept.append(stage)
+            organized.kept.append(stage)
         else:
             ledger.forget(stage)
-            ledger.keep(stage, key, _files_of(plan, stage, ledger, say))
-            found.done.append(stage)
+            ledger.keep(stage, key, _run_stage(plan, stage, ledger, say))
+            organized.done.append(stage)
         if stage == "validate":
-            found.submissions = read_submissions(plan.out / _SUBMISSIONS)
-            listed(found.submissions)
-            lost = [each for each in found.submissions if not each.valid]
+            organized.submissions = read_submissions(plan.out / _SUBMISSIONS)
+            listed(organized.submissions)
+            lost = [submission for submission in organized.submissions if not submission.valid]
             if lost and plan.strict:
                 raise InputError(
-                    f"{len(lost)} of {len(found.submissions)} files are not valid, such as"
+                    f"{len(lost)} of {len(organized.submissions)} files are not valid, such as"
                     f" {visible(lost[0].file)} ({visible(lost[0].first)})",
                     at=Place(visible(str(plan.folder))),
                     expected="valid files (--strict)",
                 )
-            if not found.valid and plan.stage != "validate":
+            if not organized.valid and plan.stage != "validate":
                 raise InputError(
                     at=Place(visible(str(plan.folder))),
-                    problem=f"none of {len(found.submissions)} files is valid",
+                    problem=f"none of {len(organized.submissions)} files is valid",
                 )
-    return found
+    return organized
 
 
 def leaderboard_of(plan: TrackPlan) -> list[Standing]:
@@ -343,11 +349,11 @@ def leaderboard_of(plan: TrackPlan) -> list[Standing]:
     return read_standings(plan.out / STANDINGS)
 
 
-def _with_usual(plan: TrackPlan) -> TrackPlan:
+def _with_defaults(plan: TrackPlan) -> TrackPlan:
     """Return the plan with what goes without saying: the rubric of plain answers, and a rubric's measure."""
     rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
-    found = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
-    return replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(found)))
+    measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
+    return replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
 
 
 def _check(plan: TrackPlan) -> None:
@@ -431,7 +437,7 @@ def _check_gold(plan: TrackPlan) -> None:
         )
 
 
-def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
+def _stage_inputs(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     """Return everything that a stage is made of; what earlier stages made is known by its digests."""
     inputs = plan.inputs
     if stage == "validate":
@@ -442,15 +448,19 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     # What is not valid changes the pages and the archive, and nothing that is judged or scored.
     first = 0 if stage in ("pages", "archive") else 1
     valid = [
-        (each.file, each.run, each.sha256) for each in read_submissions(plan.out / _SUBMISSIONS) if each.valid
+        (submission.file, submission.run, submission.sha256)
+        for submission in read_submissions(plan.out / _SUBMISSIONS)
+        if submission.valid
     ]
     before = {"valid": valid, **ledger.files(*STAGES[first : STAGES.index(stage)])}
-    tables = {name: made for name, made in ledger.files("validate").items() if name in (ANSWERS, QUESTIONS)}
+    tables = {
+        name: digest for name, digest in ledger.files("validate").items() if name in (ANSWERS, QUESTIONS)
+    }
     before |= tables
     if stage == "pool":
         if plan.label is None:
             return {"before": before, "depth": plan.depth}
-        drawn = {"label": plan.label, "seed": plan.seed, "rubric": _asked_of_people(plan).digest}
+        drawn = {"label": plan.label, "seed": plan.seed, "rubric": _labeling_rubric(plan).digest}
         return {"before": before, "depth": plan.depth, **drawn, **inputs}
     rubrics = [f"{name}@{rubric_named(name).digest}" for name in plan.rubrics]
     # Of a judge that replays a file, also what is in it.
@@ -476,26 +486,26 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     return {"before": before, **named, **inputs, **judged}
 
 
-def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> list[str]:
+def _run_stage(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> list[str]:
     """Do a stage, and return what it made."""
     if stage == "validate":
         topics = source_of(plan, "topics")
         judged = None if plan.qrels is None else judged_topics(plan)
-        found, said = checked(plan.folder, plan.track, topics, judged, plan.teams, plan.limits)
-        write_lines(plan.out / _SUBMISSIONS, lines_of(found))
-        write_lines(plan.out / _FINDINGS, finding_lines(said))
-        valid = [each for each in found if each.valid]
+        entries, findings = checked(plan.folder, plan.track, topics, judged, plan.teams, plan.limits)
+        write_lines(plan.out / _SUBMISSIONS, lines_of(entries))
+        write_lines(plan.out / _FINDINGS, finding_lines(findings))
+        valid = [submission for submission in entries if submission.valid]
         tables = write_tables(plan, valid, say) if plan.is_of_tables and valid else []
         return [_SUBMISSIONS, _FINDINGS, *tables]
     submissions = read_submissions(plan.out / _SUBMISSIONS)
-    valid = [each for each in submissions if each.valid]
+    valid = [submission for submission in submissions if submission.valid]
     if stage == "pool":
         return _pool(plan, valid, say)
     if stage == "judge":
         return _judge(plan, valid, say)
     if stage == "score":
         # Scored by the copies, so that whoever scores again by what is published gets the same signatures.
-        kept = list(_labels_kept(plan, valid, say))
+        kept = list(_copy_labels(plan, valid, say))
         labels = [str(plan.out / name) for name in kept if Path(name).name.startswith("gold-")]
         return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
     if stage == "pages":

@@ -56,30 +56,30 @@ _PROGRAM = (
 _Line = bytes | None
 
 
-def read_apart(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead]:
+def read_in_processes(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead]:
     """Yield the result for each entry, in their order.
 
     One process reads many entries. If it dies or runs out of memory, the entry it was reading is read again
     by its own process: earlier entries may have used the memory.
     """
-    at, alone = 0, False
-    while at < len(entries):
-        batch = entries[at : at + (1 if alone else _TOGETHER)]
+    position, alone = 0, False
+    while position < len(entries):
+        batch = entries[position : position + (1 if alone else _TOGETHER)]
         done = 0
-        for found in _batch(job, batch):
-            if isinstance(found, EntryRead):
+        for result in _read_batch(job, batch):
+            if isinstance(result, EntryRead):
                 done += 1
                 alone = False
-                yield found
+                yield result
                 continue
             # Time is each entry's own, so that nothing would be different if it was read alone.
-            if done == 0 or found.is_certain:
+            if done == 0 or result.is_certain:
                 done += 1
                 alone = False
-                yield refused(found.finding)
+                yield refused(result.finding)
             else:
                 alone = True
-        at += done
+        position += done
 
 
 class _Lost(NamedTuple):
@@ -89,10 +89,10 @@ class _Lost(NamedTuple):
     is_certain: bool = False
 
 
-def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Lost]:
+def _read_batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Lost]:
     """Yield what a process says of these; the last may be that it was lost."""
-    listed = tuple((each.name, each.size) for each in entries)
-    process = _started()
+    listed = tuple((entry.name, entry.size) for entry in entries)
+    process = _start_reader()
     printed = process.stdout
     assert process.stdin is not None
     assert printed is not None
@@ -111,15 +111,15 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
             process.stdin.write(pickle.dumps(job._replace(entries=listed), pickle.HIGHEST_PROTOCOL))
             process.stdin.close()
         # It read nothing before it has begun, so that no entry is at fault if it does not begin.
-        begun: _Line = None
+        first_line: _Line = None
         with suppress(Empty):
-            begun = lines.get(timeout=_START)
-        if begun != READY + b"\n":
+            first_line = lines.get(timeout=_START)
+        if first_line != READY + b"\n":
             raise OutputError(
                 "the process that reads the runs did not start; is the Python installation complete?"
             )
-        for each in entries:
-            seconds = job.limits.seconds_for(each.size)
+        for entry in entries:
+            seconds = job.limits.seconds_for(entry.size)
             try:
                 line = lines.get(timeout=_PATIENCE * seconds)
             except Empty:
@@ -132,11 +132,11 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
                     return
                 yield _Lost(error("crashed_reader", 1, code=code))
                 return
-            found = msgspec.json.decode(line, type=EntryRead)
-            if found.no_memory:
+            result = msgspec.json.decode(line, type=EntryRead)
+            if result.no_memory:
                 yield _Lost(error("too_much_memory", 1, limit=job.limits.memory))
                 return
-            yield found
+            yield result
     finally:
         process.kill()
         process.wait()
@@ -144,10 +144,10 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
             process.stdin.close()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_reader() -> subprocess.Popen[bytes]:
     # Not `-m`, which would take modules from the working directory; `-I` alone would lack what only this
     # process knows of (PYTHONPATH, packages of the user).
-    path = json.dumps([each for each in sys.path if each])
+    path = json.dumps([folder for folder in sys.path if folder])
     options = ["-I", "-B", *(["-X", "utf8"] if sys.flags.utf8_mode else [])]
     try:
         return subprocess.Popen(
@@ -179,7 +179,7 @@ class Submission(msgspec.Struct, frozen=True):
     first: str = ""
 
 
-class _Said(NamedTuple):
+class _FindingLine(NamedTuple):
     """A line of what a check found."""
 
     file: str
@@ -197,41 +197,48 @@ def checked(
     judged: Iterable[str] | None,
     teams: Path | None,
     limits: EntryLimits,
-) -> tuple[list[Submission], list[_Said]]:
+) -> tuple[list[Submission], list[_FindingLine]]:
     """Return every entry with whether it is valid, and its findings.
 
     `judged` are the topics of the qrels: a run that has none of them is not valid. `teams` is a file with the
     names to list entries under.
     """
     # Once, and not while a run is read: what is wrong with the topics is no participant's fault.
-    known = None if topics is None else topics_in(topics, track)
+    asked = None if topics is None else topics_in(topics, track)
     entries = entries_in(folder, limits)
-    names = {} if teams is None else read_teams(teams, [each.name for each in entries])
-    job = EntryJob(str(folder), track, known, None if judged is None else frozenset(judged), limits, ())
-    reading = read_apart(job, [each for each in entries if not each.problem])
+    names = {} if teams is None else read_teams(teams, [entry.name for entry in entries])
+    job = EntryJob(str(folder), track, asked, None if judged is None else frozenset(judged), limits, ())
+    reading = read_in_processes(job, [entry for entry in entries if not entry.problem])
     read = [next(reading) if entry.problem is None else refused(entry.problem) for entry in entries]
-    run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
-    for at, (found, run) in enumerate(zip(read, run_of, strict=True)):
+    run_of = [names.get(entry.name, result.run) for entry, result in zip(entries, read, strict=True)]
+    for index, (result, run) in enumerate(zip(read, run_of, strict=True)):
         problem = _problem_of(run)
-        if not found.errors and problem is not None:
-            said = [*found.said, EntryFinding.of(problem)]
-            read[at] = msgspec.structs.replace(found, errors=1, said=said)
-    claimed, run_of = run_of, _told_apart(entries, read, run_of, names)
-    for at, (found, run, name) in enumerate(zip(read, claimed, run_of, strict=True)):
+        if not result.errors and problem is not None:
+            findings = [*result.findings, EntryFinding.of(problem)]
+            read[index] = msgspec.structs.replace(result, errors=1, findings=findings)
+    claimed, run_of = run_of, _distinct_names(entries, read, run_of, names)
+    for index, (result, run, name) in enumerate(zip(read, claimed, run_of, strict=True)):
         # Most tables name no system, so that there it is no news.
         if run != name and track != OF_TABLES:
-            said = [*found.said, EntryFinding.of(warning("claimed_name", 1, run=run, name=name))]
-            read[at] = msgspec.structs.replace(found, warnings=found.warnings + 1, said=said)
+            findings = [*result.findings, EntryFinding.of(warning("claimed_name", 1, run=run, name=name))]
+            read[index] = msgspec.structs.replace(result, warnings=result.warnings + 1, findings=findings)
     submissions, lines = [], []
-    for entry, found, run in zip(entries, read, run_of, strict=True):
-        first = next((each.message for each in found.said if each.level == ERROR), "")
+    for entry, result, run in zip(entries, read, run_of, strict=True):
+        first = next((finding.message for finding in result.findings if finding.level == ERROR), "")
         name = run if _problem_of(run) is None else ""
-        counts = found.errors, found.warnings, found.topics
-        submissions.append(Submission(entry.name, name, not found.errors, *counts, entry.sha256, first))
+        counts = result.errors, result.warnings, result.topics
+        submissions.append(Submission(entry.name, name, not result.errors, *counts, entry.sha256, first))
         # So many, with the one that makes a file invalid.
-        kept = found.said if len(found.said) <= MOST else [*found.said[: MOST - 1], found.said[-1]]
+        kept = (
+            result.findings
+            if len(result.findings) <= MOST
+            else [*result.findings[: MOST - 1], result.findings[-1]]
+        )
         lines += [
-            _Said(entry.name, each.line, each.level, each.message, each.code, each.facts) for each in kept
+            _FindingLine(
+                entry.name, finding.line, finding.level, finding.message, finding.code, finding.facts
+            )
+            for finding in kept
         ]
     return submissions, lines
 
@@ -248,7 +255,7 @@ def _problem_of(name: str, is_given: bool = False) -> Finding | None:
     return None
 
 
-def _told_apart(
+def _distinct_names(
     entries: Sequence[Entry], read: Sequence[EntryRead], runs: Sequence[str], given: Collection[str]
 ) -> list[str]:
     """Return the names to list entries under: those that claim one name are called after their files.
@@ -272,9 +279,9 @@ def _told_apart(
     names = list(runs)
     more = [after_file(entry) for entry in entries]
     claims: dict[str, list[int]] = {}
-    for at, (found, name) in enumerate(zip(read, names, strict=True)):
-        if not found.errors:
-            claims.setdefault(_alike(name), []).append(at)
+    for index, (result, name) in enumerate(zip(read, names, strict=True)):
+        if not result.errors:
+            claims.setdefault(_comparable_name(name), []).append(index)
     waiting = list(claims)
     while waiting:
         name = waiting.pop()
@@ -282,23 +289,23 @@ def _told_apart(
         if len(places) < 2:
             continue
         claims[name] = []
-        for at in places:
-            after = next(more[at], None)
+        for index in places:
+            after = next(more[index], None)
             if after is not None:
-                names[at] = after
-                waiting.append(_alike(after))
-            claims.setdefault(_alike(names[at]), []).append(at)
+                names[index] = after
+                waiting.append(_comparable_name(after))
+            claims.setdefault(_comparable_name(names[index]), []).append(index)
     return names
 
 
-def _alike(name: str) -> str:
+def _comparable_name(name: str) -> str:
     """Return what names have in common that a reader, or a disk, takes for the same."""
     return compatible(name).casefold()
 
 
 def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
     """Read the names to list entries under: lines with a file, a tab and a name; each once."""
-    known = set(files)
+    expected_files = set(files)
     names: dict[str, str] = {}
     first: dict[str, int] = {}
     shown = visible(str(path))
@@ -313,13 +320,13 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
                 expected="a file, a tab and the name to list it under",
                 found=f"{visible(line[:80])!r}",
             )
-        if file not in known:
+        if file not in expected_files:
             raise InputError(
                 at=Place(shown, number), problem=f"no file {visible(file[:80])} in the folder of runs"
             )
         if problem := _problem_of(name, is_given=True):
             raise InputError(at=Place(shown, number), problem=problem.message)
-        for what, key in (("file", file), ("name", _alike(name))):
+        for what, key in (("file", file), ("name", _comparable_name(name))):
             if before := first.get(f"{what} {key}"):
                 raise InputError(
                     at=Place(shown, number),
@@ -336,14 +343,14 @@ def answers_of(plan: TrackPlan, submissions: Iterable[Submission]) -> Iterator[A
     if plan.is_of_tables:
         yield from read_answers(str(plan.out / ANSWERS))
         return
-    for each in submissions:
-        for answer in read_answers(str(plan.folder / each.file)):
-            yield answer._replace(run_id=each.run)
+    for submission in submissions:
+        for answer in read_answers(str(plan.folder / submission.file)):
+            yield answer._replace(run_id=submission.run)
 
 
 def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callable[[str], None]) -> list[str]:
     """Write what valid tables hold together as answers and questions; return the names of the files."""
-    paths = [str(plan.folder / each.file) for each in submissions]
+    paths = [str(plan.folder / submission.file) for submission in submissions]
     asked: Mapping[str, Question]
     if plan.topics is not None:
         asked = topics_in(source_of(plan, "topics"), plan.track)
@@ -352,34 +359,36 @@ def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callab
         asked = material.questions
         for remark in material.remarks:
             say(f"validate: {remark}")
-    found: list[Answer] = []
+    answers_found: list[Answer] = []
     lacking = []
-    for each, path in zip(submissions, paths, strict=True):
+    for submission, path in zip(submissions, paths, strict=True):
         read = answers_in(path, asked)
         if read.strange:  # with topics it would not be valid
             query = visible(read.strange[0].text or read.strange[0].query_id)[:80]
             raise InputError(
-                at=Place(visible(each.file)),
+                at=Place(visible(submission.file)),
                 problem=f"no table has the question of {query!r}",
                 remedy="add --topics FILE",
             )
         # What was asked stands in the file of questions.
-        answers = [answer._replace(run_id=each.run, question="") for answer in read.answers]
-        there = {answer.query_id for answer in answers}
-        lost = [Answer(query, each.run, (), error=NO_ANSWER) for query in asked if query not in there]
-        found += [*answers, *lost]
+        answers = [answer._replace(run_id=submission.run, question="") for answer in read.answers]
+        answered = {answer.query_id for answer in answers}
+        lost = [
+            Answer(query, submission.run, (), error=NO_ANSWER) for query in asked if query not in answered
+        ]
+        answers_found += [*answers, *lost]
         if lost:
-            lacking.append(f"{visible(each.run)} ({len(lost):,})")
+            lacking.append(f"{visible(submission.run)} ({len(lost):,})")
     if lacking:
         say(f"validate: questions that a run does not answer count as failed: {some_of(lacking)}")
-    write_lines(plan.out / ANSWERS, write_answers(found, "plain"))
+    write_lines(plan.out / ANSWERS, write_answers(answers_found, "plain"))
     write_lines(plan.out / QUESTIONS, write_questions(asked.values()))
     return [ANSWERS, QUESTIONS]
 
 
 def lines_of(submissions: Iterable[Submission]) -> Iterator[str]:
     """Yield a line a file."""
-    return (as_line(msgspec.to_builtins(each)) for each in submissions)
+    return (as_line(msgspec.to_builtins(submission)) for submission in submissions)
 
 
 def read_submissions(path: Path) -> list[Submission]:
@@ -388,6 +397,6 @@ def read_submissions(path: Path) -> list[Submission]:
     return [decode(line) for line in path.read_bytes().splitlines()]
 
 
-def finding_lines(said: Sequence[Any]) -> Iterator[str]:
+def finding_lines(findings: Sequence[Any]) -> Iterator[str]:
     """Yield a line a finding."""
-    return (as_line(each._asdict()) for each in said)
+    return (as_line(finding._asdict()) for finding in findings)

@@ -76,18 +76,18 @@ class ScoringInputs:
 
 def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
     """Return the measures, which must fit the submissions; `what` names the option that sets them."""
-    found = parse_measures(text)
-    for measure in found:
+    measures = parse_measures(text)
+    for measure in measures:
         kind = kind_of_measure(measure)
         # Before anything is judged or paid for.
         if kind is not (RUNS if of_runs else ANSWERS):
             raise UsageError(f"{measure} scores {kind.noun}, which does not fit {what}")
-    return found
+    return measures
 
 
 def values_of(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     """Score every system."""
-    return (_of_runs if inputs.of_runs else _of_answers)(inputs, say)
+    return (_run_values if inputs.of_runs else _answer_values)(inputs, say)
 
 
 def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
@@ -99,7 +99,7 @@ def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
             yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
 
 
-def alike(values: Iterable[LeaderboardRow]) -> list[list[str]]:
+def equal_runs(values: Iterable[LeaderboardRow]) -> list[list[str]]:
     """Return the runs that have the same value on every topic, by every measure, as groups."""
     by_run: dict[str, set[tuple[str, str, float | None]]] = {}
     for row in values:
@@ -121,7 +121,7 @@ def leaderboard_files(results: Sequence[Scores], rows: Sequence[Any]) -> dict[st
     """Return the lines of the files that a leaderboard is, by name; `rows` are its standings."""
     is_corrected = any(row.judged is not None for row in rows)
     columns = [*_COLUMNS, *(_JUDGED if is_corrected else ())]
-    cells = ([getattr(row, _FIELDS.get(each.name, each.name)) for each in columns] for row in rows)
+    cells = ([getattr(row, _FIELDS.get(column.name, column.name)) for column in columns] for row in rows)
     return {
         # A value that is not defined, NaN, becomes null.
         STANDINGS: (as_line(row._asdict()) for row in rows),
@@ -136,11 +136,11 @@ def some_of(runs: Sequence[str]) -> str:
     return ", ".join(runs[:_NAMED]) + more
 
 
-def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+def _answer_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     topics = inputs.topics
     if topics is not None and inputs.judged:
-        said = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
-        judged = {str(row.get("query_id")) for row in said}
+        rows = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
+        judged = {str(row.get("query_id")) for row in rows}
         unjudged = [topic for topic in topics if topic not in judged]
         if unjudged:
             shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)
@@ -151,13 +151,13 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
             say(remark)
     # What scores need to know of an answer, with ids of documents as citations.
     answers: list[dict[str, Any]] = []
-    for each in inputs.answers:
-        parts = [{"text": part.text, "citations": part.citations} for part in each.sentences]
-        failed = {"answer": None, "status": "error", "reason": each.error}
-        record: dict[str, Any] = {"query_id": each.query_id, "run_id": each.run_id}
-        record |= failed if each.error else {"answer": parts}
-        answers.append(record | ({"repeat": each.repeat} if each.repeat else {}))
-    found = scored(
+    for answer in inputs.answers:
+        parts = [{"text": part.text, "citations": part.citations} for part in answer.sentences]
+        failed = {"answer": None, "status": "error", "reason": answer.error}
+        record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
+        record |= failed if answer.error else {"answer": parts}
+        answers.append(record | ({"repeat": answer.repeat} if answer.repeat else {}))
+    results = scored(
         measures_of(inputs.measures, False, "this"),
         list(inputs.judged),
         say,
@@ -168,25 +168,25 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
         gold_chosen=inputs.gold_chosen or None,
         on_missing=inputs.on_missing,
     )
-    known = {system.name for system in inputs.systems}
-    kept = [scores for run, scores in found.items() if run in known or not known]
+    names = {system.name for system in inputs.systems}
+    kept = [scores for run, scores in results.items() if run in names or not names]
     if not kept:
-        shown = ", ".join(map(visible, list(found)[:3]))
+        shown = ", ".join(map(visible, list(results)[:3]))
         raise InputError(problem=f"the judgements are of {shown}, which are not among the submitted runs")
     return kept
 
 
-def _of_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
-    qrels = _of_documents(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
+def _run_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    qrels = _qrels_of_judgements(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
     judged = set(topics_of_qrels(qrels))
     evaluator = Evaluator(measures_of(inputs.measures, True, "this"), qrels)
     results = []
-    for each in inputs.systems:
+    for system in inputs.systems:
         try:
-            results.append(evaluator.score(source_of_run(each.name, each.path)))
+            results.append(evaluator.score(source_of_run(system.name, system.path)))
         except InputError as error:
             # A run that can be read, and of which no judge judged anything: the others have their scores.
-            say(f"{visible(each.file)} has no scores and no rank: {visible(str(error))}")
+            say(f"{visible(system.file)} has no scores and no rank: {visible(str(error))}")
             lost = error
     if not results:
         raise lost
@@ -210,7 +210,7 @@ class _GradedDocument(msgspec.Struct):
     status: str = "ok"
 
 
-def _of_documents(files: Sequence[str]) -> Any:
+def _qrels_of_judgements(files: Sequence[str]) -> Any:
     """Return judgements of documents as qrels."""
     rows = []
     for path in files:

@@ -44,7 +44,7 @@ from rageval.records import Answer
 from rageval.scoring.gold import UNIFORM
 from rageval.table import Table
 from rageval.text import visible, without_keys
-from rageval.track.bundle import MANIFEST, Bundle, Manifest, opened_bundle
+from rageval.track.bundle import MANIFEST, Bundle, opened_bundle
 from rageval.track.values import (
     STANDINGS,
     TABLE,
@@ -246,11 +246,11 @@ class _Verification:
         if not self.expected:
             self.believed.append(Remark("bundle_without_digest"))
         for name in manifest.withheld:
-            if self._withheld(name) is None:
+            if self._withheld_file(name) is None:
                 self.believed.append(Remark("withheld_and_unneeded", Scope(file=name)))
         return step
 
-    def _withheld(self, name: str) -> Path | None:
+    def _withheld_file(self, name: str) -> Path | None:
         """Return where a file lies that the bundle withholds; None if it is not at hand."""
         sha256 = self.manifest.withheld.get(name, "")
         return None if self.inputs is None else self.inputs.by_digest.get(sha256)
@@ -259,7 +259,7 @@ class _Verification:
         """Read the replies again, by the rubric's parser."""
         step = RecomputedStep(_REPLIES)
         rubrics: dict[str, Rubric | None] = {}
-        again = without = 0
+        reread_count = without = 0
         unasked: Counter[str] = Counter()
         for judged in self.manifest.judgements:
             try:
@@ -284,14 +284,14 @@ class _Verification:
                 if text is None:
                     without += len(call)
                     continue
-                said = str(call[0].get("rubric"))
-                if said not in rubrics:
-                    rubrics[said] = self._rubric(said, step)
-                rubric = rubrics[said]
+                rubric_name = str(call[0].get("rubric"))
+                if rubric_name not in rubrics:
+                    rubrics[rubric_name] = self._rubric(rubric_name, step)
+                rubric = rubrics[rubric_name]
                 if rubric is None or not can_reread(rubric, call):
                     without += len(call)
                     continue
-                again += len(call)
+                reread_count += len(call)
                 judge = parse_judge(str(call[0].get("judge")))
                 expected = rubric.judge_called(judge.name if isinstance(judge, Judge) else "")
                 if judge != expected:
@@ -305,11 +305,12 @@ class _Verification:
                 for difference in reread(rubric, call, text):
                     step.differ(replace(difference, about=Scope(file=judged.file)))
         step.extent = Remark(
-            "judgements_read_again", facts={"number": again, "has_replies": bool(again or without)}
+            "judgements_read_again",
+            facts={"number": reread_count, "has_replies": bool(reread_count or without)},
         )
         if without:
             step.lack(Remark("replies_not_in_bundle", facts={"number": without}))
-        if again:
+        if reread_count:
             self.believed.append(Remark("replies_of_judge"))
         if unasked:
             judges = tuple(unasked.most_common(_SHOWN))
@@ -323,11 +324,11 @@ class _Verification:
 
         A vote is of several replies and holds none. What has no such digest may be anybody's: it is believed.
         """
-        who = _decider(row)
-        judge = parse_judge(who)
+        decider = _decider(row)
+        judge = parse_judge(decider)
         is_asked = judge.was_prompted or str(row.get("rubric")) in self.manifest.rubrics
         is_vote = isinstance(judge, Panel)
-        is_known = who == FIRST_STAGE or is_vote or judge.is_person or judge.is_text_rule
+        is_known = decider == FIRST_STAGE or is_vote or judge.is_person or judge.is_text_rule
         return is_asked and not is_known and row.get("status", "ok") in GRADED
 
     def _text(self, name: str) -> str:
@@ -339,10 +340,10 @@ class _Verification:
             return {} if self.inputs is None else self.inputs.replies
         return _replies_in(self.bundle.path(name))
 
-    def _rubric(self, said: str, step: RecomputedStep) -> Rubric | None:
-        name = self.manifest.rubrics.get(said)
+    def _rubric(self, rubric_name: str, step: RecomputedStep) -> Rubric | None:
+        name = self.manifest.rubrics.get(rubric_name)
         if name is None:
-            step.lack(Remark("rubric_not_in_bundle", facts={"rubric": said}))
+            step.lack(Remark("rubric_not_in_bundle", facts={"rubric": rubric_name}))
             return None
         try:
             rubric = rubric_named(self._text(name))
@@ -350,16 +351,18 @@ class _Verification:
             step.differ(Remark("rubric_not_readable", Scope(file=name), {"reason": str(error)}))
             return None
         # Its name is that of the file; what counts is what it says.
-        own = said.partition("@")[2]
+        own = rubric_name.partition("@")[2]
         if rubric.version != own:
-            step.differ(Remark("other_rubric", Scope(file=name), {"version": rubric.version, "rubric": said}))
+            step.differ(
+                Remark("other_rubric", Scope(file=name), {"version": rubric.version, "rubric": rubric_name})
+            )
             return None
         return rubric
 
     def _values(self) -> tuple[RecomputedStep, Any]:
         """Score again, and compare with the values that were published."""
-        step, said = RecomputedStep("values from judgements"), self.bundle.paths.get(VALUES)
-        if said is None:
+        step, path = RecomputedStep("values from judgements"), self.bundle.paths.get(VALUES)
+        if path is None:
             step.differ(Remark("not_in_bundle", Scope(file=VALUES)))
             return step, None
         lacking = tuple(
@@ -378,9 +381,9 @@ class _Verification:
         except RagevalError as error:
             step.differ(Remark("cannot_be_recomputed", facts={"reason": self._without_folder(str(error))}))
             return step, None
-        published = _read(said).splitlines()
+        published = _read(path).splitlines()
         keys = ("measure", "run_id", "topic_id")
-        for difference in _differing(published, list(value_lines(results)), keys):
+        for difference in _line_differences(published, list(value_lines(results)), keys):
             step.differ(replace(difference, about=Scope(file=VALUES)))
         counts = {"number": len(published), "runs": len(results)}
         step.extent = Remark("values_recomputed", facts=counts)
@@ -411,12 +414,15 @@ class _Verification:
             ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")
             topics = [str(row.get("query_id")) for _, row in ids]
         chosen = manifest.labels_chosen
-        of_runs = _is_of_runs(manifest)
+        of_runs = manifest.track == "run"
         return ScoringInputs(
             manifest.measures,
             of_runs,
-            [System(each.name, each.file, path(each.file) if each.file else "") for each in manifest.systems],
-            judged=[path(each.file) for each in manifest.judgements],
+            [
+                System(system.name, system.file, path(system.file) if system.file else "")
+                for system in manifest.systems
+            ],
+            judged=[path(file.file) for file in manifest.judgements],
             answers=() if of_runs else self._answers(),
             topics=topics,
             gold=[path(name) for name in manifest.labels],
@@ -430,15 +436,15 @@ class _Verification:
             for name in self.manifest.answers:
                 yield from read_answers(self._text(name))
             return
-        for each in self.manifest.systems:
-            for answer in read_answers(self._text(each.file)) if each.file else ():
-                yield answer._replace(run_id=each.name)
+        for system in self.manifest.systems:
+            for answer in read_answers(self._text(system.file)) if system.file else ():
+                yield answer._replace(run_id=system.name)
 
     def _claims(self, values: RecomputedStep, results: Any) -> RecomputedStep:
         """Bootstrap again: intervals of values and of ranks."""
         step = RecomputedStep("claims from values")
-        said = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
-        for name, path in said.items():
+        paths = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
+        for name, path in paths.items():
             if path is None:
                 step.differ(Remark("not_in_bundle", Scope(file=name)))
         if values.state != "same" or step.differences:
@@ -453,11 +459,11 @@ class _Verification:
                     {"published": self.manifest.intervals, "recomputed": HOW},
                 )
             )
-        published = _read(said[STANDINGS]).splitlines()
+        published = _read(paths[STANDINGS]).splitlines()
         close: list[str] = []
-        for difference in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
+        for difference in _line_differences(published, list(files[STANDINGS]), ("measure", "run"), close):
             step.differ(replace(difference, about=Scope(file=STANDINGS)))
-        table = _read(said[TABLE]).decode("utf-8", "replace").splitlines()
+        table = _read(paths[TABLE]).decode("utf-8", "replace").splitlines()
         for number, (one, other) in enumerate(zip_longest(table, files[TABLE]), 1):
             if one != other:
                 step.differ(
@@ -479,10 +485,6 @@ def _read(path: Path | None) -> bytes:
     return b"" if path is None else read_whole(path, "a leaderboard", _LARGEST)
 
 
-def _is_of_runs(manifest: Manifest) -> bool:
-    return manifest.track == "run"
-
-
 def _without_draw(line: str) -> bytes:
     """Return a line as earlier versions wrote it, which did not say how labels were drawn.
 
@@ -491,11 +493,11 @@ def _without_draw(line: str) -> bytes:
     return re.sub(rf'"drawn":"(?!{DrawKind.UNSTATED}")[a-z]*",', "", line).encode()
 
 
-def _differing(
-    published: Sequence[bytes], again: Sequence[str], keys: Sequence[str], close: list[str] | None = None
+def _line_differences(
+    published: Sequence[bytes], recomputed: Sequence[str], keys: Sequence[str], close: list[str] | None = None
 ) -> Iterator[Remark]:
     """Yield how lines differ; ends of intervals that are alike are kept in `close`."""
-    for number, (line, other) in enumerate(zip_longest(published, again), 1):
+    for number, (line, other) in enumerate(zip_longest(published, recomputed), 1):
         if line is not None and other is not None and line in (other.encode(), _without_draw(other)):
             continue
         try:
@@ -508,14 +510,14 @@ def _differing(
         if line is None or other is None:
             yield Remark("line_not_in_both", facts={"number": number, "is_published": line is not None})
             continue
-        alike = [
+        close_fields = [
             name
             for name in fields
             if close is not None and name in _INTERVALS and _is_close(one.get(name), two.get(name))
         ]
         if close is not None:
-            close += alike
-        if left := [name for name in fields if name not in alike]:
+            close += close_fields
+        if left := [name for name in fields if name not in close_fields]:
             place = tuple(str(two.get(key)) for key in keys)
             changes = tuple((name, f"{one.get(name)!s:.60}", f"{two.get(name)!s:.60}") for name in left)
             yield Remark("line_differs", facts={"number": number, "place": place, "changes": changes})
@@ -530,13 +532,13 @@ def _is_close(one: Any, other: Any) -> bool:
 
 def _replies_in(path: Path) -> dict[str, str]:
     """Return replies by what their digests are now, from lines of replies or of judgements."""
-    found = {}
+    replies = {}
     for _, row in read_records(str(path), dict[str, Any], "replies"):
         text = row.get("text", row.get("raw"))
         if isinstance(text, str):
             text = without_keys(text)
-            found[hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()] = text
-    return found
+            replies[hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()] = text
+    return replies
 
 
 class _Inputs:

@@ -49,38 +49,40 @@ def citation_text(citation: Citation) -> str:
 
 
 def citation_of(
-    found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores], datasets: Iterable[str] = ()
+    results: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores], datasets: Iterable[str] = ()
 ) -> Citation:
     """Return how to cite numbers (`rageval.comparison.cite`)."""
-    numbers = _numbers_of(found)
+    numbers = _numbers_of(results)
     measures = {number.name: number.measure for number in numbers}
     papers, sets = {"rageval": software()}, []
     for measure in measures.values():
         papers |= entries(measure.about.papers if measure is not None else ())
     for dataset in dict.fromkeys(datasets):
-        told = entries(hooks.papers_of(dataset))
+        cited_papers = entries(hooks.papers_of(dataset))
         # A paper that proposes both measures and data is there already.
-        papers |= {key: entry for key, entry in told.items() if key not in papers}
-        sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(told)}")
+        papers |= {key: entry for key, entry in cited_papers.items() if key not in papers}
+        sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(cited_papers)}")
     most = max(number.queries + number.undefined for number in numbers)
     named = [_named(name, measure, numbers, most) for name, measure in measures.items()]
-    on = f" of {_listed(sets)}" if sets else ""
-    said = [
-        f"We report {_listed(named)} over {_counted([most])}{on}, computed with"
+    datasets_clause = f" of {_listed(sets)}" if sets else ""
+    sentences = [
+        f"We report {_listed(named)} over {_counted([most])}{datasets_clause}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
     ]
-    said += _said_of_judges({number.name: number.basis for number in numbers if not number.is_corrected})
+    sentences += _judge_sentences(
+        {number.name: number.basis for number in numbers if not number.is_corrected}
+    )
     signed = [number.signature for number in numbers]
     if any(number.is_corrected for number in numbers):
         papers |= {_BY_LABELS: bibliography()[_BY_LABELS]}
-    if isinstance(found, Comparison):
-        said += _said_of_tests(found)
-        said += [latex_text(f"{remark}.") for remark in without_mean(found)]
-        signed = [found.signature, *signed]
+    if isinstance(results, Comparison):
+        sentences += _test_sentences(results)
+        sentences += [latex_text(f"{remark}.") for remark in without_mean(results)]
+        signed = [results.signature, *signed]
     else:
-        said += _said_of_labels(numbers)
+        sentences += _label_sentences(numbers)
     # A sentence a line, as texts are kept whose versions are compared.
-    return Citation("\n".join(said), tuple(dict.fromkeys(signed)), tuple(papers.values()))
+    return Citation("\n".join(sentences), tuple(dict.fromkeys(signed)), tuple(papers.values()))
 
 
 class _Number(NamedTuple):
@@ -101,30 +103,30 @@ class _Number(NamedTuple):
         return self.labels is not None
 
 
-def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
-    if isinstance(found, Comparison):
-        known = found.definitions
+def _numbers_of(results: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
+    if isinstance(results, Comparison):
+        definitions = results.definitions
         return [
             _Number(
-                each.measure,
-                known.get(each.measure),
-                each.queries,
-                each.undefined,
-                each.signature,
-                each.basis,
-                each.labels,
+                cell.measure,
+                definitions.get(cell.measure),
+                cell.queries,
+                cell.undefined,
+                cell.signature,
+                cell.basis,
+                cell.labels,
             )
-            for each in found.cells
+            for cell in results.cells
         ]
     several: list[Any]
-    if isinstance(found, Scores):
-        several = [found]
+    if isinstance(results, Scores):
+        several = [results]
     else:
-        several = list(found.values() if isinstance(found, Mapping) else found)
-        strange = next((each for each in several if not isinstance(each, Scores)), None)
-        if strange is not None or not several:
+        several = list(results.values() if isinstance(results, Mapping) else results)
+        wrong_item = next((item for item in several if not isinstance(item, Scores)), None)
+        if wrong_item is not None or not several:
             raise UsageError(
-                f"expected a Comparison or Scores of some runs, found {strange or several!r:.80}"
+                f"expected a Comparison or Scores of some runs, found {wrong_item or several!r:.80}"
             )
     return [_number_of(score) for scores in several for score in scores.scores]
 
@@ -184,28 +186,29 @@ def _counted(queries: Sequence[int]) -> str:
     return f"{f'{least:,} to ' * (least < most)}{most:,} quer{'y' if most == 1 else 'ies'}"
 
 
-def _said_of_judges(bases: Mapping[str, Basis]) -> Iterator[str]:
+def _judge_sentences(bases: Mapping[str, Basis]) -> Iterator[str]:
     """Say of which measures all rests on a judge that is no person, or on words alone."""
     for basis in dict.fromkeys(basis for basis in bases.values() if basis.is_judge):
-        names = [latex_text(name) for name, each in bases.items() if each == basis]
+        names = [latex_text(name) for name, other in bases.items() if other == basis]
         what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
-        who = f"{latex_text(name_judges(basis))}, an automatic judge"
-        yield f"{what} are by {who}; intervals do not include its error."
+        judges = f"{latex_text(name_judges(basis))}, an automatic judge"
+        yield f"{what} are by {judges}; intervals do not include its error."
     words = [latex_text(name) for name, basis in bases.items() if basis.is_of_texts]
     if words:
         yield f"Values by {_listed(words)} are {NO_WINNER}."
 
 
-def _said_of_labels(numbers: Sequence[_Number]) -> Iterator[str]:
+def _label_sentences(numbers: Sequence[_Number]) -> Iterator[str]:
     """Say of which measures labels correct the means, and where they are no reason for a mean."""
     corrected = [number for number in numbers if number.is_corrected]
     for basis in dict.fromkeys(number.basis for number in corrected):
         own = [number for number in corrected if number.basis == basis]
-        if known := [number for number in own if number.is_defined]:
-            names = _listed(list(dict.fromkeys(latex_text(number.name) for number in known)))
-            labels = _counted([number.labels or 0 for number in known])
-            by, judge = latex_text(name_labels(basis)), latex_text(name_judges(basis.source))
-            yield f"Means by {names} are by {judge}, corrected by {by} of {labels}~\\cite{{{_BY_LABELS}}}."
+        if defined := [number for number in own if number.is_defined]:
+            names = _listed(list(dict.fromkeys(latex_text(number.name) for number in defined)))
+            labels = _counted([number.labels or 0 for number in defined])
+            labelers, judge = latex_text(name_labels(basis)), latex_text(name_judges(basis.source))
+            corrected_by = f"corrected by {labelers} of {labels}~\\cite{{{_BY_LABELS}}}"
+            yield f"Means by {names} are by {judge}, {corrected_by}."
         lost: dict[str, int] = {}
         for number in own:
             lost[number.name] = lost.get(number.name, 0) + (not number.is_defined)
@@ -215,11 +218,11 @@ def _said_of_labels(numbers: Sequence[_Number]) -> Iterator[str]:
                 yield f"By {latex_text(name)} no mean of {runs} is reported: the labels do not allow one."
 
 
-def _said_of_tests(found: Comparison) -> Iterator[str]:
+def _test_sentences(comparison: Comparison) -> Iterator[str]:
     """Say how intervals and tests were made, or that nothing was tested."""
-    settings, groups = found.settings, by_basis(found)
-    if said := untested(found):
-        yield latex_text(said)
+    settings, groups = comparison.settings, by_basis(comparison)
+    if reason := untested(comparison):
+        yield latex_text(reason)
         return
     if settings.all_pairs:
         against = "between all pairs of runs"
@@ -228,34 +231,34 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
         if settings.baseline != BEST:
             against = f"from {latex_text(settings.baseline)}"
     level = f"at the level {1 - settings.level:.3g}"
-    if any(not basis.corrected for basis in found.bases.values()):
+    if any(not basis.corrected for basis in comparison.bases.values()):
         test = _TESTS[settings.test].format(draws=settings.draws)
-        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}"
+        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(comparison)}, {level}"
         if settings.clusters:
             adjusted += f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
         yield f"Differences {against} were tested by {test}, {adjusted}."
-        way = "BCa" if settings.interval == "bca" else settings.interval
+        interval = "BCa" if settings.interval == "bca" else settings.interval
         yield (
-            rf"The {100 * settings.level:.4g}\% intervals are {way} bootstrap intervals"
+            rf"The {100 * settings.level:.4g}\% intervals are {interval} bootstrap intervals"
             " (of measures with two values, Wilson's)."
         )
     for basis, measures in groups.items():
         if not basis.corrected:
             continue
         names = _listed(list(map(latex_text, measures)))
-        labels = _counted([cell.labels or 0 for cell in found.cells if cell.measure in measures])
-        by = latex_text(name_labels(basis))
+        labels = _counted([cell.labels or 0 for cell in comparison.cells if cell.measure in measures])
+        labelers = latex_text(name_labels(basis))
         judge = latex_text(name_judges(basis.source))
         yield (
-            f"Differences by {names} {against} are by {judge}, corrected by {by} of {labels}"
+            f"Differences by {names} {against} are by {judge}, corrected by {labelers} of {labels}"
             rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}"
-            f"{_family(found)}, {level}{f'; this holds {IF_DRAWN}' if basis.is_draw_unstated else ''}."
+            f"{_family(comparison)}, {level}{f'; this holds {IF_DRAWN}' if basis.is_draw_unstated else ''}."
         )
 
 
-def _family(found: Comparison) -> str:
+def _family(comparison: Comparison) -> str:
     """Say for which comparisons p is adjusted, where there are several."""
-    if len(found.runs) == 2:
-        return over_measures(len(found.measures))
-    family = family_of(found.settings, len(found.runs), len(found.measures))
+    if len(comparison.runs) == 2:
+        return over_measures(len(comparison.measures))
+    family = family_of(comparison.settings, len(comparison.runs), len(comparison.measures))
     return f" over {latex_text(family)}"

@@ -23,28 +23,31 @@ class DiagnosisDisplay(Display[Diagnosis]):
         shares = [
             [_named(kind), *share, self.shown.counts[kind]] for kind, share in self.shown.shares.items()
         ]
-        found = [Table([*columns, Column("nuggets", COUNT)], shares)]
+        tables = [Table([*columns, Column("nuggets", COUNT)], shares)]
         columns = [Column("if it were perfect"), *map(number, ("recall would grow by", "low", "high"))]
         gains = [[f"the {name}", *(gain or _TOO_FEW)] for name, gain in self.shown.what_if.items()]
-        found.append(Table(columns, gains))
+        tables.append(Table(columns, gains))
         for name, groups in self.shown.by.items():
             columns = [Column(name), Column("questions", NUMBER, 0), *kinds.values()]
-            rows = [[group, of["questions"], *map(of.__getitem__, kinds)] for group, of in groups.items()]
-            found.append(Table(columns, rows))
+            rows = [
+                [group, values["questions"], *map(values.__getitem__, kinds)]
+                for group, values in groups.items()
+            ]
+            tables.append(Table(columns, rows))
         if self.shown.abstention:
             refusals = [[_named(name), value] for name, value in self.shown.abstention.items()]
-            found.append(Table([Column("refusals"), number("value")], refusals))
+            tables.append(Table([Column("refusals"), number("value")], refusals))
         worst = []
-        for each in self.shown.worst():
+        for question in self.shown.worst():
             lost = []
-            for nugget, how in each.lost[:_NUGGETS]:
-                text = self.shown.texts.get((each.query_id, nugget), nugget)
+            for nugget, how in question.lost[:_NUGGETS]:
+                text = self.shown.texts.get((question.query_id, nugget), nugget)
                 lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
-            if len(each.lost) > _NUGGETS:
-                lost.append(f"and {len(each.lost) - _NUGGETS:,} more")
-            worst.append([each.query_id, each.recall, "; ".join(lost)])
+            if len(question.lost) > _NUGGETS:
+                lost.append(f"and {len(question.lost) - _NUGGETS:,} more")
+            worst.append([question.query_id, question.recall, "; ".join(lost)])
         columns = [Column("worst questions"), number("in the answer"), Column("lost")]
-        return [*found, Table(columns, worst, 3)]
+        return [*tables, Table(columns, worst, 3)]
 
 
 def _named(kind: str) -> str:

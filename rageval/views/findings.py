@@ -46,7 +46,10 @@ class FindingsDisplay(Display[Any]):
     def table(self) -> Table:
         """Return the findings with their places, beneath their number."""
         columns = [Column(name) for name in ("where", "level", "finding", "effect")]
-        rows = [[f"{each.source}:{each.line}", each.level, each.message, each.effect] for each in self.shown]
+        rows = [
+            [f"{finding.source}:{finding.line}", finding.level, finding.message, finding.effect]
+            for finding in self.shown
+        ]
         return Table(columns, rows, 4, self.shown.summary)
 
 
@@ -202,8 +205,8 @@ def _changed_value(
     is_expected_text: bool,
     first_line: int,
 ) -> str:
-    wanted = _value(expected, is_expected_text)
-    return f"{_field(field)} is {_value(value, is_text)}, expected {wanted} as in line {first_line}"
+    expected_value = _value(expected, is_expected_text)
+    return f"{_field(field)} is {_value(value, is_text)}, expected {expected_value} as in line {first_line}"
 
 
 def _ids_and_positions(*, is_by_id: bool, first_line: int) -> str:
@@ -230,8 +233,8 @@ def _not_an_object(*, track: str, value: str | None, is_text: bool) -> str:
 
 
 def _answers_of_another_form(*, track: str, form: str, has_track: bool) -> str:
-    way = "a --track of their own" if has_track else "--track answers"
-    return f"expected {track}, found {form}; validate them with {way}"
+    option = "a --track of their own" if has_track else "--track answers"
+    return f"expected {track}, found {form}; validate them with {option}"
 
 
 def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
@@ -240,8 +243,8 @@ def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
 
 def _other_kind(*, kind: str, expected: str, track: str | None) -> str:
     # What looks like judgements may be a run that lost its last columns.
-    wanted = "a run (qid Q0 docid rank score tag)" if track is None else f"{expected} of {track}"
-    return f"holds {kind}, expected {wanted}"
+    expected_kind = "a run (qid Q0 docid rank score tag)" if track is None else f"{expected} of {track}"
+    return f"holds {kind}, expected {expected_kind}"
 
 
 # --- runs that are handed in
@@ -257,7 +260,7 @@ def _contradicted_topics(*, number: int, topic: str) -> str:
     return f"the rank column contradicts the scores in {topics}; the scores are used"
 
 
-def _no_known_topic(*, number: int, topic: str, expected: str) -> str:
+def _no_matching_topic(*, number: int, topic: str, expected: str) -> str:
     return (
         f"none of {count_noun(number, 'topic')}, such as {_quoted(topic)}, is among those asked; expected"
         f" topics such as {_quoted(expected)}"
@@ -468,7 +471,7 @@ WORDS: dict[str, Words] = {
     "scattered_topic": "topic {topic:quoted} continues, begun in line {first_line}; put its rows together",
     "tied_topics": _tied_topics,
     "contradicted_topics": _contradicted_topics,
-    "no_known_topic": _no_known_topic,
+    "no_known_topic": _no_matching_topic,
     "topics_without_documents": _topics_without_documents,
     "unchecked_duplicates": (
         "rows of a topic are not together in a stream: duplicate documents were not checked"

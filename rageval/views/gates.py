@@ -57,10 +57,12 @@ class GateDisplay(Display[GateReport]):
         columns += [Column(name, NUMBER, 3, "+", nan="-") for name in names]
         columns.append(Column("verdict"))
         rows: list[list[Any]] = []
-        for each in self.shown.decisions:
-            name = f"  {each.place}" if each.is_part else each.measure
-            numbers = each.difference, each.low, each.high
-            rows.append([name, each.questions, _means(each, 3), *numbers, each.verdict, each.needed])
+        for decision in self.shown.decisions:
+            name = f"  {decision.place}" if decision.is_part else decision.measure
+            numbers = decision.difference, decision.low, decision.high
+            rows.append(
+                [name, decision.questions, _means(decision, 3), *numbers, decision.verdict, decision.needed]
+            )
         return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline())
 
     def sentences(self) -> list[str]:
@@ -100,23 +102,23 @@ _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inco
 
 def _title_of_losses(report: GateReport) -> str:
     """Return what stands above the questions that fell most: with labels, whose values these are."""
-    measures = {each.measure for each in report.fell}
-    bases = (each.basis for each in report.overall if each.measure in measures)
+    measures = {item.measure for item in report.fell}
+    bases = (item.basis for item in report.overall if item.measure in measures)
     notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
     return f"Largest losses ({notes}):" if notes else "Largest losses:"
 
 
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
-    said = ", ".join([_SIGNS[report.verdict], *map(_code, _conditions(report))])
+    conditions = ", ".join([_SIGNS[report.verdict], *map(_code, _conditions(report))])
     names = name_bounds(report.level)
-    lines = [f"### rageval gate: {said}", "", *_markdown_table(report.overall, names)]
-    far = [each for each in report.decisions if each.against]
+    lines = [f"### rageval gate: {conditions}", "", *_markdown_table(report.overall, names)]
+    far = [item for item in report.decisions if item.against]
     lines += ["", *_markdown_table(far, names)] if far else []
-    slices = [each for each in report.decisions if each.field]
+    slices = [item for item in report.decisions if item.field]
     if slices:
-        blocking = [each for each in slices if each.verdict == "block"]
-        inform = sum(each.verdict == "informs" for each in slices)
+        blocking = [item for item in slices if item.verdict == "block"]
+        inform = sum(item.verdict == "informs" for item in slices)
         lines += ["", f"{len(slices):,} slices: {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_markdown_table(blocking, names)] if blocking else []
     sentences = [f"- {_sentence(text)}" for text in GateDisplay(report).sentences()]
@@ -130,58 +132,59 @@ def markdown(report: GateReport) -> str:
             "|---|---|--:|--:|",
         ]
         lines += [
-            f"| {_cell(each.query_id)} | {_cell(each.measure)} | {each.baseline:.4f} | {each.candidate:.4f} |"
-            for each in report.fell
+            f"| {_cell(item.query_id)} | {_cell(item.measure)} | {item.baseline:.4f} | {item.candidate:.4f} |"
+            for item in report.fell
         ]
     counts = ", ".join(f"{number:,} {name}" for name, number in report.counts.items() if number)
     lines += ["", f"Questions: {counts}. {_code(report.candidate)} against {_code(report.baseline)}."]
     lines += ["", *map(_code, [report.signature, *dict.fromkeys(report.signatures.values())])]
-    return "\n".join(_within(lines)) + "\n"
+    return "\n".join(_truncate_lines(lines)) + "\n"
 
 
 def markdown_of_error(message: str) -> str:
     """Return what kept the gate from saying anything."""
     lines = ["### rageval gate: ❌ error, nothing was gated", "", *map(_sentence, message.split("\n"))]
-    return "\n".join(_within(lines)) + "\n"
+    return "\n".join(_truncate_lines(lines)) + "\n"
 
 
 def _markdown_table(decisions: Sequence[Decision], names: tuple[str, str]) -> Iterator[str]:
     yield f"| measure | baseline → candidate | change | {' | '.join(names)} | verdict | needed |"
     yield "|---|--:|--:|--:|--:|---|--:|"
-    for each in decisions:
-        name = _cell(each.measure) + (f", {_cell(each.place)}" if each.is_part else "")
-        numbers = each.difference, each.low, each.high
+    for decision in decisions:
+        name = _cell(decision.measure) + (f", {_cell(decision.place)}" if decision.is_part else "")
+        numbers = decision.difference, decision.low, decision.high
         difference = " | ".join("-" if math.isnan(number) else f"{number:+.4f}" for number in numbers)
-        yield f"| {name} | {_means(each)} | {difference} | {_SIGNS[each.verdict]} | {_needed(each)} |"
+        cells = (name, _means(decision), difference, _SIGNS[decision.verdict], _needed(decision))
+        yield f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:
     """Return a name as a cell of a table, where a bar would be the next cell's, even in code."""
-    found = _code(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
-    return found.replace("|", r"\|") if found.startswith("`") else found
+    cell = _code(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return cell.replace("|", r"\|") if cell.startswith("`") else cell
 
 
 def _code(text: str) -> str:
-    found = md_code(text[:2000])
-    return found if found.startswith("`") else _apart(found)
+    code = md_code(text[:2000])
+    return code if code.startswith("`") else _break_mentions(code)
 
 
 def _sentence(text: str) -> str:
-    return _apart(md_line(text[:2000]))
+    return _break_mentions(md_line(text[:2000]))
 
 
-def _apart(text: str) -> str:
+def _break_mentions(text: str) -> str:
     return re.sub("([@#])(?=\\w)", rf"\1{_JOINER}", text)
 
 
-def _within(lines: Sequence[str]) -> Iterator[str]:
+def _truncate_lines(lines: Sequence[str]) -> Iterator[str]:
     """Yield as many lines as there is room for, and how many there would be."""
     room = _ROOM - 100
-    for at, line in enumerate(lines):
+    for count, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
             yield ""
-            yield f"… {len(lines) - at:,} more lines"
+            yield f"… {len(lines) - count:,} more lines"
             return
         yield line
 
@@ -190,11 +193,11 @@ def junit(report: GateReport) -> str:
     """Return a suite with a case for each measure and slice: a block is a failure, a doubt is skipped."""
     kinds = {"block": "failure", "inconclusive": "skipped", "informs": "skipped"}
     cases = []
-    for each in report.decisions:
-        name = f"{each.measure} [{each.place}]" if each.is_part else each.measure
-        numbers = f"{describe_difference(each.estimate)}, margin {each.margin:g}"
-        said = "; ".join([f"{each.verdict}: {numbers}", *map(str, each.reasons)])
-        cases.append((name, kinds.get(each.verdict, ""), said))
+    for decision in report.decisions:
+        name = f"{decision.measure} [{decision.place}]" if decision.is_part else decision.measure
+        numbers = f"{describe_difference(decision.estimate)}, margin {decision.margin:g}"
+        message = "; ".join([f"{decision.verdict}: {numbers}", *map(str, decision.reasons)])
+        cases.append((name, kinds.get(decision.verdict, ""), message))
     cases += [("fail-under", "failure", text) for text in map(str, report.floors)]
     return _suite(cases)
 
@@ -209,9 +212,9 @@ def _suite(cases: Sequence[tuple[str, str, str]]) -> str:
     head = f'tests="{len(cases)}" failures="{counts["failure"]}" errors="{counts["error"]}"'
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     lines.append(f'<testsuite name="rageval gate" {head} skipped="{counts["skipped"]}">')
-    for name, kind, said in cases:
+    for name, kind, message in cases:
         opened = f'<testcase classname="rageval.gate" name={_attribute(name)}'
-        inside = f">\n<{kind} message={_attribute(said)}/>\n</testcase>" if kind else "/>"
+        inside = f">\n<{kind} message={_attribute(message)}/>\n</testcase>" if kind else "/>"
         lines.append(opened + inside)
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
 

@@ -22,17 +22,17 @@ class JudgedDisplay(Display[Any]):
         return table._replace(title=f"{len(self.shown):,} judgements of {systems:,} systems{failed}")
 
 
-def handed_on_text(summary: Mapping[str, Any], then: str | None) -> str:
+def cascade_text(summary: Mapping[str, Any], then: str | None) -> str:
     """Return what became of all that was judged, by the summary in the first row.
 
-    >>> handed_on_text({"of": 200, "to_next": 20}, "openai:m")
+    >>> cascade_text({"of": 200, "to_next": 20}, "openai:m")
     '180 of 200 verdicts are kept; openai:m decided 20'
-    >>> print(handed_on_text({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
+    >>> print(cascade_text({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
     180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
 20 are left to people
     >>> whose = {"basis": "judge:contains", "drawn": "unstated"}
     >>> shown = {"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}
-    >>> print(handed_on_text(shown | whose, None))
+    >>> print(cascade_text(shown | whose, None))
     180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are, \
 if these labels are a random draw; by labels of contains, not checked against people); 20 are left to people
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval.comparison.leaderboards import JudgesBeside, LeaderboardAgreement
+from rageval.comparison.leaderboards import JudgesComparison, LeaderboardAgreement
 from rageval.table import NUMBER, Column, Display, Table
 from rageval.text import visible
 
@@ -16,7 +16,10 @@ class AgreementDisplay(Display[LeaderboardAgreement]):
             Column("coefficient"),
             *(Column(name, NUMBER, sign="z") for name in ("value", "low", "high")),
         ]
-        rows = [[each.name, each.value, each.low, each.high] for each in self.shown.coefficients]
+        rows = [
+            [coefficient.name, coefficient.value, coefficient.low, coefficient.high]
+            for coefficient in self.shown.coefficients
+        ]
         return Table(
             columns, rows, title=f"{self.shown.truth} and {self.shown.judge}: {self.shown.runs:,} runs"
         )
@@ -24,7 +27,9 @@ class AgreementDisplay(Display[LeaderboardAgreement]):
     def tables(self) -> list[Table]:
         """Return the coefficients with their intervals; - for what is not defined."""
         table = self.table()
-        return [table._replace(columns=[Column(""), *(each._replace(nan="-") for each in table.columns[1:])])]
+        return [
+            table._replace(columns=[Column(""), *(column._replace(nan="-") for column in table.columns[1:])])
+        ]
 
     def sentences(self) -> list[str]:
         """Return over how many topics intervals are, and the remarks."""
@@ -32,16 +37,16 @@ class AgreementDisplay(Display[LeaderboardAgreement]):
         return [over] * bool(self.shown.topics) + list(map(str, self.shown.remarks))
 
 
-class JudgesDisplay(Display[JudgesBeside]):
+class JudgesDisplay(Display[JudgesComparison]):
     """Several judges beside one measure of the truth, as they show themselves."""
 
     def table(self) -> Table:
         """Return a row a judge."""
-        names = [each.name for each in next(iter(self.shown.judges.values())).coefficients]
+        names = [coefficient.name for coefficient in next(iter(self.shown.judges.values())).coefficients]
         columns = [Column("judge"), *(Column(name, NUMBER, sign="z", nan="-") for name in names)]
         rows = [
-            [visible(name), *(each.value for each in found.coefficients)]
-            for name, found in self.shown.judges.items()
+            [visible(name), *(coefficient.value for coefficient in agreement.coefficients)]
+            for name, agreement in self.shown.judges.items()
         ]
         return Table(columns, rows, title=f"{visible(self.shown.truth)}: {self.shown.runs:,} runs")
 
@@ -51,8 +56,8 @@ class JudgesDisplay(Display[JudgesBeside]):
         columns = [Column("judge"), Column("other"), *number]
         columns += [Column("p", "p", nan="-"), Column("p (Holm)", "p", nan="-"), Column("nearer")]
         rows = [
-            [visible(each.one), visible(each.other), *each[2:7], visible(each.nearer) or "-"]
-            for each in self.shown.pairs
+            [visible(pair.one), visible(pair.other), *pair[2:7], visible(pair.nearer) or "-"]
+            for pair in self.shown.pairs
         ]
         return Table(columns, rows, 2, title="Differences of tau_b")
 
@@ -62,7 +67,7 @@ class JudgesDisplay(Display[JudgesBeside]):
 
     def sentences(self) -> list[str]:
         """Return what was tested, and the remarks."""
-        topics = sorted({each.topics for each in self.shown.pairs if each.p == each.p})
+        topics = sorted({pair.topics for pair in self.shown.pairs if pair.p == pair.p})
         if not topics:
             return list(map(str, self.shown.remarks))
         many = f"{topics[0]:,} to " * (len(topics) > 1) + f"{topics[-1]:,} topics"

@@ -25,7 +25,10 @@ class PassportDisplay(Display[Passport]):
             Column("value", NUMBER, 3, "z"),
             Column("interval", INTERVAL, 3, "z"),
         ]
-        rows = [[each.name, each.value, (each.low, each.high)] for each in self.shown.coefficients]
+        rows = [
+            [coefficient.name, coefficient.value, (coefficient.low, coefficient.high)]
+            for coefficient in self.shown.coefficients
+        ]
         counted = sum(map(sum, self.shown.confusion))
         title = f"agreement of a judge with gold on {counted:,.0f} judgements"
         return Table(columns, rows, title=title)
@@ -34,11 +37,16 @@ class PassportDisplay(Display[Passport]):
         """Return the coefficients, the confusion, and agreement by label, by system and by place shown."""
         number = partial(Column, kind=NUMBER, places=3, sign="z")
         ends = [number("value"), number("low"), number("high")]
-        coefficients = [[each.name, each.value, each.low, each.high] for each in self.shown.coefficients]
+        coefficients = [
+            [coefficient.name, coefficient.value, coefficient.low, coefficient.high]
+            for coefficient in self.shown.coefficients
+        ]
         counts = [[label, *row] for label, row in zip(self.shown.labels, self.shown.confusion, strict=True)]
         names = ("judge", "gold", "agreement")
-        shares = [[label, *map(of.__getitem__, names)] for label, of in self.shown.facts["by_label"].items()]
-        found = [
+        shares = [
+            [label, *map(values.__getitem__, names)] for label, values in self.shown.facts["by_label"].items()
+        ]
+        tables = [
             Table([Column(""), *ends], coefficients),
             Table(
                 [Column("judge \\ gold"), *(Column(label, NUMBER, 0) for label in self.shown.labels)], counts
@@ -47,15 +55,15 @@ class PassportDisplay(Display[Passport]):
         ]
         if systems := self.shown.facts["by_system"]:
             first, *rest = next(iter(systems.values()))
-            rows = [[system, *of.values()] for system, of in systems.items()]
-            found.append(Table([Column("system"), Column(first, COUNT), *map(number, rest)], rows))
+            rows = [[system, *values.values()] for system, values in systems.items()]
+            tables.append(Table([Column("system"), Column(first, COUNT), *map(number, rest)], rows))
         if self.shown.facts["positions"] and self.shown.facts["positions"]["lists"]:
             columns = [Column("shown at", NUMBER, 0), Column("times", COUNT)]
             columns += map(number, ("mean place given", "places ahead", "low", "high"))
             keys = ("place", "times", "given", "lead", "low", "high")
             places = [[place[key] for key in keys] for place in self.shown.facts["positions"]["lists"]]
-            found.append(Table(columns, places, 0))
-        return found
+            tables.append(Table(columns, places, 0))
+        return tables
 
     def sentences(self) -> list[str]:
         """Return what was compared, the direction of the judge's errors, and its biases."""
@@ -119,8 +127,10 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{visible(judge)}: asked without a fence, like its source: answers can try to influence it"
     if facts["canaries"]:
         best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
-        each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())
-        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best possible ({each})"
+        best_by_judge = ", ".join(
+            f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items()
+        )
+        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best possible ({best_by_judge})"
     if facts["tokens"]:
         money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
         yield f"{facts['tokens']:,} tokens were used{money}"

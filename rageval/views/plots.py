@@ -122,8 +122,8 @@ def checked_size(size: SizeLike) -> Size:
     if isinstance(size, str):
         if size in _WIDTHS:
             return Size(_WIDTHS[size])
-        found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)x(\d{1,3}(?:\.\d+)?)", size, re.ASCII)
-        width, height = map(float, found.groups()) if found else (math.nan, math.nan)
+        match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)x(\d{1,3}(?:\.\d+)?)", size, re.ASCII)
+        width, height = map(float, match.groups()) if match else (math.nan, math.nan)
     else:
         width, height = size if len(size) == 2 else (math.nan, math.nan)
     if not all(_LEAST <= side <= _MOST for side in (width, height)):
@@ -136,10 +136,10 @@ def checked_size(size: SizeLike) -> Size:
 
 def checked_path(path: str | Path) -> Path:
     """Return a path whose suffix says which kind of figure is wanted."""
-    found = Path(path)
-    if found.suffix.lower() not in _SUFFIXES:
+    plot_path = Path(path)
+    if plot_path.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"--plot {visible(str(path))}: expected a file that ends in {', '.join(_SUFFIXES)}")
-    return found
+    return plot_path
 
 
 class _Block(NamedTuple):
@@ -154,21 +154,21 @@ class _Sheet:
     """A figure with blocks of panels, one below the other, and what room is in them."""
 
     def __init__(self, blocks: Sequence[_Block], size: SizeLike, labels: Sequence[str] = ()) -> None:
-        wanted = checked_size(size)
+        requested = checked_size(size)
         most = max(block.panels for block in blocks)
         widest = max((len(visible(label)) for label in labels), default=0) * _LETTER * _FONT
-        self.width = wanted.width or min(_WIDTHS["page"], widest + _PANEL * most + 0.2)
+        self.width = requested.width or min(_WIDTHS["page"], widest + _PANEL * most + 0.2)
         self.letters = max(12, int(_NAMED * self.width / (_LETTER * _FONT)))
-        beside = min(widest, self.letters * _LETTER * _FONT) + 0.2
+        names_width = min(widest, self.letters * _LETTER * _FONT) + 0.2
         # Panels with an axis of their own need room for its numbers.
         narrowest = _NARROWEST if all(block.is_shared for block in blocks) else _NARROWEST + _NUMBERS
-        columns = max(1, min(most, int((self.width - beside) / narrowest)))
+        columns = max(1, min(most, int((self.width - names_width) / narrowest)))
         self.columns = math.ceil(most / math.ceil(most / columns))  # rows as full as one another
-        self.panel = (self.width - beside) / self.columns
+        self.panel = (self.width - names_width) / self.columns
         rows = [math.ceil(block.panels / self.columns) for block in blocks]
         heights = [block.height for block, count in zip(blocks, rows, strict=True) for _ in range(count)]
         usual = sum(heights) + _AROUND * len(heights)
-        self.height = wanted.height or min(usual, _HIGHEST)
+        self.height = requested.height or min(usual, _HIGHEST)
         # What is left for the panels; the runs' names shrink with it.
         scale = (self.height - _AROUND * len(heights)) / sum(heights)
         self.font = min(_FONT, 72 * _ROW * scale / 1.15)
@@ -188,8 +188,8 @@ class _Sheet:
         panels, _, shared = self._blocks[block]
         first = sum(self._rows[:block])
         axes: list[Any] = []
-        for at in range(panels):
-            row, column = divmod(at, self.columns)
+        for number in range(panels):
+            row, column = divmod(number, self.columns)
             axis = self.figure.add_subplot(
                 self._grid[first + row, column], sharey=axes[-1] if shared and column else None
             )
@@ -223,8 +223,8 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
     blocks = [_Block(len(means), max(_LOWEST, _ROW * len(runs)))] * bool(means)
     blocks += [_Block(len(curves), _CURVES + legend, False)] * bool(curves)
     sheet = _Sheet(blocks, size, runs if means else ())
-    for axis, at in zip(sheet.panels(0) if means else (), means, strict=True):
-        scores = [each.scores[at] for each in results]
+    for axis, index in zip(sheet.panels(0) if means else (), means, strict=True):
+        scores = [run_scores.scores[index] for run_scores in results]
         estimates = [estimate_mean(score) for score in scores]
         values = [(estimate.value, estimate.low, estimate.high) for estimate in estimates]
         _intervals(axis, [sheet.name(run) for run in runs], values, sheet.font)
@@ -249,38 +249,42 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
 def _means_and_curves(scores: Scores) -> tuple[list[int], dict[str, list[int]]]:
     """Return at which places measures stand of which means are drawn, and those of each curve."""
     families: dict[str, list[int]] = {}
-    for at, score in enumerate(scores.scores):
+    for index, score in enumerate(scores.scores):
         # Measures that differ by their cut-off only are points of one curve.
         name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
-        families.setdefault(name, []).append(at)
+        families.setdefault(name, []).append(index)
     curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
-    drawn = {at for columns in curves.values() for at in columns}
-    return [at for at in range(len(scores.scores)) if at not in drawn], curves
+    drawn = {index for columns in curves.values() for index in columns}
+    return [index for index in range(len(scores.scores)) if index not in drawn], curves
 
 
 @_by_our_rules
-def figure_of_comparison(found: Comparison, results: Sequence[Scores] = (), size: SizeLike = None) -> Figure:
+def figure_of_comparison(
+    comparison: Comparison, results: Sequence[Scores] = (), size: SizeLike = None
+) -> Figure:
     """Draw means with intervals, a panel a measure; beneath, of scores, the differences of few pairs."""
-    pairs = {measure: found.of(measure) for measure in found.measures}
+    pairs = {measure: comparison.of(measure) for measure in comparison.measures}
     most = max(map(len, pairs.values()), default=0)
     is_drawn = 0 < most <= _MOST_PAIRS and bool(results)
-    blocks = [_Block(len(found.measures), max(_LOWEST, _ROW * len(found.runs)))]
-    blocks += [_Block(len(found.measures), _LOWEST, False)] * (most * is_drawn)
-    sheet = _Sheet(blocks, size, found.runs)
-    for axis, measure in zip(sheet.panels(0), found.measures, strict=True):
-        cells = [found.cell(run, measure) for run in found.runs]
-        names = [sheet.name(run) for run in found.runs]
+    blocks = [_Block(len(comparison.measures), max(_LOWEST, _ROW * len(comparison.runs)))]
+    blocks += [_Block(len(comparison.measures), _LOWEST, False)] * (most * is_drawn)
+    sheet = _Sheet(blocks, size, comparison.runs)
+    for axis, measure in zip(sheet.panels(0), comparison.measures, strict=True):
+        cells = [comparison.cell(run, measure) for run in comparison.runs]
+        names = [sheet.name(run) for run in comparison.runs]
         _intervals(axis, names, [(cell.value, cell.low, cell.high) for cell in cells], sheet.font)
-        title = _titled(found.typeset(measure), found.better[measure], describe_basis(found.bases[measure]))
+        title = _titled(
+            comparison.typeset(measure), comparison.better[measure], describe_basis(comparison.bases[measure])
+        )
         sheet.title(axis, title)
     scored = {scores.run: scores for scores in results}
-    for at in range(1, len(blocks)):
-        axes = sheet.panels(at)
-        for axis, measure in zip(axes, found.measures, strict=True):
-            if at <= len(pairs[measure]):
+    for row in range(1, len(blocks)):
+        axes = sheet.panels(row)
+        for axis, measure in zip(axes, comparison.measures, strict=True):
+            if row <= len(pairs[measure]):
                 # Where panels take several rows, none stands beneath that of its measure.
-                named = _typeset(found.typeset(measure)) * (sheet.columns < len(axes))
-                _differences(axis, pairs[measure][at - 1], scored, found.better[measure], sheet, named)
+                named = _typeset(comparison.typeset(measure)) * (sheet.columns < len(axes))
+                _differences(axis, pairs[measure][row - 1], scored, comparison.better[measure], sheet, named)
             else:
                 axis.set_axis_off()
     return sheet.figure
@@ -297,57 +301,57 @@ def _differences(
     axis.axhline(0, color="black", linewidth=0.6)
     axis.set_xticks([])
     axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
-    run, beside = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
+    run, other_run = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
     # The bars are the values as they are, whatever labels make of their mean.
     whose = single_values_note(pair.basis)
-    said = [named, f"{run} − {beside}", whose or describe_basis(pair.basis)]
-    said.append(f"{pair.verdict} {describe_basis(pair.basis)}" if whose else pair.verdict)
-    sheet.title(axis, list(filter(None, said)))
+    title = [named, f"{run} − {other_run}", whose or describe_basis(pair.basis)]
+    title.append(f"{pair.verdict} {describe_basis(pair.basis)}" if whose else pair.verdict)
+    sheet.title(axis, list(filter(None, title)))
 
 
 @_by_our_rules
-def figure_of_passport(found: Passport) -> Figure:
+def figure_of_passport(passport: Passport) -> Figure:
     """Draw the coefficients with their intervals, and the judge's labels against human labels."""
-    figure, (above, below) = _stacked(2)
+    figure, (upper, lower) = _stacked(2)
     _intervals(
-        above,
-        [each.name for each in found.coefficients],
-        [(each.value, each.low, each.high) for each in found.coefficients],
+        upper,
+        [coefficient.name for coefficient in passport.coefficients],
+        [(coefficient.value, coefficient.low, coefficient.high) for coefficient in passport.coefficients],
     )
-    above.set_title("agreement", fontsize=9)
-    counts = np.array(found.confusion)
-    below.imshow(counts, cmap="Blues", aspect="auto")
-    labels = [_text(label) for label in found.labels]
-    below.set_xticks(range(len(labels)), labels, fontsize=8)
-    below.set_yticks(range(len(labels)), labels, fontsize=8)
-    below.set_xlabel("gold", fontsize=8)
-    below.set_ylabel("judge", fontsize=8)
+    upper.set_title("agreement", fontsize=9)
+    counts = np.array(passport.confusion)
+    lower.imshow(counts, cmap="Blues", aspect="auto")
+    labels = [_text(label) for label in passport.labels]
+    lower.set_xticks(range(len(labels)), labels, fontsize=8)
+    lower.set_yticks(range(len(labels)), labels, fontsize=8)
+    lower.set_xlabel("gold", fontsize=8)
+    lower.set_ylabel("judge", fontsize=8)
     for (row, column), count in np.ndenumerate(counts):
         colour = "white" if count > counts.max() / 2 else "black"
-        below.text(column, row, f"{count:,}", ha="center", va="center", color=colour, fontsize=8)
+        lower.text(column, row, f"{count:,}", ha="center", va="center", color=colour, fontsize=8)
     return figure
 
 
 @_by_our_rules
-def figure_of_findings(found: Findings) -> Figure:
+def figure_of_findings(findings: Findings) -> Figure:
     """Draw a dot a finding at its line, a row a file and level."""
-    rows = list(dict.fromkeys((each.source, each.level) for each in found))
+    rows = list(dict.fromkeys((finding.source, finding.level) for finding in findings))
     figure, (axis,) = _stacked(1)
-    for at, row in enumerate(rows[::-1]):
-        lines = [each.line for each in found if (each.source, each.level) == row]
+    for height, row in enumerate(rows[::-1]):
+        lines = [finding.line for finding in findings if (finding.source, finding.level) == row]
         colour = _COLOURS[1] if row[1] == "error" else _COLOURS[0]
-        axis.plot(lines, [at] * len(lines), "|", color=colour, markersize=10)
+        axis.plot(lines, [height] * len(lines), "|", color=colour, markersize=10)
     axis.set_yticks(range(len(rows)), [_text(f"{name}: {level}") for name, level in rows[::-1]], fontsize=8)
     axis.set_ylim(-0.7, len(rows) - 0.3)
     axis.set_xlabel("line", fontsize=8)
-    axis.set_title(_text(found.summary), fontsize=9)
+    axis.set_title(_text(findings.summary), fontsize=9)
     return figure
 
 
 def _titled(measure: str, better: str, basis: str) -> list[str]:
     """Return the measure as it is typeset, that low is good where it is, and whose word it is."""
-    said = ["low is good"] * (better == "lower") + [basis] * bool(basis)
-    return [_typeset(measure), *([f"({', '.join(said)})"] if said else [])]
+    notes = ["low is good"] * (better == "lower") + [basis] * bool(basis)
+    return [_typeset(measure), *([f"({', '.join(notes)})"] if notes else [])]
 
 
 def _typeset(text: str) -> str:
@@ -355,7 +359,7 @@ def _typeset(text: str) -> str:
     from matplotlib.mathtext import MathTextParser
 
     parts = parted_at_formulas(text)
-    drawn = "".join(f"${part}$" if at % 2 else _text(part) for at, part in enumerate(parts))
+    drawn = "".join(f"${part}$" if index % 2 else _text(part) for index, part in enumerate(parts))
     try:
         MathTextParser("path").parse(drawn)
     except ValueError:
@@ -389,7 +393,7 @@ def _intervals(
 def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int], sheet: _Sheet) -> None:
     """Draw a line a run over the cut-offs; colour, marker and dashes tell it from the others."""
     for number, scores in enumerate(results):
-        curve = [scores.scores[at] for at in columns]
+        curve = [scores.scores[index] for index in columns]
         points = sorted((score.measure.k or 0, estimate_value(score).value) for score in curve)
         cutoffs, values = zip(*points, strict=True)
         axis.plot(

@@ -110,8 +110,8 @@ def _unjudged_queries(*, number: int, total: int, examples: Sequence[str]) -> st
 
 
 def _unjudged_documents(*, share: float, depth: int, has_bounds: bool) -> str:
-    way = "" if has_bounds else "; use --bounds to see the possible range"
-    return f"{share:.0%} of the top {depth:,} is unjudged, counted as not relevant{way}"
+    hint = "" if has_bounds else "; use --bounds to see the possible range"
+    return f"{share:.0%} of the top {depth:,} is unjudged, counted as not relevant{hint}"
 
 
 def _tied_cutoffs(*, queries: Sequence[tuple[int, int]], ties: str) -> str:
@@ -182,9 +182,9 @@ def _unanswered_queries(
     zero_in: Sequence[str],
 ) -> str:
     others = f"the others ({_examples(examples, total - answered)})"
-    ways = [f"are missing in {', '.join(missing_in)}"] * bool(missing_in)
-    ways += [f"score 0 in {', '.join(zero_in)}"] * bool(zero_in)
-    what = f"{' and '.join(ways)} (--intersection leaves them out)"
+    effects = [f"are missing in {', '.join(missing_in)}"] * bool(missing_in)
+    effects += [f"score 0 in {', '.join(zero_in)}"] * bool(zero_in)
+    what = f"{' and '.join(effects)} (--intersection leaves them out)"
     return f"answered {answered:,} of {total:,} queries; {others} {'are left out' if is_left_out else what}"
 
 
@@ -405,7 +405,7 @@ def _what_helps(
 ) -> str:
     named = {"queries": "more queries", what: f"more {what}", "neither": "neither", "unknown": "not known"}
     errors = now, with_queries, with_others
-    first, second, third = ("{:.4f} ({:.4f} to {:.4f})".format(*each) for each in errors)
+    first, second, third = ("{:.4f} ({:.4f} to {:.4f})".format(*error) for error in errors)
     return (
         f"standard error {first} now, {second} with {queries:,} more queries, {third} with {others:,} more"
         f" {what}: {named[better]}"
@@ -444,7 +444,7 @@ def _judges_of_verdict(
     )
 
 
-def _judged_again(
+def _judged_twice(
     *,
     measure: str,
     flips: int,
@@ -490,7 +490,7 @@ def _run_of_another(*, tag: str, system: str) -> str:
     )
 
 
-_MISSING_WAYS = {
+_EFFECTS_OF_MISSING = {
     "error": "judge them again, or use --on-missing skip, worst or best",
     "skip": "left out",
     "worst": "counted as not in the answer",
@@ -500,7 +500,7 @@ _MISSING_WAYS = {
 
 def _missing_nuggets(*, by_status: Sequence[tuple[str, int]], on_missing: str) -> str:
     missing = f"{sum(number for _, number in by_status):,} judgements of nuggets in answers are missing"
-    return f"{missing} ({_counts(by_status)}); {_MISSING_WAYS[on_missing]}"
+    return f"{missing} ({_counts(by_status)}); {_EFFECTS_OF_MISSING[on_missing]}"
 
 
 # --- judging
@@ -621,8 +621,8 @@ def _below_floor(
     corrected_from: str,
     drawn: str,
 ) -> str:
-    known = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
-    return f"{known}, below {limit:g} (--fail-under)"
+    described_mean = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
+    return f"{described_mean}, below {limit:g} (--fail-under)"
 
 
 def _could_be_below_floor(
@@ -637,10 +637,10 @@ def _could_be_below_floor(
     corrected_from: str,
     drawn: str,
 ) -> str:
-    known = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
+    described_mean = _mean_and_basis(measure, mean, is_corrected, Basis.parse(basis, corrected_from, drawn))
     return (
-        f"{known}, and {lowest:.4f} if the missing judgements in {number:,} questions are the worst, below"
-        f" {limit:g} (--fail-under)"
+        f"{described_mean}, and {lowest:.4f} if the missing judgements in {number:,} questions are the"
+        f" worst, below {limit:g} (--fail-under)"
     )
 
 
@@ -701,8 +701,8 @@ def _order_in_lists(
     *, judge: str, number: int, different: int, known: int, first: _Lead, place: int | None, farthest: _Lead
 ) -> str:
     rankings = f"{number:,} rankings" + (f" ({different:,} different)" if different < known else "")
-    rest = "" if place is None else f", shown at {place}, {_moved(farthest)}"
-    return f"{_by(judge)}in {rankings} an answer shown first is ranked {_moved(first)}{rest}"
+    rest = "" if place is None else f", shown at {place}, {_describe_lead(farthest)}"
+    return f"{_by(judge)}in {rankings} an answer shown first is ranked {_describe_lead(first)}{rest}"
 
 
 def _order_not_recorded(*, judge: str, number: int, total: int) -> str:
@@ -720,7 +720,7 @@ def _by(judge: str) -> str:
     return f"{judge}: " if judge else ""
 
 
-def _moved(place: _Lead) -> str:
+def _describe_lead(place: _Lead) -> str:
     lead, low, high = place
     return f"{abs(lead):.2f} places {'behind' if lead < 0 else 'ahead'}{_within(low, high, '.2f')}"
 
@@ -866,10 +866,10 @@ def _fitted_short(
 
 
 def _judge_without_fence(*, judge: str, number: int, total: int) -> str:
-    came_out = f"{number:,} of {total:,} verdicts on attacks were the best possible"
+    outcome = f"{number:,} of {total:,} verdicts on attacks were the best possible"
     return (
         f"{judge} was asked without a fence, like its source; of attacks on it,"
-        f" {came_out if total else 'none was tried'}"
+        f" {outcome if total else 'none was tried'}"
     )
 
 
@@ -897,7 +897,7 @@ def _no_such_reply(*, sha256: str) -> str:
     return f"{sha256[:64]}: no reply has this SHA-256"
 
 
-def _judgements_read_again(*, number: int, has_replies: bool) -> str:
+def _reread_judgements(*, number: int, has_replies: bool) -> str:
     return f"{number:,} judgements" if has_replies else "no judgement has a reply"
 
 
@@ -942,13 +942,13 @@ def _line_differs(*, number: int, place: Sequence[str], changes: Sequence[tuple[
 
 
 def _anchored_judgements(*, by_offsets: int, by_quote: int, by_nugget: int) -> str:
-    ways = {
+    counts_by_method = {
         "by their offsets": by_offsets,
         "by their quotes": by_quote,
         "by the texts of their nuggets": by_nugget,
     }
-    counts = ", ".join(f"{number:,} {way}" for way, number in ways.items() if number)
-    return f"{sum(ways.values()):,} judgements anchored: {counts}"
+    counts = ", ".join(f"{number:,} {method}" for method, number in counts_by_method.items() if number)
+    return f"{sum(counts_by_method.values()):,} judgements anchored: {counts}"
 
 
 def _lost_quotes(*, number: int, examples: Sequence[tuple[str, str, str, str]]) -> str:
@@ -1162,7 +1162,7 @@ WORDS: dict[str, Words] = {
     "below_floor": _below_floor,
     "could_be_below_floor": _could_be_below_floor,
     "reasons_of_decision": _reasons_of_decision,
-    "judged_again": _judged_again,
+    "judged_again": _judged_twice,
     # corrections
     "systems_without_labels": "no human labels for {names}: left out",
     "missing_of_judge": _missing_of_judge,
@@ -1295,7 +1295,7 @@ WORDS: dict[str, Words] = {
     "datasets_not_here": _datasets_not_here,
     "digests_checked": _digests_checked,
     "judge_not_of_rubric": "{judge}: expected {expected} by its rubric",
-    "judgements_read_again": _judgements_read_again,
+    "judgements_read_again": _reread_judgements,
     "judgements_without_reply": _judgements_without_reply,
     "labels_of_bundle": _labels_of_bundle,
     "line_differs": _line_differs,

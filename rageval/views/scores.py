@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
 
 
-def _estimated(score: Score) -> float:
+def _estimate_cell(score: Score) -> float:
     """Return the value of a score, which is the corrected one where labels are beside a judge."""
     if score.people is None:
         return score.value
@@ -66,7 +66,7 @@ class ScoresDisplay(Display[Scores]):
         for score in scores:
             name = Marked(str(score.measure), typeset=score.measure.typeset)
             judged = None if score.people is None else score.value
-            rows.append([name, _estimated(score), judged, score.queries, score.signature])
+            rows.append([name, _estimate_cell(score), judged, score.queries, score.signature])
         if not are_corrected:
             del columns[2]
             rows = [row[:2] + row[3:] for row in rows]
@@ -82,7 +82,7 @@ class ScoresDisplay(Display[Scores]):
         for name, score in zip(names, self.shown.scores, strict=True):
             judged = "" if score.people is None else f"  (judge {score.value:.4f})"
             signature = score.signature.rpartition("|v:")[0] or score.signature
-            rows.append(f"{name:<{width}}  {_estimated(score):.4f}{judged}  {signature}")
+            rows.append(f"{name:<{width}}  {_estimate_cell(score):.4f}{judged}  {signature}")
         return "\n".join(
             [_titled(head, are_labels_passed([self.shown])), *rows, *map(str, self.shown.remarks)]
         )
@@ -94,9 +94,12 @@ class ScoresTableDisplay(Display[ScoresTable]):
     def table(self) -> Table:
         """Return the means; of a measure that labels correct, those by the judge in a column of their own."""
         results = list(self.shown.values())
-        measures = {str(each.measure): each.measure for scores in results for each in scores.scores}
+        measures = {str(score.measure): score.measure for scores in results for score in scores.scores}
         corrected = {
-            str(score.measure) for each in results for score in each.scores if score.people is not None
+            str(score.measure)
+            for run_scores in results
+            for score in run_scores.scores
+            if score.people is not None
         }
         columns = [Column("run")]
         for name, measure in measures.items():
@@ -108,7 +111,7 @@ class ScoresTableDisplay(Display[ScoresTable]):
             rows.append([run])
             for name in measures:
                 score = by_name.get(name)
-                rows[-1].append(None if score is None else _estimated(score))
+                rows[-1].append(None if score is None else _estimate_cell(score))
                 rows[-1] += [None if score is None else score.value] * (name in corrected)
         count = max((len(score.query_ids) for scores in results for score in scores.scores), default=0)
         title = f"{_counted(len(results), 'run', 'runs')}, {_counted(count, 'query', 'queries')}"
@@ -161,7 +164,7 @@ class _Printed(NamedTuple):
     bounds: tuple[float, ...] | None = None
 
 
-def _rests_on(scores: Scores, score: Score) -> str:
+def _query_note(scores: Scores, score: Score) -> str:
     """Say on how many queries a mean rests, where that is not all of the judged ones."""
     notes = scores.notes
     total = len(score.query_ids)
@@ -171,7 +174,7 @@ def _rests_on(scores: Scores, score: Score) -> str:
     return f" (n={score.queries:,})" if score.queries < total else ""
 
 
-def _between(score: Score | _Printed, layout: Layout) -> str:
+def _bounds_note(score: Score | _Printed, layout: Layout) -> str:
     """Say between what a mean lies, where that is known."""
     return f" ({' to '.join(map(layout.number, score.bounds))})" if score.bounds else ""
 
@@ -190,10 +193,10 @@ def trec_eval(results: list[Scores], layout: Layout, rel: int | None) -> Iterato
     """
     for scores in results:
         head = f"{visible(scores.run)}\t" if len(results) > 1 else ""
-        for at, query in enumerate(scores.scores[0].query_ids if layout.by_query else ()):
+        for index, query in enumerate(scores.scores[0].query_ids if layout.by_query else ()):
             for score in scores.scores:
                 if in_trec_eval(str(score.measure)) != "num_q":
-                    yield head + _line_of_trec_eval(score, query, score.numbers[at], layout, rel)
+                    yield head + _line_of_trec_eval(score, query, score.numbers[index], layout, rel)
         for score in scores.scores if layout.summary else ():
             yield head + _line_of_trec_eval(score, "all", score.value, layout, rel)
 
@@ -219,8 +222,8 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
-            for at, query in enumerate(scores.scores[0].query_ids):
-                rows.append([scores.run, query, *(score.numbers[at] for score in scores.scores)])
+            for index, query in enumerate(scores.scores[0].query_ids):
+                rows.append([scores.run, query, *(score.numbers[index] for score in scores.scores)])
         if layout.summary:
             rows.append([scores.run, "amean", *(score.value for score in scores.scores)])
     yield from PRINTERS["csv"].table(Table(columns, rows, 2))
@@ -249,17 +252,17 @@ def _data(results: list[Scores], layout: Layout) -> Table:
 def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
     """Return what people read: a column a measure, or a row where these would not fit the terminal."""
     if style == "latex":
-        return _in_latex(results, layout)
+        return _latex_lines(results, layout)
     if style != "table":
         return [_means(results, layout, _best(results, layout) if style == "html" else {}, with_n=True)]
     number = Column("value", NUMBER, layout.places)
     rows = (
-        [row.run, row.measure, row.query, Marked(row.value, note=_between(row, layout))]
+        [row.run, row.measure, row.query, Marked(row.value, note=_bounds_note(row, layout))]
         for row in _values(results, layout)
     )
     narrow = Table([Column("run"), Column("measure"), Column("query"), number], rows, 3)
     table = _means(results, layout)._replace(narrow=narrow, widest=_USUAL_WIDTH)
-    return [table, *_footnote(results), *said_of_bases(results)]
+    return [table, *_footnote(results), *basis_notes(results)]
 
 
 def _means(
@@ -271,12 +274,12 @@ def _means(
     rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
-            for at, query in enumerate(scores.scores[0].query_ids):
-                rows.append([scores.run, query, *(score.numbers[at] for score in scores.scores)])
+            for index, query in enumerate(scores.scores[0].query_ids):
+                rows.append([scores.run, query, *(score.numbers[index] for score in scores.scores)])
         if layout.summary:
             rows.append([scores.run, "all"][: len(heads)])
             for name, score in zip(names, scores.scores, strict=True):
-                note = _between(score, layout) + (_rests_on(scores, score) if with_n else "")
+                note = _bounds_note(score, layout) + (_query_note(scores, score) if with_n else "")
                 rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
     return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
@@ -287,37 +290,39 @@ def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]
     return best_runs(results) if len(results) > 1 and layout.summary else {}
 
 
-def _in_latex(results: list[Scores], layout: Layout) -> Iterator[str]:
+def _latex_lines(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Yield a table for booktabs, a column a measure."""
     best = _best(results, layout)
     table = _means(results, layout, best, with_n=True)
     heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
     columns = [
-        each._replace(typeset=head)
-        for each, head in zip(table.columns, [""] * table.labels + heads, strict=True)
+        column._replace(typeset=head)
+        for column, head in zip(table.columns, [""] * table.labels + heads, strict=True)
     ]
     what = "Values of each query" if layout.by_query else "Values"
-    said = "; the best in bold" * any(best.values())
-    said += f"; {LOW_IS_GOOD}: low values are good" * any(LOW_IS_GOOD in head for head in heads)
-    said += "; in parentheses: the possible range" * any(
+    notes = "; the best in bold" * any(best.values())
+    notes += f"; {LOW_IS_GOOD}: low values are good" * any(LOW_IS_GOOD in head for head in heads)
+    notes += "; in parentheses: the possible range" * any(
         score.bounds for scores in results for score in scores.scores
     )
-    return _captioned(table._replace(columns=columns), results, layout, what, said)
+    return _with_caption(table._replace(columns=columns), results, layout, what, notes)
 
 
-def _captioned(
-    table: Table, results: Sequence[Scores], layout: Layout, what: str, said: str = ""
+def _with_caption(
+    table: Table, results: Sequence[Scores], layout: Layout, what: str, additions: str = ""
 ) -> Iterator[str]:
     """Write a table with its caption: what it says, or else over how many queries these values are."""
-    scores = [score for each in results for score in each.scores]
+    scores = [score for run_scores in results for score in run_scores.scores]
     least, most = (end(score.queries for score in scores) for end in (min, max))
-    usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries{said} (rageval {__version__})."
+    usual = (
+        f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries{additions} (rageval {__version__})."
+    )
     caption = usual if layout.caption is None else layout.caption
     label = label_of("tab:scores", layout.label, layout.caption)
     yield Latex(r"% needs \usepackage{booktabs}")
-    yield from map(Code, dict.fromkeys(each.signature for each in scores))
+    yield from map(Code, dict.fromkeys(score.signature for score in scores))
     tabular = PRINTERS["latex"].table(table._replace(notes=()))
-    notes = [each.replace("$", r"\$") for each in table.notes]
+    notes = [note.replace("$", r"\$") for note in table.notes]
     yield from map(Latex, latex_table(tabular, caption, label, notes))
 
 
@@ -425,14 +430,16 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
             yield f"{scores.run} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
 
 
-def said_of_bases(results: Sequence[Scores]) -> list[str]:
+def basis_notes(results: Sequence[Scores]) -> list[str]:
     """Say which measures are judged by a model alone, and which compare words."""
-    return uncorrected_notes({str(score.measure): score.basis for each in results for score in each.scores})
+    return uncorrected_notes(
+        {str(score.measure): score.basis for scores in results for score in scores.scores}
+    )
 
 
 def are_labels_passed(results: Iterable[Scores]) -> bool:
     """Return whether human labels correct any of the scores, or were passed for this and cannot."""
-    return any(score.people is not None for each in results for score in each.scores)
+    return any(score.people is not None for scores in results for score in scores.scores)
 
 
 def _record_of(
@@ -501,20 +508,20 @@ def slice_lines(
     results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
 ) -> Iterator[str]:
     """Write the slices of every run and measure in this format; without groups, the corrected means."""
-    found: _Sliced = []
+    sliced: _Sliced = []
     for scores in results:
         for score in scores.scores:
             if not groups:
-                found.append((scores, score, corrected_mean(score, settings)))
+                sliced.append((scores, score, corrected_mean(score, settings)))
             for field, of_query in groups.items():
-                found += ((scores, score, one) for one in slices(score, field, of_query, settings))
+                sliced += ((scores, score, one) for one in slices(score, field, of_query, settings))
     if style not in FORMATS:
-        return _lines_of_slices(found, layout, len(results) > 1)
+        return _lines_of_slices(sliced, layout, len(results) > 1)
 
     def records() -> Iterator[dict[str, Any]]:
         for scores in results:
             for score in scores.scores:
-                sliced = [
+                records_of_slices = [
                     finite(
                         {
                             name: value
@@ -523,66 +530,66 @@ def slice_lines(
                         }
                     )
                     | {"small": one.is_small}
-                    for _, of, one in found
-                    if of is score
+                    for _, sliced_score, one in sliced
+                    if sliced_score is score
                 ]
-                yield _record_of(scores, score, layout, settings) | {"slices": sliced}
+                yield _record_of(scores, score, layout, settings) | {"slices": records_of_slices}
 
     def parts() -> Parts:
         if style == "latex":
-            table = _slices(found, layout, is_read=True)
-            return _captioned(table, results, layout, "Values with intervals by slice,")
-        return [_slices(found, layout, is_read=True, is_starred=style == "table")]
+            table = _slices(sliced, layout, is_read=True)
+            return _with_caption(table, results, layout, "Values with intervals by slice,")
+        return [_slices(sliced, layout, is_read=True, is_starred=style == "table")]
 
-    return lines(style, parts, lambda: _slices(found, layout), records, lambda: {"results": list(records())})
+    return lines(style, parts, lambda: _slices(sliced, layout), records, lambda: {"results": list(records())})
 
 
-def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred: bool = False) -> Table:
+def _slices(sliced: _Sliced, layout: Layout, *, is_read: bool = False, is_starred: bool = False) -> Table:
     """Return a row a run, measure and slice; where people read, without columns that say nothing."""
     from rageval.comparison.intervals import FEW
 
     number, count = partial(Column, kind=NUMBER, places=layout.places), partial(Column, kind=NUMBER, places=0)
     # Where labels are too few, no value is there, and the row says why.
-    nan = "-" if is_read and any(one.judged is not None for *_, one in found) else None
+    nan = "-" if is_read and any(one.judged is not None for *_, one in sliced) else None
     values = (number(name, nan=nan) for name in ("value", "low", "high"))
     columns = [*map(Column, ("run", "measure", "slice")), *values, count("n")]
-    if not is_read or any(one.undefined for *_, one in found):
+    if not is_read or any(one.undefined for *_, one in sliced):
         columns.append(count("undefined"))
-    if not is_read or any(one.judged is not None for *_, one in found):
+    if not is_read or any(one.judged is not None for *_, one in sliced):
         columns.append(number("judge"))
-    if not is_read or any(one.labels for *_, one in found):
+    if not is_read or any(one.labels for *_, one in sliced):
         columns.append(count("labels"))
     columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
-    if not is_read or any(one.reasons for *_, one in found):
+    if not is_read or any(one.reasons for *_, one in sliced):
         columns.append(Column("why"))
     rows = []
-    for scores, score, one in found:
-        known = plain_fields(one._asdict()) | {
+    for scores, score, one in sliced:
+        cells = plain_fields(one._asdict()) | {
             "run": scores.run,
             "slice": f"{one.field}={one.name}",
             "judge": one.judged,
             "why": joined_text(one.reasons),
         }
-        known["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
-        known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
-        rows.append([known[column.name] for column in columns])
-    few = is_starred and any(one.is_small for *_, one in found)
+        cells["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
+        cells["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
+        rows.append([cells[column.name] for column in columns])
+    few = is_starred and any(one.is_small for *_, one in sliced)
     notes = [f"* fewer than {FEW} queries"] * few
     if is_read:
         # What the values rest on: a judge alone, words, or labels.
-        of_measure = {str(score.measure): one.basis for _, score, one in found}
+        of_measure = {str(score.measure): one.basis for _, score, one in sliced}
         corrected = correction_notes(
-            {str(score.measure): one.basis for _, score, one in found if one.value == one.value}
+            {str(score.measure): one.basis for _, score, one in sliced if one.value == one.value}
         )
-        notes += [f"{said}; 'judge' is the judge's value without correction" for said in corrected]
-        notes += uncorrected_notes(of_measure, are_labels_passed(scores for scores, *_ in found))
+        notes += [f"{note}; 'judge' is the judge's value without correction" for note in corrected]
+        notes += uncorrected_notes(of_measure, are_labels_passed(scores for scores, *_ in sliced))
     return Table(columns, rows, 3, notes=notes)
 
 
-def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator[str]:
+def _lines_of_slices(sliced: _Sliced, layout: Layout, with_run: bool) -> Iterator[str]:
     """Write a line a slice, as trec_eval's lines are."""
-    columns, rows, *_ = _slices(found, layout, is_read=True, is_starred=True)
-    for (*_, one), row in zip(found, rows, strict=True):
+    columns, rows, *_ = _slices(sliced, layout, is_read=True, is_starred=True)
+    for (*_, one), row in zip(sliced, rows, strict=True):
         shown = {column.name: column.read(value) for column, value in zip(columns, row, strict=True)}
         head = f"{visible(shown['run'])}\t" if with_run else ""
         names = (name for name in ("n", "undefined", "judge", "labels") if name in shown)

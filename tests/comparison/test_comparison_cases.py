@@ -52,7 +52,7 @@ def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float,
     )
     part: Any = SimpleNamespace(field="", name="")
     tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""))
-    assert gate._decision(tested, 0.9, 0.9, GateSettings(margin=0.1)).verdict == verdict
+    assert gate._decide(tested, 0.9, 0.9, GateSettings(margin=0.1)).verdict == verdict
 
 
 @pytest.mark.parametrize("missing", [1, 2])
@@ -94,15 +94,18 @@ def test_strengths_have_an_interval_where_samples_of_queries_agree_that_they_are
 
 
 def test_leaderboards_are_compared_by_the_measures_that_are_named() -> None:
-    assert leaderboards._pairs({"ap": 1, "rr": 1}, {"judge": 1}, ["ap"]) == [("ap", "judge")]
-    assert leaderboards._pairs({"ap": 1, "rr": 1}, {"ap": 1, "rr": 1}, ["rr"]) == [("rr", "rr")]
-    assert leaderboards._pairs({"ap": 1}, {"judge": 1, "other": 1}, []) == [("ap", "judge"), ("ap", "other")]
+    assert leaderboards._measure_pairs({"ap": 1, "rr": 1}, {"judge": 1}, ["ap"]) == [("ap", "judge")]
+    assert leaderboards._measure_pairs({"ap": 1, "rr": 1}, {"ap": 1, "rr": 1}, ["rr"]) == [("rr", "rr")]
+    assert leaderboards._measure_pairs({"ap": 1}, {"judge": 1, "other": 1}, []) == [
+        ("ap", "judge"),
+        ("ap", "other"),
+    ]
 
 
 @pytest.mark.parametrize(("other", "name"), [("ap", "ap"), ("judge", "ap and judge")])
 def test_too_few_runs_are_told_by_both_measures(other: str, name: str) -> None:
     with pytest.raises(InputError, match=f"^{name}: 1 runs are in both"):
-        leaderboards._compared("ap", {"a": {"q": 1.0}}, other, {"a": {"q": 1.0}}, ())
+        leaderboards._compare_boards("ap", {"a": {"q": 1.0}}, other, {"a": {"q": 1.0}}, ())
 
 
 def test_topics_are_drawn_and_not_runs() -> None:
@@ -110,7 +113,7 @@ def test_topics_are_drawn_and_not_runs() -> None:
     level = np.linspace(0, 3, 20)[:, None]
     tables = [level + np.arange(4.0), 3 - level + 2 * np.arange(4.0)]
     remarks: list[Remark] = []
-    assert leaderboards._intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, remarks) == {}
+    assert leaderboards._bootstrap_intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, remarks) == {}
     assert str(remarks[-1]) == "no interval, because all samples of the topics give the same value: tau_b"
 
 
@@ -125,7 +128,7 @@ def test_labels_that_failed_are_told_where_some_did() -> None:
 def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path) -> None:
     def aspects(text: str, named: bool | None = None) -> list[str]:
         (tmp_path / "qrels").write_text(text)
-        return [line.aspect for line in passport._of_qrels(str(tmp_path / "qrels"), named)[2]]
+        return [line.aspect for line in passport._qrels_rows(str(tmp_path / "qrels"), named)[2]]
 
     one, two = "q n1 d 1\n", "q n1 d 1\nq n2 e 1\n"
     assert aspects(one) == ["0"]

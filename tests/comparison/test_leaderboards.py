@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from rageval.comparison.leaderboards import (
-    _intervals,
+    _bootstrap_intervals,
     compare_judges,
     compare_leaderboards,
 )
@@ -92,7 +92,7 @@ def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None
     for _ in range(40):
         tables = world()
         value = seen(tables)
-        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": value}, [])["tau_b"]
+        low, high = _bootstrap_intervals(tables, {"tau_b": tau_b}, {"tau_b": value}, [])["tau_b"]
         assert low <= value <= high
         covered += low <= average <= high
     assert covered >= 34

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from rageval import InputError, read_judgements
-from rageval.comparison.arena import Games, games, positions_in, positions_of, strengths, too_much
+from rageval.comparison.arena import Games, games, positions_in, positions_of, strengths, why_biased
 from rageval.files.judgements import judgement_line
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judge import Asked, JudgeClient, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
-from rageval.statistics.preferences import strengths_beside_lead
+from rageval.statistics.preferences import strengths_with_lead
 from test_bad_input import command
 
 Row = dict[str, Any]
@@ -179,8 +179,8 @@ class TestBias:
     def test_several_judges_are_told_apart(self) -> None:
         rows = [*ranked(5), *({**row, "judge": "fair"} for row in ranked(0))]
         biased, fair = (each.as_dict() for each in positions_of(read_judgements(rows)))
-        assert str(too_much(biased, 1.0)) == "position moves an answer by 3.28 places"
-        assert too_much(fair, 1.0) is None
+        assert str(why_biased(biased, 1.0)) == "position moves an answer by 3.28 places"
+        assert why_biased(fair, 1.0) is None
 
     def test_a_pair_is_a_list_of_two(self) -> None:
         rows = judge(
@@ -192,8 +192,8 @@ class TestBias:
         assert found is not None
         assert found.pairs is not None
         assert (found.pairs.first_wins, found.pairs.consistent) == (1.0, 0.0)
-        assert str(too_much(found.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
-        assert too_much(found.as_dict(), 0.5) is None
+        assert str(why_biased(found.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
+        assert why_biased(found.as_dict(), 0.5) is None
 
 
 class TestStrengths:
@@ -218,7 +218,7 @@ class TestStrengths:
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])
         games = self.expected(theta, delta, nu)
-        fair = strengths_beside_lead(len(games.systems), games.first, games.second, games.outcome)
+        fair = strengths_with_lead(len(games.systems), games.first, games.second, games.outcome)
         assert fair == pytest.approx(theta, abs=2e-3)
 
     def test_where_the_place_decides_nothing_is_known(self) -> None:

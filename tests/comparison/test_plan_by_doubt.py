@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.cli import main
-from rageval.comparison.plans import _by_size
+from rageval.comparison.plans import _weighted_order
 from rageval.files.plans import read_plan
 from rageval.scoring.gold import chances_of, drawn
 from rageval.statistics.samples import in_proportion
@@ -43,7 +43,7 @@ def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> 
     replays = 3_000
     counts = dict.fromkeys(sizes, 0)
     for seed in range(replays):
-        for query in _by_size(sizes, random.Random(seed))[:number]:
+        for query in _weighted_order(sizes, random.Random(seed))[:number]:
             counts[query] += 1
     chances = dict(zip(sizes, in_proportion(list(sizes.values()), number), strict=True))
     for size in (0.1, 0.2, 0.5):
@@ -54,8 +54,8 @@ def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> 
 
 def test_the_order_depends_on_the_seed_alone() -> None:
     sizes = {f"q{at}": 0.1 + at / 50 for at in range(50)}
-    assert _by_size(sizes, random.Random(4)) == _by_size(dict(sizes), random.Random(4))
-    assert _by_size(sizes, random.Random(4)) != _by_size(sizes, random.Random(5))
+    assert _weighted_order(sizes, random.Random(4)) == _weighted_order(dict(sizes), random.Random(4))
+    assert _weighted_order(sizes, random.Random(4)) != _weighted_order(sizes, random.Random(5))
 
 
 NUMBER = 400

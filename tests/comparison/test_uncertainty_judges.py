@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.comparisons import _of_judges, _turned, without_a_nugget
+from rageval.comparison.comparisons import _count_swaps, _judge_sensitivities, without_a_nugget
 from rageval.errors import InputError
 from rageval.scoring.answers import by_judge
 from rageval.scoring.rules import Rules
@@ -153,9 +153,9 @@ def test_the_advice_follows_the_components() -> None:
 def test_pairs_that_turn_round_are_counted_and_equal_ones_are_not() -> None:
     before = np.array([0.5, 0.4, 0.4])
     after = np.array([[0.4, 0.5, 0.3], [0.5, 0.4, 0.3], [0.5, 0.5, 0.9]])
-    found = _turned("x", ["a", "b", "c"], before, after)
-    assert (found.turned, found.tried, found.worst) == (2, 9, ("a", "b"))
-    assert _turned("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
+    found = _count_swaps("x", ["a", "b", "c"], before, after)
+    assert (found.swaps, found.trials, found.worst) == (2, 9, ("a", "b"))
+    assert _count_swaps("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
 
 
 @pytest.mark.parametrize("name", ["coverage@2", "alpha_ndcg@3", "recall@2"])
@@ -179,7 +179,7 @@ def test_leaving_out_a_nugget_is_as_scoring_without_it(name: str) -> None:
                 gap = _mean(tables["A"], fewer, measure) - _mean(tables["B"], fewer, measure)
                 count += bool(abs(gap) > 1e-12 and was * np.sign(gap) < 0)
                 tried += 1
-        assert (found.turned, found.tried) == (count, tried), seed
+        assert (found.swaps, found.trials) == (count, tried), seed
 
 
 def _mean(run: Any, qrels: Any, measure: Any) -> float:
@@ -189,10 +189,10 @@ def _mean(run: Any, qrels: Any, measure: Any) -> float:
 
 def test_judges_alone_and_panels_that_lack_one() -> None:
     a, b = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, np.nan]]), np.array([[0.0, 0.5], [1.0, 0.5], [0.0, 0.5]])
-    alone, fewer = _of_judges(["a", "b"], [a, b])
-    assert (alone.change, alone.turned, alone.tried) == ("judge", 1, 3)
-    assert (fewer.change, fewer.turned, fewer.tried) == ("vote", 1, 3)
-    assert len(_of_judges(["a", "b"], [a[:2], b[:2]])) == 1
+    alone, fewer = _judge_sensitivities(["a", "b"], [a, b])
+    assert (alone.change, alone.swaps, alone.trials) == ("judge", 1, 3)
+    assert (fewer.change, fewer.swaps, fewer.trials) == ("vote", 1, 3)
+    assert len(_judge_sensitivities(["a", "b"], [a[:2], b[:2]])) == 1
 
 
 def rows(judge: str, run: str, labels: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from datasets_server import File, Server, serving
-from rageval.datasets.download import Transport, _on_the_hub, _retry_after, download
+from rageval.datasets.download import Transport, _at_hub, _retry_after, download
 from rageval.datasets.home import _DownloadProgress
 from rageval.errors import InputError, OutputError
 
@@ -344,9 +344,9 @@ class TestToken:
         assert self.TOKEN not in str(raised.value)
 
     def test_the_endpoint_replaces_the_hub_and_nothing_else(self, server: Server) -> None:
-        assert _on_the_hub("https://huggingface.co/x/y") == f"{server.url}/x/y"
-        assert _on_the_hub("https://huggingface.co.evil.org/x") == "https://huggingface.co.evil.org/x"
-        assert _on_the_hub("https://example.org/x") == "https://example.org/x"
+        assert _at_hub("https://huggingface.co/x/y") == f"{server.url}/x/y"
+        assert _at_hub("https://huggingface.co.evil.org/x") == "https://huggingface.co.evil.org/x"
+        assert _at_hub("https://example.org/x") == "https://example.org/x"
 
 
 def test_a_proxy_is_honoured(

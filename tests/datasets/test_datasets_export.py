@@ -180,6 +180,6 @@ def test_a_style_that_there_is_not() -> None:
 def test_every_benchmark_says_what_it_exports() -> None:
     """What a data set holds can be asked for by one of the words of the command."""
     words = {"questions": "queries", "documents": "docs"}
-    for _, spec in catalogue.known():
+    for _, spec in catalogue.all_datasets():
         for what in spec.holds:
             assert words.get(what, what) in exports._WHAT

@@ -87,9 +87,9 @@ class TestCatalogue:
         """Addresses are https, hashes are hashes, ids and file names plain, roles those of readers."""
         from rageval.datasets.dataset import reader_of
 
-        ids = [spec.id for _, spec in catalogue.known()]
+        ids = [spec.id for _, spec in catalogue.all_datasets()]
         assert len(ids) == len(set(ids)) > 0
-        for benchmark, spec in catalogue.known():
+        for benchmark, spec in catalogue.all_datasets():
             assert benchmark.citation.strip().startswith("@")
             assert benchmark.licence
             assert spec.files

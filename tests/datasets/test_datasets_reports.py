@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rageval.datasets import import_files, load, register
-from rageval.datasets.catalogue import found, known
+from rageval.datasets.catalogue import all_datasets, find_listed
 from rageval.datasets.exports import checked
 from rageval.errors import InputError, UsageError
 from rageval.records import Nugget, Qrel
@@ -45,10 +45,10 @@ def counts(dataset: str) -> dict[str, tuple[float | None, float]]:
 
 
 def test_every_collection_is_listed_with_its_topics() -> None:
-    ids = {spec.id: spec.expected for benchmark, spec in known() if benchmark.name == "coveragebench"}
+    ids = {spec.id: spec.expected for benchmark, spec in all_datasets() if benchmark.name == "coveragebench"}
     assert len(ids) == 7
     assert sum(expected["questions"] for expected in ids.values()) == 334
-    assert found("trec-dragun/2025")[1].expected == {
+    assert find_listed("trec-dragun/2025")[1].expected == {
         "questions": 30,
         "nuggets": 236,
         "nugget_answers": 551,

@@ -124,10 +124,10 @@ def test_frames_are_cut_and_each_is_unpacked_once_or_twice(tmp_path: Path) -> No
     stretches: Any = cut(path, PLAIN, Grain(6, 1, 10**9))
     assert len(stretches) == 6
     assert str(stretches[1]) == f"{path}, unpacked bytes {stretches[1].begin:,} to {stretches[1].end:,}"
-    at = [frame.at for stretch in stretches for frame in stretch.frames]
+    offsets = [frame.offset for stretch in stretches for frame in stretch.frames]
     number = len(frames_every(200)) + 1
-    assert len(set(at)) == number
-    assert len(at) <= number + 5
+    assert len(set(offsets)) == number
+    assert len(offsets) <= number + 5
 
 
 def test_frames_of_whole_queries_are_unpacked_once(tmp_path: Path) -> None:

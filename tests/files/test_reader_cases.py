@@ -98,7 +98,7 @@ def test_frames_are_those_of_the_seek_table(descriptor: int, checksum: bytes, fo
     footer = struct.pack("<IBI", 2, descriptor, parts._FOOTER)
     table = struct.pack("<II", parts._TABLE, len(entries) + len(footer)) + entries + footer
     raw = io.BytesIO(b"x" * 30 + table)
-    frames = [(each.at, each.packed, each.begin) for each in parts._frames(raw, len(raw.getvalue()))]
+    frames = [(each.offset, each.packed, each.begin) for each in parts._frames(raw, len(raw.getvalue()))]
     assert frames == ([(0, 10, 0), (10, 20, 100)] if found else [])
 
 

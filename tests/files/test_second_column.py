@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.datasets.catalogue import benchmarks, known
+from rageval.datasets.catalogue import all_datasets, benchmarks
 from rageval.datasets.dataset import _read_foreign, own
 from rageval.errors import InputError
 from rageval.measures import builtin
@@ -150,7 +150,7 @@ def test_judged_answers_have_no_such_column(command: str) -> None:
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:
     """NIST's qrels of 2024 hold 1 to 5 in column two."""
     path = Path(qrels_file(tmp_path, ROUNDS))
-    told = [(benchmark, spec) for benchmark, spec in known() if "qrels" in spec.holds]
+    told = [(benchmark, spec) for benchmark, spec in all_datasets() if "qrels" in spec.holds]
     for benchmark, spec in told:
         if benchmark.name == "trec-rag":
             found = list(own(benchmark, spec, lambda _: [path]).qrels())

@@ -51,7 +51,7 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "rageval.toml").write_text(text)
     with pytest.raises(InputError, match=said):
-        find_policy(tmp_path).section("gate", known=("margin",))
+        find_policy(tmp_path).section("gate", allowed=("margin",))
 
 
 def test_bytes_that_are_no_text_and_two_policies_are_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from llm_server import Asked, LlmServer, Saying
 from rageval.errors import BudgetReached, UsageError
 from rageval.judges.asking import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.budget import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
+from rageval.judges.budget import Budget, _parse_prices, _price_of, _upper_cost, _upper_usage, cost
 from rageval.judges.store import PATIENCE, Store
 from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
@@ -303,7 +303,7 @@ def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.Monk
 
 
 def test_prices_that_are_stated() -> None:
-    said = _stated(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
+    said = _parse_prices(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
     assert [_price_of(model, said) for model in ("openai:mine", "openai:unheard")] == [
         said["openai:mine"],
         said[""],
@@ -314,4 +314,4 @@ def test_prices_that_are_stated() -> None:
     assert (_price_of("openai:gpt-4o", said) or said[""]).output == 7
     for wrong in ("", "free", "m=", "-1", "1,2,3", "nan", "inf", "m=0,x"):
         with pytest.raises(UsageError, match="expected \\[MODEL=\\]INPUT"):
-            _stated([wrong])
+            _parse_prices([wrong])

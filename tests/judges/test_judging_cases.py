@@ -30,9 +30,9 @@ from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
 from rageval.judges.foreign import Given, imported, python_template
 from rageval.judges.judge import UnreadableRun, _read
 from rageval.judges.material import gathered, tasks
-from rageval.judges.panel import Settings, _wished
+from rageval.judges.panel import Settings, _canary_target
 from rageval.judges.store import BEAT, Claims, Store, default_path
-from rageval.judges.verdicts import Invalid, Verdict, _mended
+from rageval.judges.verdicts import Invalid, Verdict, _repair_value
 
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
 
@@ -77,10 +77,10 @@ def test_a_gate_lets_in_one_more_once_about_as_many_calls_as_it_lets_in_went_wel
 
     async def widths() -> list[int]:
         gate = CallGate(8, first_pause=0.0, longest_pause=0.0)
-        gate.complained(0.0, None, throttled=True)
+        gate.narrow(0.0, None, throttled=True)
         found = []
         for _ in range(5):
-            gate.went_well(sys.float_info.max)
+            gate.widen(sys.float_info.max)
             found.append(gate.width)
         return found
 
@@ -171,8 +171,8 @@ def test_a_prompt_of_ragtifier_is_asked_once(tmp_path: Path) -> None:
 
 
 def test_a_canary_asks_for_the_best_verdict_in_the_words_of_its_rubric() -> None:
-    assert _wished(rubric_named("nugget-support")) == "the label support"
-    assert _wished(rubric_named("liverag")) == "correctness 2, faithfulness 1"
+    assert _canary_target(rubric_named("nugget-support")) == "the label support"
+    assert _canary_target(rubric_named("liverag")) == "correctness 2, faithfulness 1"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights are of POSIX")
@@ -278,9 +278,9 @@ def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other
 @pytest.mark.parametrize("wrapped", [lambda value: [value], lambda value: {"a": value}], ids=["list", "dict"])
 def test_a_reply_is_nested_fifty_deep_at_most(wrapped: Callable[[Any], Any]) -> None:
     deep = functools.reduce(lambda value, _: wrapped(value), range(50), "x")
-    assert _mended(deep) == deep
+    assert _repair_value(deep) == deep
     with pytest.raises(Invalid, match="nested 50 deep at most"):
-        _mended(wrapped(deep))
+        _repair_value(wrapped(deep))
 
 
 def test_one_try_after_another_waits_twice_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,9 +304,9 @@ def test_thirty_labels_are_enough_to_fit_a_curve() -> None:
     rows = [[float(at % 2)] * len(short.FEATURES) for at in range(30)]
     right = [at % 2 == 0 for at in range(30)]
     groups = [str(at) for at in range(30)]
-    assert short.fitted_on(rows, right, groups).labels == 30
+    assert short.cross_fit(rows, right, groups).labels == 30
     with pytest.raises(TooFewLabels, match="29 labels of answers, 15 of them right; expected 30 or more"):
-        short.fitted_on(rows[:29], right[:29], groups[:29])
+        short.cross_fit(rows[:29], right[:29], groups[:29])
 
 
 def test_a_job_shows_that_it_is_alive_until_it_is_canceled(

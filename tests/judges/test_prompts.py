@@ -20,7 +20,7 @@ from llm_server import LlmServer
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
 from rageval.judges.base import FENCE, Fences, Mark, Reply, Request, as_data
-from rageval.judges.judge import Asked, JudgeClient, _asked
+from rageval.judges.judge import Asked, JudgeClient, _ask_tasks
 from rageval.judges.material import Task
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.records import Answer, Sentence
@@ -143,7 +143,7 @@ def noted(text: str) -> tuple[str, Request]:
             seen.append(request)
             yield number, Reply("ok", text)
 
-    outcomes = _asked(rubric, {0: Task(data, {})}, JudgeClient("m", ask))
+    outcomes = _ask_tasks(rubric, {0: Task(data, {})}, JudgeClient("m", ask))
     return outcomes[0].detail, seen[1]
 
 

@@ -48,7 +48,7 @@ def fake_sdks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def client_of(model: Any) -> dict[str, Any]:
     """What the client of a model is made with."""
-    made: FakeClient = model._made_client(sys.modules[model.provider.sdk])
+    made: FakeClient = model._create_client(sys.modules[model.provider.sdk])
     return made.given
 
 

@@ -404,7 +404,7 @@ def test_an_answer_is_cut_before_it_is_shown(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rageval.judges.rubric import Trim, trimmed
+    from rageval.judges.rubric import Trim, trim_data
 
     path = tmp_path / "t.json"
     path.write_text("broken")
@@ -412,7 +412,7 @@ def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("rageval.judges.rubric.find_spec", lambda name: True)
     monkeypatch.setattr("rageval.judges.rubric.import_module", lambda name: module)
     with pytest.raises(InputError, match=r"t\.json: cannot be read as a tokenizer"):
-        trimmed(Trim("answer", tokens=3, tokenizer=str(path)), {"answer": "x"})
+        trim_data(Trim("answer", tokens=3, tokenizer=str(path)), {"answer": "x"})
 
 
 WITHOUT = """

@@ -235,15 +235,15 @@ def test_the_gate_narrows_once_for_all_who_were_inside_and_widens_again() -> Non
         for _ in range(2):
             entered = [await gate.__aenter__() for _ in range(gate.width)]
             for begun in entered:
-                gate.complained(begun, None, throttled=True)
+                gate.narrow(begun, None, throttled=True)
                 await gate.__aexit__()
             async with gate as begun:
                 widths.append(gate.width)
-                gate.went_well(begun)
+                gate.widen(begun)
             widths.append(gate.width)
         for _ in range(200):
             async with gate as begun:
-                gate.went_well(begun)
+                gate.widen(begun)
         return [*widths, gate.width]
 
     assert asyncio.run(through()) == [1, 8, 1, 4, 16]

@@ -210,11 +210,11 @@ def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not(
     agreeing = [short.packed().of(row) >= 0.5 for row in rows]
     # People here call only what repeats the gold answer in full right.
     strict = [row[short.FEATURES.index("token_f1")] == 1 for row in rows]
-    changed = short.fitted_on(rows, strict, groups)
+    changed = short.cross_fit(rows, strict, groups)
     assert changed.loss_after < changed.loss_before
     assert changed.after < changed.before
     assert changed.curve.name != short.packed().name
-    kept = short.fitted_on(rows, agreeing, groups)
+    kept = short.cross_fit(rows, agreeing, groups)
     assert kept.before == 0
     assert ("not changed" in str(kept)) == (kept.curve == short.packed())
 
@@ -224,7 +224,7 @@ def test_random_labels_do_not_pretend_to_teach() -> None:
     rows, groups = worlds(120)
     draw = random.Random(5)
     right = [draw.random() < 0.5 for _ in rows]
-    assert short.fitted_on(rows, right, groups).after > 0.35
+    assert short.cross_fit(rows, right, groups).after > 0.35
 
 
 def test_folds_keep_a_question_together() -> None:
@@ -240,7 +240,7 @@ def test_folds_keep_a_question_together() -> None:
 def test_few_labels_or_one_kind_are_refused(right: list[bool]) -> None:
     rows, groups = worlds(len(right))
     with pytest.raises(TooFewLabels, match="of both kinds"):
-        short.fitted_on(rows, right, groups)
+        short.cross_fit(rows, right, groups)
 
 
 # --- as a judge

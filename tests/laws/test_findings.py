@@ -27,7 +27,7 @@ from rageval.views.remarks import names_in
 from test_changed_files import KINDS, other_bytes, other_records
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
-MAKERS = {"error": 2, "warning": 2, "fixed": 2, "once": 5, "_refused": 3, "Finding": 4}
+MAKERS = {"error": 2, "warning": 2, "fixed": 2, "once": 5, "_refusal_findings": 3, "Finding": 4}
 REASON = {"rejected_line", "refused_file", "unknown_file"}  # of a reader's error
 
 
@@ -61,7 +61,7 @@ def facts_of(call: ast.Call, name: str, names: dict[str, tuple[str, ...]]) -> se
         given = call.args[4:5]
         first = [names[part.id] if isinstance(part, ast.Name) else constants(part) for part in given]
         facts |= {"number", *(first[0] if first else ("query",))}
-    return {"reason"} if name == "_refused" else facts
+    return {"reason"} if name == "_refusal_findings" else facts
 
 
 def calls() -> Iterator[tuple[str, str, set[str] | None]]:

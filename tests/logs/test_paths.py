@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rageval.errors import InputError, UsageError
-from rageval.logs.paths import found_at, mapping_of, path_of
+from rageval.logs.paths import mapping_of, path_of, value_at_path
 
 RECORD: dict[str, Any] = {
     "a": {
@@ -45,7 +45,7 @@ RECORD: dict[str, Any] = {
     ],
 )
 def test_what_stands_at_a_path(path: str, expected: Any) -> None:
-    assert found_at(RECORD, path_of(path), "here") == expected
+    assert value_at_path(RECORD, path_of(path), "here") == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_stands_at_a_path(path: str, expected: Any) -> None:
 )
 def test_what_stands_there_is_something_else(path: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        found_at(RECORD, path_of(path), "here")
+        value_at_path(RECORD, path_of(path), "here")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from rageval.files.kinds import kind_of
 from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
 from rageval.pages.evidence import fitting
 from rageval.pages.page import page, read_report
-from rageval.pages.report import Beside, _most_telling, finished, measured
+from rageval.pages.report import PageInputs, _most_telling, finished, measured
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"
@@ -350,7 +350,7 @@ def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
     one = rageval.evaluate("ndcg@10,rr,ap,recall@10", {query: {"a": 1.0} for query in qrels}, qrels)
     results = [_redrawn(one, f"run-{at}", rng) for at in range(20)]
     settings = Settings(draws=100, resamples=100, all_pairs=True)
-    text = page(finished(measured(results, settings), results, Beside(title="Large")))
+    text = page(finished(measured(results, settings), results, PageInputs(title="Large")))
     assert len(text.encode()) < 1_500_000
 
 

@@ -117,8 +117,8 @@ class Forgetful(OnDask):
     times: int
     sent: list[list[Any]]
 
-    def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
-        futures = super()._sent(task, shared, units)
+    def _submit_units(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
+        futures = super()._submit_units(task, shared, units)
         self.sent.append(list(units))
         if len(self.sent) <= self.times:
             self._client.cancel(futures[1:])

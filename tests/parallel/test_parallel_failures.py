@@ -141,6 +141,6 @@ class Client:
 def test_a_client_that_does_not_close_in_time_is_left_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, new = OnDask.__new__(OnDask), Client(closes=True)
     engine._client = Client(closes=False)
-    monkeypatch.setattr(engine, "_connected", lambda seconds: new)
-    engine._return("run 1")
+    monkeypatch.setattr(engine, "_connect", lambda seconds: new)
+    engine._await_return("run 1")
     assert engine._client is new

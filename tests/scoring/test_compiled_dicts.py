@@ -85,7 +85,7 @@ def test_both_readers_find_the_same_or_refuse_it_alike(
 
 @needed
 def test_usual_dicts_are_read_by_the_compiled_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Qrels, "_of_odd_dict", None)
+    monkeypatch.setattr(Qrels, "_from_unusual_dict", None)
     monkeypatch.setattr(Run, "queries", None)
     scores = rageval.evaluate("recall@2", {1: {"a": 2, "é x": 1.5}}, {"1": {"n": {"a": 1}, 7: {"é x": 2}}})
     assert scores["recall@2"].value == 1.0

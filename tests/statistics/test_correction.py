@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import correction
-from rageval.statistics.correction import Corrected, Part, corrected, drawn_apart, max_t
+from rageval.statistics.correction import Corrected, Part, corrected, max_t, selection_p
 
 PEOPLE = (1, 0, 0, -1, 1, 0, 0.5, 0, 1, 0, -1, 0)
 JUDGE = (1, 0, 0.5, -1, 0.5, 0, 1, 0, 1, -0.5, -1, 0)
@@ -295,10 +295,10 @@ class TestFamilies:
 def test_whether_labels_were_drawn_at_random_shows() -> None:
     judged = judged_by(16, 400)[0]
     rng = np.random.default_rng(0)
-    draws = [drawn_apart(judged, rng.choice(400, 50, replace=False).tolist()) for _ in range(400)]
+    draws = [selection_p(judged, rng.choice(400, 50, replace=False).tolist()) for _ in range(400)]
     assert 0 <= np.mean(np.array(draws) < 0.01) < 0.03
-    assert drawn_apart(judged, np.argsort(judged)[:50].tolist()) < 1e-6
-    assert drawn_apart(np.ones(40), range(20)) == 1
+    assert selection_p(judged, np.argsort(judged)[:50].tolist()) < 1e-6
+    assert selection_p(np.ones(40), range(20)) == 1
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from rageval.statistics.preferences import (
     bias_in_lists,
     bias_in_pairs,
     corrected_strengths,
-    strengths_beside_lead,
+    strengths_with_lead,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -255,7 +255,7 @@ def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() ->
         ]
     )
     first, second = rows[:, :2].astype(int).T
-    found = strengths_beside_lead(3, first, second, rows[:, 2])
+    found = strengths_with_lead(3, first, second, rows[:, 2])
     assert found == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from rageval.comparison.plans import _by_size
+from rageval.comparison.plans import _weighted_order
 from rageval.statistics.agreement import agreement
 from rageval.statistics.samples import in_proportion
 
@@ -26,7 +26,7 @@ def world(seed: int) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
 def drawn(doubts: dict[str, float], number: int, seed: int) -> tuple[list[int], dict[str, float]]:
     """The places of the first queries of an order by doubt, and how many queries each stands for."""
     names = list(doubts)
-    chosen = _by_size(doubts, random.Random(seed))[:number]
+    chosen = _weighted_order(doubts, random.Random(seed))[:number]
     chances = dict(zip(names, in_proportion(list(doubts.values()), number), strict=True))
     return [names.index(name) for name in chosen], {name: 1 / chances[name] for name in chosen}
 

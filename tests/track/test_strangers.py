@@ -276,13 +276,13 @@ def test_copies_of_all_runs_change_no_value(plan: TrackPlan) -> None:
     assert [row[:6] for row in rows] == [row[:6] for row in leaderboard_of(alone)]
 
 
-def test_names_after_files_are_told_apart() -> None:
+def test_names_after_files_are_distinct_names() -> None:
     from rageval.track.entries import Entry, EntryRead
-    from rageval.track.submissions import _told_apart
+    from rageval.track.submissions import _distinct_names
 
     def named(*entries: tuple[str, str], given: tuple[str, ...] = ()) -> list[str]:
         files = [Entry(file) for file, _ in entries]
-        return _told_apart(files, [EntryRead()] * len(files), [run for _, run in entries], given)
+        return _distinct_names(files, [EntryRead()] * len(files), [run for _, run in entries], given)
 
     assert named(("a.run", "x"), ("b.run", "y")) == ["x", "y"]
     assert named(("a.run", "x"), ("b.run", "X")) == ["a", "b"]
@@ -531,7 +531,7 @@ def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries(
 ) -> None:
     from rageval.track.entries import Entry, EntryRead
     from rageval.track.publication import _neighbours
-    from rageval.track.submissions import _told_apart
+    from rageval.track.submissions import _distinct_names
 
     def work(number: int) -> int:
         names = [_Counted(f"run{at}") for at in range(number)]
@@ -539,9 +539,9 @@ def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries(
         _neighbours(names, {name: f"{name}.html" for name in names})
         entries = [Entry(f"{at}") for at in range(number)]
         alike.clear()
-        _told_apart(entries, [EntryRead()] * number, ["x"] * number, ())
+        _distinct_names(entries, [EntryRead()] * number, ["x"] * number, ())
         return _Counted.compared + len(alike)
 
     alike: list[str] = []
-    monkeypatch.setattr(apart, "_alike", lambda name: alike.append(name) or name.casefold())
+    monkeypatch.setattr(apart, "_comparable_name", lambda name: alike.append(name) or name.casefold())
     assert work(2000) <= 2.3 * work(1000)

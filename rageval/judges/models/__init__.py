@@ -68,8 +68,8 @@ def model_named(spec: str, **options: object) -> Model:
     if not name:
         raise UsageError(f"the model {visible(spec)!r} has no name; expected {_EXPECTED}")
     if provider is None:
-        made: Model = make(name, **options)
-        return made
+        model: Model = make(name, **options)
+        return model
     return _at_home(partial(make, provider=provider), name, options)
 
 
@@ -90,8 +90,8 @@ def _at_home(make: Callable[..., Model], name: str, options: dict[str, object]) 
 
 def _model_class(provider: Provider) -> Callable[..., Model]:
     module, _, name = provider.model.partition(":")
-    made: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
-    return made
+    model_class: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
+    return model_class
 
 
 def _plugged_in(word: str, spec: str) -> Callable[..., Model]:
@@ -100,9 +100,9 @@ def _plugged_in(word: str, spec: str) -> Callable[..., Model]:
         from rageval.judges.offline import FrozenJudgements
 
         return FrozenJudgements
-    found: Callable[..., Model] | None = plugin("models", word.replace("-", "_"))
-    if found is None:
-        known = [*PROVIDERS, _FROZEN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
-        hint = suggestion(word, known) or f"; expected {_EXPECTED}"
+    factory: Callable[..., Model] | None = plugin("models", word.replace("-", "_"))
+    if factory is None:
+        names = [*PROVIDERS, _FROZEN, *_NO_MODELS, *map(str.lower, plugin_names("models"))]
+        hint = suggestion(word, names) or f"; expected {_EXPECTED}"
         raise UsageError(f"unknown provider {visible(word)!r} in the model {visible(spec)!r}{hint}")
-    return found
+    return factory

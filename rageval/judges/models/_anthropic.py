@@ -91,15 +91,15 @@ class AnthropicMessages(RemoteBatches):
 
     def _call(self, request: Request, form: RequestForm) -> Call:
         is_free = request.form != SCHEMA_FORM
-        told = {} if is_free else _format(request, form.mode)
-        call = Call({"model": self.model, "messages": messages_of(request), **told})
+        format_fields = {} if is_free else _format(request, form.mode)
+        call = Call({"model": self.model, "messages": messages_of(request), **format_fields})
         call.sent["mode"] = request.form if is_free else form.mode
         # This API has one name for it, prompts of other tools may have either of two.
         limits = [request.sampling[name] for name in _LIMITS if name in request.sampling]
         call.add("max_tokens", limits[0] if limits else request.max_tokens, taken=True)
-        wanted = {} if request.temperature is None else {"temperature": request.temperature}
-        wanted |= {name: value for name, value in request.sampling.items() if name not in _LIMITS}
-        for name, value in wanted.items():
+        parameters = {} if request.temperature is None else {"temperature": request.temperature}
+        parameters |= {name: value for name, value in request.sampling.items() if name not in _LIMITS}
+        for name, value in parameters.items():
             # An argument that the SDK does not know is a TypeError before anything is sent.
             call.add(name, value, taken=name not in form.refused and name in _taken_by_sdk())
         _add_system(call, request, form)
@@ -120,33 +120,33 @@ class AnthropicMessages(RemoteBatches):
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
 
-    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+    async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
         """Return nothing: the API has no place for a tag."""
-        return await self._created(
+        return await self._create_once(
             lambda client: client.messages.batches.with_raw_response.create(requests=requests)
         )
 
-    async def _found(
-        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    async def _find_batch(
+        self, tag: str, keys: Sequence[str], earliest: float, known_ids: Collection[str]
     ) -> str | None:
         """By its keys, which a batch tells when it has ended; until then one of the same size may be it."""
         working = []
-        async for batch in self._listed(_list, earliest):
+        async for batch in self._list_batches(_list, earliest):
             name = self._checked_id(batch.get("id"))
             # The API keeps no tag; the number of requests is the first thing that tells batches apart.
             size = sum(map(count, mapping(batch.get("request_counts")).values()))
-            if name in known or size != len(keys):
+            if name in known_ids or size != len(keys):
                 continue
             if not self._has_ended(batch):
                 working.append(name)
             # Keys are digests of questions: equal sets of them are the same batch.
-            elif {result.key for result in await self._fetched(name, batch)} == {*keys}:
+            elif {result.key for result in await self._fetch_results(name, batch)} == {*keys}:
                 return name
         if working:
             raise Unclear(f"{', '.join(working)} may be it; this is known when it has ended", later=True)
         return None
 
-    async def _looked_up(self, batch: str) -> dict[str, Any]:
+    async def _fetch_batch(self, batch: str) -> dict[str, Any]:
         return await self._body(
             lambda client: client.messages.batches.with_raw_response.retrieve(batch), batch
         )
@@ -154,7 +154,7 @@ class AnthropicMessages(RemoteBatches):
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
         return body.get("processing_status") == "ended"
 
-    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+    async def _fetch_results(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
         # The key goes with every request, and a response must not choose where to.
         path = f"{_PATH}/{batch}/results"
@@ -254,9 +254,9 @@ def _result(record: Mapping[str, Any]) -> Result:
     key, result = record["custom_id"], mapping(record.get("result"))
     kind = words(result.get("type"))
     if kind == "succeeded":
-        return Result(key, Response.made(200, result.get("message")))
+        return Result(key, Response.from_batch(200, result.get("message")))
     error = mapping(result.get("error"))
     if kind == "errored" and error:
-        said = mapping(error.get("error")) or error
-        return Result(key, Response.made(_STATUS.get(words(said.get("type")), 500), error))
+        cause = mapping(error.get("error")) or error
+        return Result(key, Response.from_batch(_STATUS.get(words(cause.get("type")), 500), error))
     return Result(key, detail=f"this request of the batch is {kind or 'without a result'}")

@@ -92,13 +92,13 @@ class OpenAIChat(RemoteBatches):
         super().__init__(model, url, **options)
         self._direct = Direct(self.home, _CHAT, self.timeout) if is_direct(self.home) else None
 
-    async def _asked(self, arguments: Mapping[str, Any]) -> Response:
+    async def _request_response(self, arguments: Mapping[str, Any]) -> Response:
         if self._direct is None or not self._direct.is_understood:
-            return await super()._asked(arguments)
+            return await super()._request_response(arguments)
         try:
             return await self._direct.post(arguments)
         except NotReached as error:
-            failed = self._unanswered(error.error, error.is_unconnected)
+            failed = self._connection_error(error.error, error.is_unconnected)
         raise failed  # here, so that no traceback leads to the headers
 
     async def aclose(self) -> None:
@@ -155,23 +155,23 @@ class OpenAIChat(RemoteBatches):
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "method": "POST", "url": _PATH, "body": dict(arguments)}
 
-    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+    async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
         text = "".join(as_line(request) for request in requests).encode()
         file = await self._body(
             lambda client: client.files.with_raw_response.create(file=(f"{tag}.jsonl", text), purpose="batch")
         )
-        return await self._created(
+        return await self._create_once(
             lambda client: client.batches.with_raw_response.create(
                 input_file_id=file["id"], endpoint=_PATH, completion_window="24h", metadata={_TAG: tag}
             )
         )
 
-    async def _found(
-        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    async def _find_batch(
+        self, tag: str, keys: Sequence[str], earliest: float, known_ids: Collection[str]
     ) -> str | None:
         """By its tag, or by the file it was made of where a server keeps no tags."""
         files = await self._files(tag)
-        async for batch in self._listed(_list, earliest):
+        async for batch in self._list_batches(_list, earliest):
             # A tag in the metadata is ours alone; some servers drop metadata and keep the name of the file.
             if mapping(batch.get("metadata")).get(_TAG) == tag or batch.get("input_file_id") in files:
                 return self._checked_id(batch.get("id"))
@@ -180,22 +180,22 @@ class OpenAIChat(RemoteBatches):
     async def abandon(self, intent: str) -> None:
         """Delete the files of requests that no batch was made of."""
         for name in await self._files(intent.partition("?")[0]):
-            await self._sent(partial(_delete, file=name))
+            await self._send(partial(_delete, file=name))
 
     async def _files(self, tag: str) -> list[str]:
         """Return the ids of the files of requests with this tag; none where the server lists no files."""
-        response = await self._sent(lambda client: client.files.with_raw_response.list(purpose="batch"))
-        found = response.json().get("data") if response.status == 200 else None
-        files = map(mapping, found if isinstance(found, list) else [])
+        response = await self._send(lambda client: client.files.with_raw_response.list(purpose="batch"))
+        listed = response.json().get("data") if response.status == 200 else None
+        files = map(mapping, listed if isinstance(listed, list) else [])
         return [self._checked_id(file.get("id")) for file in files if file.get("filename") == f"{tag}.jsonl"]
 
-    async def _looked_up(self, batch: str) -> dict[str, Any]:
+    async def _fetch_batch(self, batch: str) -> dict[str, Any]:
         return await self._body(lambda client: client.batches.with_raw_response.retrieve(batch), batch)
 
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
         return body.get("status") in _ENDED
 
-    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+    async def _fetch_results(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         # Every request has failed then, and each gets the reason.
         if body.get("status") == "failed":  # before it was begun: there is nothing but the requests
             errors = mapping(body.get("errors")).get("data")
@@ -209,9 +209,9 @@ class OpenAIChat(RemoteBatches):
 
     async def forget(self, batch: str) -> None:
         """Delete the file of requests that was handed over, which would be kept for good."""
-        body = await self._looked_up(self._checked_id(batch.partition("?")[0]))
+        body = await self._fetch_batch(self._checked_id(batch.partition("?")[0]))
         name = self._checked_id(body.get("input_file_id"))
-        await self._sent(partial(_delete, file=name))
+        await self._send(partial(_delete, file=name))
 
     async def _file(self, file: object) -> list[dict[str, Any]]:
         """Return the lines of a file, none if there is no such file."""
@@ -266,7 +266,10 @@ def _result(record: Mapping[str, Any]) -> Result:
     if error or not isinstance(status, int):
         return Result(key, detail=words(error.get("message")) or words(error.get("code")) or "no reply")
     return Result(
-        key, Response.made(status, response.get("body"), {"x-request-id": words(response.get("request_id"))})
+        key,
+        Response.from_batch(
+            status, response.get("body"), {"x-request-id": words(response.get("request_id"))}
+        ),
     )
 
 
@@ -302,27 +305,27 @@ class OpenAIDecisions(RemoteModel):
         return await client.decisions.with_raw_response.create(**arguments)
 
     def _call(self, request: Request, form: RequestForm) -> Call:
-        wanted = _choices(request, self.name)
-        choices = [{"value": label} for label in wanted.labels]
+        choices = _choices(request, self.name)
+        options = [{"value": label} for label in choices.labels]
         messages = [
             {"type": "message", "role": "system", "content": sendable(request.system)},
             {"type": "message", "role": "user", "content": sendable(request.user)},
         ]
         questions = [
-            {"type": "choice", "instructions": sendable(text), "choices": choices}
-            for text in wanted.questions
+            {"type": "choice", "instructions": sendable(text), "choices": options}
+            for text in choices.questions
         ]
         arguments = {"model": self.model, "input": messages, "questions": questions}
         return Call(arguments, {"mode": _MODE}, dropped=("max_tokens", "temperature"))
 
-    async def _negotiated(self, request: Request) -> Reply:
+    async def _negotiate(self, request: Request) -> Reply:
         """Return the reply in the form that the rubric reads."""
-        wanted = _choices(request, self.name)
-        if len(wanted.questions) > _MOST_QUESTIONS:
-            said = f"{len(wanted.questions)} items at once, expected {_MOST_QUESTIONS} at most"
-            return Reply(ERROR, detail=f"{self.name}: {said}")
-        reply = await super()._negotiated(request)
-        return self._with_verdicts(reply, wanted) if reply.status == OK else reply
+        choices = _choices(request, self.name)
+        if len(choices.questions) > _MOST_QUESTIONS:
+            detail = f"{len(choices.questions)} items at once, expected {_MOST_QUESTIONS} at most"
+            return Reply(ERROR, detail=f"{self.name}: {detail}")
+        reply = await super()._negotiate(request)
+        return self._with_verdicts(reply, choices) if reply.status == OK else reply
 
     def _holds_reply(self, body: Mapping[str, Any]) -> bool:
         answers = body.get("answers")
@@ -333,18 +336,18 @@ class OpenAIDecisions(RemoteModel):
             OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
         )
 
-    def _with_verdicts(self, reply: Reply, wanted: _Choices) -> Reply:
+    def _with_verdicts(self, reply: Reply, choices: _Choices) -> Reply:
         answers = json.loads(reply.text)
-        if len(answers) != len(wanted.questions):
+        if len(answers) != len(choices.questions):
             # Answers have no ids: with one too few nobody knows whose they are.
-            raise Transient(f"{self.name}: {len(answers)} answers to {len(wanted.questions)} questions")
+            raise Transient(f"{self.name}: {len(answers)} answers to {len(choices.questions)} questions")
         refused = sum(answer.get("type") == "refusal" for answer in answers)
         if refused:
             return replace(reply, status=REFUSED, detail=f"refused {refused} of {len(answers)} questions")
         verdicts = [_verdict(answer) for answer in answers]
-        if wanted.ids is None:
+        if choices.ids is None:
             return replace(reply, text=json.dumps(verdicts[0]))
-        named = [{"id": name, **verdict} for name, verdict in zip(wanted.ids, verdicts, strict=True)]
+        named = [{"id": name, **verdict} for name, verdict in zip(choices.ids, verdicts, strict=True)]
         return replace(reply, text=json.dumps({"verdicts": named}))
 
 
@@ -363,13 +366,13 @@ def _choices(request: Request, who: str) -> _Choices:
 
 
 def _enum(properties: Mapping[str, Any], name: str) -> list[str]:
-    found = mapping(properties.get(name)).get("enum")
-    return [value for value in found if isinstance(value, str)] if isinstance(found, list) else []
+    values = mapping(properties.get(name)).get("enum")
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
 def _verdict(answer: Mapping[str, Any]) -> dict[str, Any]:
     """One answer as a rubric reads it; a label that is none is for the rubric to refuse."""
-    found = answer.get("probabilities")
-    shares = [mapping(share) for share in found] if isinstance(found, list) else []
+    probabilities = answer.get("probabilities")
+    shares = [mapping(share) for share in probabilities] if isinstance(probabilities, list) else []
     sure = ", ".join(f"{words(share.get('value'))} {words(share.get('probability'))}" for share in shares)
     return {"evidence": "", "reason": f"probabilities: {sure}", "label": answer.get("choice")}

@@ -227,7 +227,7 @@ _MOST = 10**9  # tokens of a call: more are not counted but made up
 _THROTTLED = (429, 529)
 _OWN_WORDS = 400
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
-_NO_MONEY_SAID = re.compile(r"credit balance|usage limits|billing|insufficient (?:credits|funds|balance)")
+_NO_MONEY_TEXT = re.compile(r"credit balance|usage limits|billing|insufficient (?:credits|funds|balance)")
 _FILTERED = re.compile(
     r"content[_ ]filter|content_policy|content management policy|responsibleai|moderation|flagged"
 )
@@ -264,7 +264,7 @@ class Call:
 class _Client:
     """A client of an SDK, and how many calls of it are under way."""
 
-    made: Any
+    sdk_client: Any
     calls: int = 0
 
 
@@ -309,7 +309,7 @@ class RemoteModel(ABC):
         """Return the model's reply; `Transient` if asking again may help, `Fatal` if nothing will."""
         try:
             async with asyncio.timeout(self.timeout):
-                return await self._negotiated(request)
+                return await self._negotiate(request)
         except TimeoutError:
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
         raise Transient(f"{self.name}: no answer within {self.timeout:g} seconds")
@@ -317,15 +317,15 @@ class RemoteModel(ABC):
     async def aclose(self) -> None:
         """Close the connections made in the running loop."""
         for client in self._clients.pop(asyncio.get_running_loop(), ()):
-            await client.made.close()
+            await client.sdk_client.close()
 
-    async def _negotiated(self, request: Request) -> Reply:
+    async def _negotiate(self, request: Request) -> Reply:
         """Return the reply to the first form of the request that the model does not refuse."""
         started = time.perf_counter()
         while True:  # ends: each round has a mode less or one more parameter known to be refused
             form = self._form
             call = self._call(request, form)
-            response = await self._asked(call.arguments)
+            response = await self._request_response(call.arguments)
             other = self._other_form(form, response, call) if response.status in (400, 422) else None
             if other is None:
                 latency = time.perf_counter() - started
@@ -335,42 +335,42 @@ class RemoteModel(ABC):
 
     def _other_form(self, form: RequestForm, response: Response, call: Call) -> RequestForm | None:
         """Return the form to try next, if the server refuses something of this one."""
-        said = response.complaint().lower
-        if _TOO_MUCH.search(said):
+        complaint = response.complaint().lower
+        if _TOO_MUCH.search(complaint):
             return None
-        refused = {name for name in call.sent if name in said and name in self.optional}
-        if refused and _REFUSES.search(said):
+        refused = {name for name in call.sent if name in complaint and name in self.optional}
+        if refused and _REFUSES.search(complaint):
             return replace(form, refused=form.refused | refused)
         for (mode, refusals), (weaker, _) in pairwise(self.modes):
-            if mode == form.mode and any(word in said for word in refusals):
+            if mode == form.mode and any(word in complaint for word in refusals):
                 return replace(form, mode=weaker)
         return None
 
-    async def _asked(self, arguments: Mapping[str, Any]) -> Response:
+    async def _request_response(self, arguments: Mapping[str, Any]) -> Response:
         """Return what the server sends back to one call."""
-        return await self._sent(partial(self._create, arguments=arguments))
+        return await self._send(partial(self._create, arguments=arguments))
 
-    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
+    async def _send(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
         """Return what the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.sdk)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
-        with _arriving(longest) as arrival:
+        with _capture_response(longest) as arrival:
             try:
                 with self._client(sdk) as client:
                     await send(client)
             except sdk.APIConnectionError as error:
                 cause = error.__cause__
-                failed = self._unanswered(cause, type(cause).__name__ in _UNCONNECTED)
+                failed = self._connection_error(cause, type(cause).__name__ in _UNCONNECTED)
             except (TypeError, getattr(sdk, self.provider.sdk_error)) as error:
                 if isinstance(error, TypeError) and "authentication" not in str(error):
                     raise
-                said = self.home.shown(str(error))
-                failed = Fatal(f"{self.name}: {said}; the key is read from {self.home.key_variable}")
+                reason = self.home.shown(str(error))
+                failed = Fatal(f"{self.name}: {reason}; the key is read from {self.home.key_variable}")
         if arrival.response is not None:
             return arrival.response
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
 
-    def _unanswered(self, cause: BaseException | None, is_unconnected: bool) -> Transient:
+    def _connection_error(self, cause: BaseException | None, is_unconnected: bool) -> Transient:
         """Return the error of a call to which nobody answers, or of which is not known what became of it."""
         if not is_unconnected:
             return Transient(f"{self.name}: no answer from {self.endpoint} ({type(cause).__name__})")
@@ -385,16 +385,16 @@ class RemoteModel(ABC):
     def _client(self, sdk: Any) -> Iterator[Any]:
         """Lend a client of the running loop for one call: connections cannot move to another loop."""
         clients = self._clients.setdefault(asyncio.get_running_loop(), [])
-        client = next((each for each in clients if each.calls < _CALLS_A_CLIENT), None)
+        client = next((client for client in clients if client.calls < _CALLS_A_CLIENT), None)
         if client is None:
-            clients.append(client := _Client(self._made_client(sdk)))
+            clients.append(client := _Client(self._create_client(sdk)))
         client.calls += 1
         try:
-            yield client.made
+            yield client.sdk_client
         finally:
             client.calls -= 1
 
-    def _made_client(self, sdk: Any) -> Any:
+    def _create_client(self, sdk: Any) -> Any:
         key = self.home.key()
         own = self.home.own_headers(key)
         guard = [] if self.home.trusted or key is None else [only_needed_headers(key, own)]
@@ -411,17 +411,17 @@ class RemoteModel(ABC):
             ),
         )
 
-    def _reply(self, response: Response, **known: Any) -> Reply:
+    def _reply(self, response: Response, **details: Any) -> Reply:
         """Return the reply in a response of any status, with what else is known of the call."""
         if not 200 <= response.status < 300:
-            return replace(failure(response, self.home, self.name), **known)
+            return replace(failure(response, self.home, self.name), **details)
         body = response.json()
         if not self._holds_reply(body):
-            return replace(broken(response, self.home, self.name), **known)
+            return replace(broken(response, self.home, self.name), **details)
         reply = self._read(body)
         return replace(
             reply,
-            **known,
+            **details,
             text=self.home.hide(reply.text),
             detail=self.home.shown(reply.detail),
             served=self.home.shown(words(body.get("model"))),
@@ -447,14 +447,14 @@ class RemoteModel(ABC):
 
 def _reason(cause: BaseException | None) -> str:
     """Return what the system says of a connection that could not be made, below what libraries make of it."""
-    said = ""
+    reason = ""
     while cause is not None:
         number = getattr(cause, "errno", None) or 0  # negative where names are looked up
         # Of TLS the number says nothing, and a certificate that is refused has words of its own.
         system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
-        said = system or getattr(cause, "strerror", None) or said or str(cause)
+        reason = system or getattr(cause, "strerror", None) or reason or str(cause)
         cause = cause.__cause__ or cause.__context__
-    return said
+    return reason
 
 
 def sendable(text: str) -> str:
@@ -464,18 +464,18 @@ def sendable(text: str) -> str:
 
 def messages_of(request: Request, system: str = "") -> list[dict[str, str]]:
     """Return the conversation: what the system is told, if anything, examples as turns, and the question."""
-    said = [("system", system)] if system else []
+    messages = [("system", system)] if system else []
     for asked, answered in request.turns:
-        said += [("user", asked), ("assistant", answered)]
-    said.append(("user", request.user))
-    return [{"role": role, "content": sendable(text)} for role, text in said]
+        messages += [("user", asked), ("assistant", answered)]
+    messages.append(("user", request.user))
+    return [{"role": role, "content": sendable(text)} for role, text in messages]
 
 
 def with_schema(request: Request) -> str:
     """Write the system text for a model that is told the schema in words."""
     schema = json.dumps(request.schema, ensure_ascii=False)
-    told = f"Reply with one JSON object and nothing else. It follows this JSON schema:\n{schema}"
-    return sendable(f"{request.system}\n\n{told}")
+    instruction = f"Reply with one JSON object and nothing else. It follows this JSON schema:\n{schema}"
+    return sendable(f"{request.system}\n\n{instruction}")
 
 
 class _Arrived(Exception):
@@ -494,7 +494,7 @@ _ARRIVAL: ContextVar[_Arrival] = ContextVar("arrival")
 
 
 @contextmanager
-def _arriving(longest: int = LONGEST) -> Iterator[_Arrival]:
+def _capture_response(longest: int = LONGEST) -> Iterator[_Arrival]:
     """Within this, what a client of ours receives is put into the `_Arrival`."""
     arrival = _Arrival(longest)
     token = _ARRIVAL.set(arrival)
@@ -542,7 +542,7 @@ class _Decoder:
     def __init__(self, window: int) -> None:
         self._window = window
         self._inner = zlib.decompressobj(window)
-        self._begun = False
+        self._has_data = False
 
     @property
     def done(self) -> bool:
@@ -551,13 +551,13 @@ class _Decoder:
 
     def decode(self, chunk: bytes, room: int) -> bytes:
         """Decode the bytes, at most `room` of them."""
-        if self._window == 15 and not self._begun and chunk:
+        if self._window == 15 and not self._has_data and chunk:
             has_header = chunk[0] & 0x0F == 8 and (
                 len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0
             )
             if not has_header:  # some servers send deflate without it
                 self._inner = zlib.decompressobj(-15)
-        self._begun = self._begun or bool(chunk)
+        self._has_data = self._has_data or bool(chunk)
         return b"" if self.done else self._inner.decompress(chunk, room)
 
 
@@ -571,7 +571,7 @@ class Response:
     cut: bool = False
 
     @classmethod
-    def made(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
+    def from_batch(cls, status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
         """Make one out of what stands in the results of a batch."""
         return cls(status, headers or {}, json.dumps(body).encode())
 
@@ -583,10 +583,10 @@ class Response:
     def json(self) -> dict[str, Any]:
         """Read the JSON object in the body, empty if there is none."""
         try:
-            found = json.loads(self.body)
+            value = json.loads(self.body)
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return value if isinstance(value, dict) else {}
 
     def complaint(self) -> _Complaint:
         """Read what the server says is wrong; its plain words if it does not say so in JSON."""
@@ -630,16 +630,16 @@ class _Complaint:
 
 def failure(response: Response, home: Home, who: str) -> Reply:
     """Say what a response that is no success means for one request; raise what means more than that."""
-    said = response.complaint()
-    detail = f"{who}: {response.status}" + (f": {home.shown(said.message)}" if said.message else "")
-    hopeless = _hopeless(response.status, said, home)
+    complaint = response.complaint()
+    detail = f"{who}: {response.status}" + (f": {home.shown(complaint.message)}" if complaint.message else "")
+    hopeless = _fatal_remedy(response.status, complaint, home)
     if hopeless:
         raise Fatal(f"{detail}; {hopeless}")
     if response.status in (408, 409, 425, 429) or response.status >= 500:
         wait = retry_after(response.headers)
         throttled = response.status in _THROTTLED or (response.status == 503 and wait is not None)
         raise Transient(detail, wait, throttled)
-    filtered = said.flagged or _FILTERED.search(said.lower)
+    filtered = complaint.flagged or _FILTERED.search(complaint.lower)
     return Reply(FILTERED if filtered else ERROR, detail=detail)
 
 
@@ -655,21 +655,21 @@ def broken(response: Response, home: Home, who: str) -> Reply:
     return failure(replace(response, status=status), home, who)
 
 
-def _hopeless(status: int, said: _Complaint, home: Home) -> str:
+def _fatal_remedy(status: int, complaint: _Complaint, home: Home) -> str:
     """Return the way out, if every further call would fail in the same way."""
-    paid = status in (400, 402, 403) and _NO_MONEY_SAID.search(said.lower)
-    if status == 402 or paid or {said.code, said.type} & _NO_MONEY:
+    paid = status in (400, 402, 403) and _NO_MONEY_TEXT.search(complaint.lower)
+    if status == 402 or paid or {complaint.code, complaint.type} & _NO_MONEY:
         return "the account has no money or quota left: see the provider's billing page"
-    if status == 401 or (status in (400, 403) and re.search(r"api.key", said.lower)):
+    if status == 401 or (status in (400, 403) and re.search(r"api.key", complaint.lower)):
         return f"the key was refused: check the environment variable {home.key_variable}"
-    if status == 403 and not (said.flagged or _FILTERED.search(said.lower)):
+    if status == 403 and not (complaint.flagged or _FILTERED.search(complaint.lower)):
         return f"the key in {home.key_variable} may not use this model"
     if 300 <= status < 400:
         return (
             "the server redirects, and rageval does not send keys to another address: use the new address"
             f" (this is {home.url})"
         )
-    if status in (404, 405, 410) or (status in (400, 422) and _HOPELESS.search(said.lower)):
+    if status in (404, 405, 410) or (status in (400, 422) and _HOPELESS.search(complaint.lower)):
         complete = home.has_version or re.search(r"/v\d", home.url)
         hint = "" if complete else "; many servers want an address that ends in /v1"
         return f"check the model's name and the address {home.url}{hint}"
@@ -772,42 +772,46 @@ class RemoteBatches(RemoteModel):
             raise UsageError(
                 f"a batch of {len(requests)} requests under {len(keys)} keys: expected a key each"
             )
-        tag, form = _parted(intent or self.intent())
+        tag, form = _split_batch_id(intent or self.intent())
         entries = [*self._entries(requests, form)]
         fits = min(self._fitting(entries), self.batch_limit)
         if fits < len(requests):
             raise UsageError(f"{len(requests)} requests are too many for one batch, expected {fits} at most")
         try:
             async with asyncio.timeout(_PATIENCE * self.timeout):
-                return _with_form(await self._handed_over(entries, tag), form)
+                return _with_form(await self._submit_batch(entries, tag), form)
         except TimeoutError:
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
         raise Lost(f"{self.name}: no answer within {_PATIENCE * self.timeout:g} seconds")
 
-    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+    async def find(
+        self, intent: str, keys: Sequence[str], since: str, known_ids: Collection[str]
+    ) -> str | None:
         """Find the id of a batch that never came back; None if there is none, `Unclear` if nobody can say."""
-        tag, form = _parted(intent)
-        names = {batch.partition("?")[0] for batch in known}
+        tag, form = _split_batch_id(intent)
+        names = {batch.partition("?")[0] for batch in known_ids}
         earliest = datetime.fromisoformat(since).timestamp() - _MARGIN
-        found = await self._patiently(self._found(tag, keys, earliest, names))
-        return None if found is None else _with_form(found, form)
+        batch_id = await self._within_deadline(self._find_batch(tag, keys, earliest, names))
+        return None if batch_id is None else _with_form(batch_id, form)
 
     async def abandon(self, intent: str) -> None:
         """Leave nothing behind of a batch that was not accepted."""
 
     async def state(self, batch: str) -> str:
         """Tell whether the batch is still being worked on."""
-        body = await self._patiently(self._looked_up(_parted(batch)[0]))
+        body = await self._within_deadline(self._fetch_batch(_split_batch_id(batch)[0]))
         return ENDED if self._has_ended(body) else WORKING
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
         """Yield the replies with their keys, in any order; what failed or expired has status `ERROR`."""
-        name, form = _parted(batch)
-        found = await self._patiently(self._fetched(name, await self._patiently(self._looked_up(name))))
+        name, form = _split_batch_id(batch)
+        results = await self._within_deadline(
+            self._fetch_results(name, await self._within_deadline(self._fetch_batch(name)))
+        )
         call = self._call(_ANY, form)
-        said = {"batch": name, "mode": form.mode}
-        for result in found:
-            yield result.key, replace(self._outcome(result, form, call), sent=said, dropped=call.dropped)
+        sent = {"batch": name, "mode": form.mode}
+        for result in results:
+            yield result.key, replace(self._outcome(result, form, call), sent=sent, dropped=call.dropped)
 
     def _entries(
         self, requests: Iterable[tuple[str, Request]], form: RequestForm
@@ -832,7 +836,7 @@ class RemoteBatches(RemoteModel):
         except (Transient, Fatal) as error:
             return Reply(ERROR, detail=str(error))
 
-    async def _patiently(self, work: Awaitable[Any]) -> Any:
+    async def _within_deadline(self, work: Awaitable[Any]) -> Any:
         """Return what comes of the work, within a time that suits files."""
         longest = _PATIENCE * self.timeout
         try:
@@ -844,7 +848,7 @@ class RemoteBatches(RemoteModel):
 
     async def _body(self, send: _Send, batch: str = "") -> dict[str, Any]:
         """Return the object that the server answers with, which has an id."""
-        response = await self._sent(send)
+        response = await self._send(send)
         if response.status == 404 and batch:
             raise Fatal(
                 f"{self.name}: no batch {batch} at {self.endpoint}; is it another account's? If the provider"
@@ -856,32 +860,32 @@ class RemoteBatches(RemoteModel):
         self._checked_id(body["id"])
         return body
 
-    async def _created(self, send: _Send) -> str:
+    async def _create_once(self, send: _Send) -> str:
         """Return the id of what is created; raise `Lost` if nobody knows whether it was."""
-        response, said = None, ""
+        response, reason = None, ""
         try:
-            response = await self._sent(send)
+            response = await self._send(send)
         except Unreachable:
             raise
         except Transient as error:
-            said = str(error)
+            reason = str(error)
         if response is None:  # told here, so that no traceback leads into the SDK
-            raise Lost(said)
+            raise Lost(reason)
         if 300 <= response.status < 500 and response.status != 408:
             self._success(response)
-        said = f"{self.name}: {response.status}: {self.home.shown(response.text, 100) or 'nothing'}"
+        reason = f"{self.name}: {response.status}: {self.home.shown(response.text, 100) or 'nothing'}"
         if response.status in (503, 529) and retry_after(response.headers) is not None:
-            raise Transient(said, retry_after(response.headers), throttled=True)
+            raise Transient(reason, retry_after(response.headers), throttled=True)
         name = response.json().get("id") if 200 <= response.status < 300 else None
         if not name:
-            raise Lost(said)
+            raise Lost(reason)
         return self._checked_id(name)
 
-    async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> _Listed:
+    async def _list_batches(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> _Listed:
         """Yield the batches at the provider, latest first, back to the earliest that may be wanted."""
         last, seen = "", set[str]()
         while True:
-            response = await self._sent(partial(ask, after=last))
+            response = await self._send(partial(ask, after=last))
             if response.status in (404, 405, 501):
                 raise Unclear(f"{self.endpoint} does not list its batches", later=False)
             body = self._success(response).json()
@@ -897,7 +901,7 @@ class RemoteBatches(RemoteModel):
 
     async def _records(self, send: _Send) -> list[dict[str, Any]]:
         """Return the lines of a file; none if the provider no longer keeps it: they are asked again."""
-        response = await self._sent(send, _FILES * self.batch_bytes)
+        response = await self._send(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
             raise Transient(f"{self.name}: an incomplete file of results")
         if response.status in (404, 410):
@@ -925,17 +929,17 @@ class RemoteBatches(RemoteModel):
         """One request in a batch."""
 
     @abstractmethod
-    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+    async def _submit_batch(self, requests: list[dict[str, Any]], tag: str) -> str:
         """Return the id of a new batch, which bears the tag where the provider has a place for it."""
 
     @abstractmethod
-    async def _found(
-        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    async def _find_batch(
+        self, tag: str, keys: Sequence[str], earliest: float, known_ids: Collection[str]
     ) -> str | None:
         """Return the provider's id of the batch with this tag, or with these keys where there is no tag."""
 
     @abstractmethod
-    async def _looked_up(self, batch: str) -> dict[str, Any]:
+    async def _fetch_batch(self, batch: str) -> dict[str, Any]:
         """Return what the provider says of a batch."""
 
     @abstractmethod
@@ -943,7 +947,7 @@ class RemoteBatches(RemoteModel):
         """Whether nothing more will come of it."""
 
     @abstractmethod
-    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+    async def _fetch_results(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Return what has become of its requests."""
 
 
@@ -961,23 +965,23 @@ def _when(created: object) -> float:
 
 
 def _with_form(batch: str, form: RequestForm) -> str:
-    said = {"mode": form.mode, **({"without": ",".join(sorted(form.refused))} if form.refused else {})}
-    return f"{batch}?{urlencode(said, safe=',')}"
+    parameters = {"mode": form.mode, **({"without": ",".join(sorted(form.refused))} if form.refused else {})}
+    return f"{batch}?{urlencode(parameters, safe=',')}"
 
 
-def _parted(batch: str) -> tuple[str, RequestForm]:
+def _split_batch_id(batch: str) -> tuple[str, RequestForm]:
     """Return the provider's own id, and how the requests were asked.
 
-    >>> _parted(_with_form("batch_1", RequestForm("text", frozenset({"temperature"}))))
+    >>> _split_batch_id(_with_form("batch_1", RequestForm("text", frozenset({"temperature"}))))
     ('batch_1', RequestForm(mode='text', refused=frozenset({'temperature'})))
     """
-    name, _, said = batch.partition("?")
+    name, _, parameters = batch.partition("?")
     if not _ID.fullmatch(name):
         raise UsageError(
             f"{batch!r} is not the id of a batch; expected something like batch_1?mode=json_schema"
         )
-    known = parse_qs(said)
-    refused = known.get("without", [""])[0]
+    fields = parse_qs(parameters)
+    refused = fields.get("without", [""])[0]
     return name, RequestForm(
-        known.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(",")))
+        fields.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(",")))
     )
