@@ -143,8 +143,9 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     reading = reading_of(options.comments, options.compat)
     inputs = sorted_out(words, reading, tables=True)
     roles = list(_roles(inputs, options))
-    options = hooks.judge_tables(inputs, options)
-    options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    if inputs.unjudged:
+        options = hooks.judge_tables(inputs, options)
+        options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     found = _of_systems(inputs, options)
     return {**found, "provenance": provenance(["rageval", "report", *typed], roles)}
 
