@@ -152,7 +152,30 @@ class _Commands(Group):
         except (click.Abort, KeyboardInterrupt):
             _say("interrupted")
             code = INTERRUPTED
+        except BrokenPipeError:
+            # Whoever read the output has left, which is no fault. Python would write the rest and fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+        except (OSError, MemoryError) as error:
+            _say(str(_system_error(error)))
+            code = WRONG
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _system_error(error: OSError | MemoryError) -> UsageError:
+    """Return what the system refused: a disk that is full, a folder that is gone, a read that failed.
+
+    >>> print(_system_error(OSError(28, "No space left")))
+    the system refused to read or write: No space left
+    >>> print(_system_error(OSError(5, "I/O error", "a.trec")))
+    a.trec: I/O error
+    """
+    if isinstance(error, MemoryError):
+        return UsageError("out of memory; pass fewer or smaller files, or raise the limit of memory")
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return UsageError(f"the system refused to read or write: {reason}")
+    return UsageError(f"{os.fsdecode(error.filename)}: {reason}")
 
 
 def _suggest_command(word: str) -> str:

@@ -111,8 +111,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     """
 
     inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
-    options = hooks.judge_tables(inputs, options)
-    options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    if inputs.unjudged:
+        options = hooks.judge_tables(inputs, options)
+        options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     style = options.style

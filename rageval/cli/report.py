@@ -143,8 +143,9 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     reading = reading_of(options.comments, options.compat)
     inputs = sort_words(words, reading, tables=True)
     roles = list(_roles(inputs, options))
-    options = hooks.judge_tables(inputs, options)
-    options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
+    if inputs.unjudged:
+        options = hooks.judge_tables(inputs, options)
+        options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     contents = _contents_of_systems(inputs, options)
     return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
 

@@ -740,7 +740,9 @@ class _LiveJob(Job):
         if is_away and self._model.name not in self._budget.answering:
             raise JudgeFailed(f"{error} ({self._resume_hint()})") from error
         silence = asyncio.get_running_loop().time() - self._last_heard
-        if silence >= self._patience.away and (is_away or len(self._failing) >= _OTHERS):
+        # Of a few questions all that are left have to fail.
+        others = min(_OTHERS, len(self._tasks))
+        if silence >= self._patience.away and (is_away or len(self._failing) >= others):
             raise JudgeFailed(
                 f"{error} (only failures for {silence:,.0f} seconds; {self._resume_hint()})"
             ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -296,6 +297,18 @@ def test_the_plain_command_imports_nothing_heavy(
     monkeypatch.setenv("RAGEVAL_KERNEL", compiled)
     for measures in ("alpha_ndcg@10", "R@50 nDCG@10,judged@3"):
         assert loaded_by_command(*files, "-m", measures) & HEAVY <= {"dataclasses"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [(), ("compare",)], ids=["score", "compare"])
+def test_runs_are_scored_and_compared_without_judges_and_logs(
+    files: list[str], command: tuple[str, ...]
+) -> None:
+    run, qrels = files
+    shutil.copy(run, f"{run}2")
+    modules = loaded_by_command(*command, run, f"{run}2", qrels, "-m", "rr")
+    rooms = {name.split(".")[1] for name in modules if name.startswith("rageval.")}
+    assert not rooms & {"judges", "logs", "datasets", "building", "pages", "track"}
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from llm_server import Asked, LlmServer, Saying, openai_error
 from rageval.errors import JudgeFailed
 from rageval.judges import asking, panel
 from rageval.judges.asking import Patience, ask_all
-from rageval.judges.base import Reply, Request, Unreachable
+from rageval.judges.base import Reply, Request, Transient, Unreachable
 from rageval.judges.budget import Budget
 from rageval.judges.store import Store
 from rageval.testing import ScriptedModel
@@ -329,3 +329,12 @@ except KeyboardInterrupt:
 def test_no_process_is_left_by_a_signal_while_processes_start() -> None:
     done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == ("ended\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 5, 30])
+def test_patience_ends_with_one_question_as_with_many(number: int, tmp_path: Path) -> None:
+    """The server answers, and each reply is cut off: nothing is heard, however few questions there are."""
+    model = ScriptedModel(lambda _: Transient("m: the reply was cut off"))
+    short = Patience(tries=10**6, first_pause=0.001, longest_pause=0.002, away=0.05)
+    with Store(tmp_path / "s") as store, pytest.raises(JudgeFailed, match="only failures for"):
+        list(ask_all(asked(number), model, store, patience=short))
