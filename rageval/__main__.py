@@ -15,7 +15,7 @@ def main() -> None:
     A command makes many objects that stay, and hardly any cycles: garbage is looked for rarely, and not at
     the end, when all memory is given back anyway. This saves a sixth of the start, and more of long files.
     """
-    say_alike_everywhere()
+    set_output_encoding()
     gc.set_threshold(100_000, 20, 50)
     atexit.register(gc.freeze)
     from rageval.cli import main as command
@@ -23,7 +23,7 @@ def main() -> None:
     command(prog_name="rageval")
 
 
-def say_alike_everywhere() -> None:
+def set_output_encoding() -> None:
     """Let what is printed be the same bytes on every system: UTF-8, lines that end with a newline alone.
 
     Windows would write a code page of its own, and lines that other readers find a character too many in. A

@@ -150,12 +150,12 @@ class InputError(RagevalError, ValueError):
         """
         if self._problems:
             return self.joined([problem.located(place) for problem in self._problems])
-        return self.moved(place if self.at is None else place.below(str(self.at)))
+        return self.shifted(place if self.at is None else place.below(str(self.at)))
 
-    def moved(self, place: Place | None) -> Self:
+    def shifted(self, place: Place | None) -> Self:
         """Return the same error at this place, wherever it was, or without a place."""
         if self._problems:
-            return self.joined([problem.moved(place) for problem in self._problems])
+            return self.joined([problem.shifted(place) for problem in self._problems])
         error = copy(self)
         error.at = place
         error.args = (_with_place(place, self._sentence),)

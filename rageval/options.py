@@ -168,7 +168,7 @@ costs = partial(Option, section="Cost")
 printed = partial(Option, section="Output")
 done = partial(Option, section="Execution")
 SECTIONS = tuple(
-    each.keywords["section"] for each in (measured, read, claimed, gated, asked, costs, printed, done)
+    section.keywords["section"] for section in (measured, read, claimed, gated, asked, costs, printed, done)
 )
 
 MaxBias: TypeAlias = Annotated[

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError, Place
-from rageval.files.whole import NamedInFile, beside, read_whole
+from rageval.files.whole import NamedInFile, read_whole, resolve_sibling_path
 from rageval.names import did_you_mean
 from rageval.text import visible
 
@@ -112,9 +112,9 @@ class Policy(NamedTuple):
             return value
         named = NamedInFile(value, self.path, self.place("gate").below(key))
         if key in READS:
-            return from_here(os.fspath(beside(named)))
+            return from_here(os.fspath(resolve_sibling_path(named)))
         if key in READS_OR_WORDS:
-            path = from_here(os.fspath(beside(named)))
+            path = from_here(os.fspath(resolve_sibling_path(named)))
             if os.path.lexists(path):
                 return path
             # The word would be taken for a file that the policy does not name.
@@ -134,7 +134,7 @@ class Policy(NamedTuple):
                 )
             if value.startswith(_FROZEN):
                 inner = NamedInFile(value.removeprefix(_FROZEN), named.file, named.where)
-                return _FROZEN + from_here(os.fspath(beside(inner)))
+                return _FROZEN + from_here(os.fspath(resolve_sibling_path(inner)))
         return value
 
 

@@ -23,10 +23,10 @@ _HOSTILE = (
 _HALF = "[\ud800-\udfff]"
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     r"""Return the text as UTF-8 can hold it: each half of a character becomes U+FFFD.
 
-    >>> mended("a\ud800b")
+    >>> replace_surrogates("a\ud800b")
     'a\ufffdb'
     """
     return text if text.isascii() else re.sub(_HALF, "\ufffd", text)

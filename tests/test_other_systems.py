@@ -51,7 +51,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, text: str) -> bytes:
     """What the program prints where Windows' code page and line ends are."""
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252", newline="\r\n"))
-    program.say_alike_everywhere()
+    program.set_output_encoding()
     print(text, flush=True)
     return raw.getvalue()
 
@@ -62,7 +62,7 @@ def test_what_is_printed_is_the_same_bytes_everywhere(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")  # somebody wants it so
     assert printed(monkeypatch, "α ≤ é") == b"\\u03b1 \\u2264 \xe9\n"
     monkeypatch.setattr(sys, "stdout", None)  # closed by whoever started it
-    program.say_alike_everywhere()
+    program.set_output_encoding()
 
 
 @pytest.mark.some(3)

@@ -46,7 +46,7 @@ from rageval.files.judgements import EXPECTED, GRADED, JudgementLine, JudgementT
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.trec import qrel_lines
-from rageval.files.whole import NamedInFile, beside, digest_of, read_whole
+from rageval.files.whole import NamedInFile, digest_of, read_whole, resolve_sibling_path
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model, Usage
 from rageval.judges.budget import Budget, cost, estimate
@@ -296,7 +296,7 @@ def changed(path: Path) -> list[str]:
         The names of the files; none if the collection is as it was built.
     """
     manifest = _read_manifest(path)
-    places = {name: beside(NamedInFile(name, os.fspath(path))) for name in manifest.files}
+    places = {name: resolve_sibling_path(NamedInFile(name, os.fspath(path))) for name in manifest.files}
     return [
         name
         for name, sha256 in manifest.files.items()

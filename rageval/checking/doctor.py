@@ -42,9 +42,9 @@ from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import kind_of, kind_of_start, start_of_file
 from rageval.files.nuggets import SCORED, NuggetBank, nuggets_without_reference, numbered_banks
 from rageval.files.opening import (
+    as_local_file,
     is_columnar,
     name_of,
-    noted,
 )
 from rageval.files.questions import read_questions
 from rageval.files.spans import read_chunks, read_spans
@@ -336,7 +336,7 @@ def _refusal_findings(code: str, path: str, refused: InputError) -> Iterator[Fin
 
 def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     """Return the kind of a file; `InputError` if it is none that is known here."""
-    file = noted(path)
+    file = as_local_file(path)
     kind = kind_of(file, reading)
     names = _OF_COLUMNS if is_columnar(file) else _NAMES
     is_graded = kind is not None and kind.rows is not None and kind.holds != OF_RUNS

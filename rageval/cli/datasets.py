@@ -149,7 +149,7 @@ def _check(
     rows = [["count", "expected", "found", ""]]
     for count in counts:
         expected = "" if count.expected is None else f"{count.expected:,.10g}"
-        actual = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
+        actual = f"{count.value:,}" if isinstance(count.value, int) else f"{count.value:,.2f}"
         differs = "" if count.agrees else "differs"
         rows.append([visible(count.what.replace("_", " ")), expected, actual, differs])
     print_lines(columns(rows))

@@ -22,7 +22,7 @@ from rageval.files.kinds import kind_of, start_of_file
 from rageval.files.opening import File
 from rageval.files.scores import read_baseline
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, ROWS, RUNS
-from rageval.files.whole import NamedInFile, beside
+from rageval.files.whole import NamedInFile, resolve_sibling_path
 from rageval.files.writing import write_lines
 from rageval.judges.offline import NAMES
 from rageval.judges.rubric import rubric_names
@@ -134,7 +134,7 @@ class _Settings:
         for name in self.files.baselines:
             with suppress(RagevalError):
                 # One that a policy may not name would be refused by every gate.
-                beside(NamedInFile(name, os.path.abspath(_POLICY)))
+                resolve_sibling_path(NamedInFile(name, os.path.abspath(_POLICY)))
                 measures = read_baseline(name).header.measures
                 return name, [measure for measure in measures if visible(measure) == measure]
         return "", []

@@ -109,7 +109,7 @@ def games(grades: JudgementTable) -> Games:
     comparisons: dict[tuple[int, int, int], list[_Side]] = {}
     failed = 0
     for answer, row in judged.rows():
-        if not grades.said_in(row).is_graded:
+        if not grades.statement_of(row).is_graded:
             failed += 1
             continue
         place = grades.query[answer], grades.row_aspect[row], grades.judge[answer]
@@ -207,7 +207,7 @@ def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
     for answer, row in on(grades, OUTCOME).rows():
         place = grades.query[answer], grades.row_aspect[row], grades.judge[answer]
         sides.setdefault(place, set()).add(grades.run[answer])
-        if not grades.said_in(row).is_graded:
+        if not grades.statement_of(row).is_graded:
             failed.add(place)
     words, queries = list(map(str, grades.runs.words)), dict[tuple[str, str], set[str]]()
     for place in failed:
@@ -222,7 +222,7 @@ def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
 
 def failed_sides(grades: JudgementTable) -> int:
     """Return how many judgements of pairs failed: their comparisons are no games."""
-    return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
+    return sum(not grades.statement_of(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
 def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
@@ -453,7 +453,7 @@ def _showings_in_table(grades: JudgementTable) -> Iterator[_Showing]:
         run, judge = words[grades.run[answer]], judges[grades.judge[answer]]
         query = grades.queries.words[grades.query[answer]]
         for row in range(begin, end):
-            verdict, position = grades.said_in(row), grades.shown_at(row)
+            verdict, position = grades.statement_of(row), grades.shown_at(row)
             label = verdict.label if verdict.is_graded else None
             if position or compares[grades.row_statement[row]]:
                 aspect = aspects[grades.row_aspect[row]]

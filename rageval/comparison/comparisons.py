@@ -48,7 +48,7 @@ from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
-from rageval.scoring.likeness import Alike
+from rageval.scoring.likeness import Likenesses
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
 from rageval.scoring.scorers import bounds_of
@@ -278,7 +278,7 @@ def compare(
     results: Sequence[Scores],
     settings: Settings | None = None,
     *,
-    alike: Alike | None = None,
+    alike: Likenesses | None = None,
 ) -> Comparison:
     """Compare runs that were scored on the same queries by the same measures.
 
@@ -657,7 +657,7 @@ def compare_subject(subject: Subject, scored: Scored, settings: Settings | None 
     """Return the comparison of systems that were scored, with all that is known of them."""
     # What their scores say is among what is said of all, where each remark stands once.
     results = [replace(scores, remarks=()) for scores in scored.results]
-    comparison = compare(results, settings, alike=subject.alike(results))
+    comparison = compare(results, settings, alike=subject.likenesses(results))
     if subject.rules.bounds and subject.kind.completions is not None:
         comparison = subject.kind.completions(comparison, subject, results)
     remarks = unique([*comparison.remarks, *scored.remarks])

@@ -349,7 +349,9 @@ class _Shared:
 
 
 def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:
-    return {_place(line) for row, line in grades.each() if grades.said_in(row).is_graded or not graded_only}
+    return {
+        _place(line) for row, line in grades.each() if grades.statement_of(row).is_graded or not graded_only
+    }
 
 
 def _only(grades: JudgementTable, places: set[_Place]) -> JudgementTable:

@@ -39,7 +39,7 @@ from rageval.core.ruling import Ruling
 from rageval.core.signature import join_signature
 from rageval.errors import InputError, MeasureError, MissingJudgements, Place, RagevalError, UsageError
 from rageval.files.kinds import WrongKind, kind_of, wrong_kind
-from rageval.files.opening import Source, name_of, noted
+from rageval.files.opening import Source, as_local_file, name_of
 from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineDraw, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
@@ -867,7 +867,7 @@ def _test_part(
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
     (table,) = tables(results, how)
-    run_facts = RunFacts(alike={frozenset(names): Ruling.IDENTICAL} if is_same else {})
+    run_facts = RunFacts(likenesses={frozenset(names): Ruling.IDENTICAL} if is_same else {})
     with np.errstate(invalid="ignore"):
         make_pairs = corrected_pairs if is_corrected(table) else pairs_of
         (pair,) = make_pairs(table, list(names), how, run_facts)
@@ -1165,7 +1165,7 @@ def side_of(
             f"{visible(scores.run)}: {Remark('adaptive_judgements')}; gate judgements of what was fixed"
             " before"
         )
-    context = subject.held(scores)
+    context = subject.fingerprint(scores)
     people = [score.people for score in scores.scores if score.people is not None]
     said_by = {judge for score in scores.scores for judge in score.said_by}
     header = BaselineHeader(
@@ -1242,7 +1242,7 @@ def saved(side: GateSide, date: str) -> Baseline:
 
 def baseline_in(source: Source) -> Baseline:
     """Read a baseline; `InputError` for judgements and runs in its place says what takes them."""
-    source = noted(source)
+    source = as_local_file(source)
     kind = kind_of(source)
     if kind is not None and kind.holds in (JUDGED_ANSWERS, RUNS):
         name = visible(name_of(source))

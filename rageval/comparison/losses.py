@@ -193,7 +193,7 @@ class Answered:
             weight = _COUNTS[line.importance]
             self._listed.setdefault(query, {}).setdefault(nugget, weight)
             if line.run_id == self.run:
-                failed = line.status if not table.said_in(row).is_graded else ""
+                failed = line.status if not table.statement_of(row).is_graded else ""
                 is_answered = None if failed else support.worth(row) == 1
                 place = query, str(line.repeat)
                 self.fates.setdefault(place, {})[nugget] = is_answered, weight, failed

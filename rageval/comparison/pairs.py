@@ -29,7 +29,7 @@ from rageval.core.ruling import ReasonedRuling, Ruling
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.scoring.likeness import Alike
+from rageval.scoring.likeness import Likenesses
 from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.correction import max_t as corrected_max_t
@@ -349,7 +349,7 @@ class RunFacts:
 
     failed: Mapping[str, Remark] = field(default_factory=dict)
     absent: Absent = field(default_factory=dict)
-    alike: Alike = field(default_factory=dict)
+    likenesses: Likenesses = field(default_factory=dict)
     results: Mapping[str, Scores] = field(default_factory=dict)
     _incomparable: dict[frozenset[str], Mapping[str, Remark]] = field(default_factory=dict)
 
@@ -393,7 +393,7 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
             ruling, reasons = Ruling.UNDECIDED, (reason,)
         reasons = reasons or _family_remarks(ruling, table, index, ends, settings)
         # A pair has no order there.
-        same = run_facts.alike.get(frozenset((runs[first], runs[second])))
+        same = run_facts.likenesses.get(frozenset((runs[first], runs[second])))
         basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
         ruling = claimed(ruling, better, basis)
         if ruling is Ruling.NO_WINNER and not reasons:
@@ -437,7 +437,7 @@ def _intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )
     same = [
-        run_facts.alike.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
+        run_facts.likenesses.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
         for first, second in table.pairs.tolist()
     ]
     untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
@@ -468,7 +468,7 @@ def _ruling(
     doubt = by_others or doubt_of_losses(*scores, Ruling.IDENTICAL)
     # Queries on which exactly one of the two has a value.
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
-    same = without_difference(won, tied, lost, alone, run_facts.alike.get(frozenset(names)), doubt)
+    same = without_difference(won, tied, lost, alone, run_facts.likenesses.get(frozenset(names)), doubt)
     if same is not None:
         return same
     reasoned = ruling_of_test(
@@ -655,7 +655,7 @@ def _corrected_ruling(
     """Return what may be claimed of one pair; never what the judge alone says of it."""
     if reason := run_facts.forbids(names, str(table.scores[pair[0]].measure)):
         return refused(reason)
-    likeness = run_facts.alike.get(frozenset(names))
+    likeness = run_facts.likenesses.get(frozenset(names))
     if likeness is not None:
         return SAME_RANKINGS[likeness]
     scores = table.scores[pair[0]], table.scores[pair[1]]

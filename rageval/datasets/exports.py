@@ -115,7 +115,7 @@ class _Count(NamedTuple):
 
     what: str
     expected: float | None
-    found: float
+    value: float
 
     @property
     def agrees(self) -> bool:
@@ -123,8 +123,8 @@ class _Count(NamedTuple):
         if self.expected is None:
             return True
         # Papers give averages with one decimal.
-        places = 0 if float(self.expected).is_integer() and float(self.found).is_integer() else 1
-        return round(self.found, places) == round(self.expected, places)
+        places = 0 if float(self.expected).is_integer() and float(self.value).is_integer() else 1
+        return round(self.value, places) == round(self.expected, places)
 
 
 def checked(dataset: Dataset) -> list[_Count]:

@@ -53,7 +53,7 @@ class RemoteFile(io.RawIOBase):
         self._size = self.stamp[0]
         self._until = self._size if until is None else until
         self._ahead = LEAST if until is None else _MOST
-        self._at = self._begin = 0
+        self._position = self._begin = 0
         self._block = b""
 
     def readable(self) -> bool:
@@ -66,34 +66,39 @@ class RemoteFile(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the place that is read next."""
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a place; nothing is fetched before it is read."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
+        self._position = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        )
+        return self._position
 
     def read(self, size: int = -1) -> bytes:
         """Return so many bytes, or all that are left; fetch what is not there yet."""
-        end = self._size if size < 0 else min(self._at + size, self._size)
+        end = self._size if size < 0 else min(self._position + size, self._size)
         parts = []
-        while self._at < end:
-            here = self._at - self._begin
+        while self._position < end:
+            here = self._position - self._begin
             if not 0 <= here < len(self._block):
-                self._fetch(end - self._at)
+                self._fetch(end - self._position)
                 here = 0
-            part = self._block[here : here + end - self._at]
-            self._at += len(part)
+            part = self._block[here : here + end - self._position]
+            self._position += len(part)
             parts.append(part)
         return b"".join(parts)
 
     def _fetch(self, length: int) -> None:
         # Reads that follow one another fetch twice as much each time: few requests for a scan, few bytes for
         # a look.
-        follows = self._at == self._begin + len(self._block)
-        self._ahead = min(2 * self._ahead, _MOST) if follows and self._at else self._ahead
-        last = max(min(self._at + self._ahead, self._until), min(self._at + min(length, _MOST), self._size))
-        begin, count = self._at, last - self._at
+        follows = self._position == self._begin + len(self._block)
+        self._ahead = min(2 * self._ahead, _MOST) if follows and self._position else self._ahead
+        last = max(
+            min(self._position + self._ahead, self._until),
+            min(self._position + min(length, _MOST), self._size),
+        )
+        begin, count = self._position, last - self._position
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
         # A server that knows no ranges sends the beginning of the file, which would be taken for this place.
         if len(block) > count:

@@ -486,7 +486,7 @@ class JudgementTable:
         """Return the rows of an answer."""
         return range(self.begin[answer], self.end[answer])
 
-    def said_in(self, row: int) -> Statement:
+    def statement_of(self, row: int) -> Statement:
         """Return what a row says beside its grade."""
         statement: Statement = self.said.words[self.row_statement[row]]
         return statement
@@ -515,7 +515,7 @@ class JudgementTable:
             query, run = self.queries.words[self.query[answer]], self.runs.words[self.run[answer]]
             for row in self.rows(answer):
                 chance = self._chance[row] if self._chance is not None else math.nan
-                if chance == chance and self.said_in(row).is_graded:
+                if chance == chance and self.statement_of(row).is_graded:
                     yield min(chance, 1 - chance), query, run, chance
 
     def shown_at(self, row: int) -> int:
@@ -534,7 +534,7 @@ class JudgementTable:
 
     def line(self, answer: int, row: int) -> JudgementLine:
         """Return a row as a record, its label and rubric folded."""
-        statement, grade = self.said_in(row), self.grade_in(row)
+        statement, grade = self.statement_of(row), self.grade_in(row)
         return JudgementLine(
             query_id=self.queries.words[self.query[answer]],
             run_id=self.runs.words[self.run[answer]],

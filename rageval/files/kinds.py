@@ -18,12 +18,12 @@ from rageval.files.opening import (
     BOM,
     File,
     Source,
+    as_local_file,
     first_bytes,
     is_columnar,
     is_local_file,
     limits_of,
     name_of,
-    noted,
     start_of,
 )
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, ROWS, RUNS, Kind, Start
@@ -238,7 +238,7 @@ def kind_of(source: Source, reading: Reading = PLAIN, among: Collection[str] = (
     `among` is what a file in its place may hold. Lines that can be read as one of these are, whatever else
     they look like; a file that holds none of these is of the kind that it would be anywhere.
     """
-    source = noted(source)
+    source = as_local_file(source)
     if not isinstance(source, File):
         return _kind_of(source, reading, among)
     # Several ask what a file is, and each look goes through the whole table.
@@ -299,7 +299,7 @@ def is_gold_table(source: Source, reading: Reading = PLAIN) -> bool:
 
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
     """Return what a file begins with, as far as that is known without taking it away."""
-    source = noted(source)
+    source = as_local_file(source)
     text = first_bytes(source)
     if text.lstrip()[:1] in (b"{", b"["):  # records are longer than lines
         text = start_of(source)

@@ -228,14 +228,14 @@ class _KeptStream:
 
 class _FromStart(io.RawIOBase):
     def __init__(self, kept: _KeptStream) -> None:
-        self._kept, self._at = kept, 0
+        self._kept, self._position = kept, 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        block = self._kept.read_at(self._at, size)
-        self._at += len(block)
+        block = self._kept.read_at(self._position, size)
+        self._position += len(block)
         return block
 
 
@@ -464,7 +464,7 @@ def is_columnar(source: Source | RowRange) -> bool:
     return (source if isinstance(source, File) else File(source)).first().startswith(_PARQUET)
 
 
-def noted(source: Any) -> Any:
+def as_local_file(source: Any) -> Any:
     """Return a file of this machine as a `File`, which is opened once; anything else as it is."""
     is_path = isinstance(source, str | os.PathLike) and not isinstance(source, File)
     return File(source, limits_of(source)) if is_path and is_local_file(source) else source

@@ -101,8 +101,8 @@ def text_of_whole(path: str | os.PathLike[str], what: str, most: int = WHOLE) ->
 # Files that a file names: the one place where such a name becomes a path.
 #
 # A policy, a rubric or a manifest comes with data, and data are not trusted. So a name in it is a
-# `NamedInFile`, which only `beside` turns into a path: of a regular file in the folder of the file that names
-# it, or below.
+# `NamedInFile`, which only `resolve_sibling_path` turns into a path: of a regular file in the folder of the
+# file that names it, or below.
 
 # Code, and what usually holds secrets: a name in a file never needs them.
 _NEVER = (
@@ -130,7 +130,7 @@ class NamedInFile:
         return (self.where or Place(visible(self.file))).below(str(self))
 
 
-def beside(named: NamedInFile) -> Path:
+def resolve_sibling_path(named: NamedInFile) -> Path:
     """Return the path that a name in a file stands for.
 
     Parameters
@@ -150,9 +150,9 @@ def beside(named: NamedInFile) -> Path:
 
     Examples
     --------
-    >>> beside(NamedInFile("gold/base.jsonl", "project/rageval.toml")).as_posix()
+    >>> resolve_sibling_path(NamedInFile("gold/base.jsonl", "project/rageval.toml")).as_posix()
     'project/gold/base.jsonl'
-    >>> beside(NamedInFile("../.env", "project/rubric.toml"))
+    >>> resolve_sibling_path(NamedInFile("../.env", "project/rubric.toml"))
     Traceback (most recent call last):
     rageval.errors.InputError: project/rubric.toml: ../.env: a name in a file cannot lead out of its folder...
     """
@@ -181,7 +181,7 @@ def beside(named: NamedInFile) -> Path:
 
 def read_named_file(named: NamedInFile, most: int) -> bytes:
     """Return the content of a file that a file names; `InputError` if it has more than `most` bytes."""
-    path = beside(named)
+    path = resolve_sibling_path(named)
     try:
         # Looked at once more when it is open: a link may have taken its place.
         with open_regular(path) as stream:

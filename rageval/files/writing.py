@@ -54,7 +54,7 @@ def require_folder(path: Path) -> None:
 
 # What Windows takes for a device, whatever suffix follows.
 _DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{at}" for port in ("com", "lpt") for at in range(10))]
+    ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))]
 )
 
 

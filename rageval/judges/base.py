@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
 from rageval.records import PassageParts
-from rageval.text import mended
+from rageval.text import replace_surrogates
 
 # --- Prompts as parts: what we say, where a fence stands, what others wrote; templates that make such parts.
 #
@@ -240,7 +240,9 @@ _NUMBER_IN_BRACKETS = re.compile(r"\[(\d+)\]")
 WAYS: dict[str, Callable[[Any], Parts]] = {
     "text": lambda value: ("\n\n".join(texts_of(value)),),
     "lines": lambda value: ("\n".join(texts_of(value)),),
-    "numbered": lambda value: ("\n".join(f"[{at}] {text}" for at, text in enumerate(texts_of(value), 1)),),
+    "numbered": lambda value: (
+        "\n".join(f"[{number}] {text}" for number, text in enumerate(texts_of(value), 1)),
+    ),
     "first": lambda value: ((texts_of(value) or [""])[0],),
     "python": lambda value: (repr(texts_of(value)),),
     "json": lambda value: (json.dumps(value, ensure_ascii=False),),
@@ -429,7 +431,7 @@ class Reply:
         """Mend what no file could hold, whoever said it: a model, a plug-in, a store."""
         for name in ("text", "detail", "served", "request_id"):
             if not (text := getattr(self, name)).isascii():  # few are not, and a frozen field is set slowly
-                object.__setattr__(self, name, mended(text))
+                object.__setattr__(self, name, replace_surrogates(text))
 
 
 class Model(Protocol):

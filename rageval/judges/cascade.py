@@ -58,7 +58,7 @@ def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
     by: dict[str, None] = {}
     for answer, row in view.rows() if view else ():
         worth = view.worth(row)
-        if table.said_in(row).is_graded and worth == worth:
+        if table.statement_of(row).is_graded and worth == worth:
             line = table.line(answer, row)
             by[line.judge] = None
             place = str(line.query_id), str(line.run_id), str(line.repeat or "")

@@ -31,7 +31,14 @@ import msgspec
 
 from rageval.core.judge import Judge
 from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
-from rageval.files.whole import NamedInFile, beside, opened_file, read_named_file, read_whole, text_of_whole
+from rageval.files.whole import (
+    NamedInFile,
+    opened_file,
+    read_named_file,
+    read_whole,
+    resolve_sibling_path,
+    text_of_whole,
+)
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
     FENCE,
@@ -236,7 +243,7 @@ def rubric_file_of(text: str, source: str) -> RubricFile:
         file.examples = examples_in(file.examples.how, str(named), read_named_file(named, _LARGEST_FILE))
     if file.trim is not None and file.trim.tokenizer is not None:
         named = NamedInFile(file.trim.tokenizer, source, _where(source, text, "tokenizer"))
-        file.trim.tokenizer = os.fspath(beside(named))
+        file.trim.tokenizer = os.fspath(resolve_sibling_path(named))
     require_sane(file, source, text)
     return file
 

@@ -20,7 +20,7 @@ from functools import cache
 from math import isqrt
 from typing import Any
 
-from rageval.text import mended
+from rageval.text import replace_surrogates
 
 LONGEST = 200_000  # characters of a reply
 _DEEPEST = 50  # lists and objects within one another
@@ -95,7 +95,7 @@ def _parse_strictly(text: str) -> dict[str, Any] | None:
 def _repair_value(value: Any, depth: int = 1) -> Any:
     """Return the value in texts that any file can hold, its nesting within bounds."""
     if isinstance(value, str):
-        return mended(value)
+        return replace_surrogates(value)
     if not isinstance(value, dict | list):
         return value
     # A reply comes from outside: its nesting must not exhaust the stack of whoever reads it later.
@@ -104,7 +104,7 @@ def _repair_value(value: Any, depth: int = 1) -> Any:
     if isinstance(value, list):
         return [_repair_value(item, depth + 1) for item in value]
     return _refuse_repeated_keys(
-        [(mended(key), _repair_value(item, depth + 1)) for key, item in value.items()]
+        [(replace_surrogates(key), _repair_value(item, depth + 1)) for key, item in value.items()]
     )
 
 
@@ -540,7 +540,7 @@ def _python_list(text: str, most: int | None = None, lenient: bool = False) -> l
     items: Sequence[Any] = literal[:most] if isinstance(literal, list | tuple) else [None]
     if not all(isinstance(item, str) for item in items):
         raise Invalid(f"expected a list of texts, found {text[:80]!r}")
-    return [mended(item) for item in items]
+    return [replace_surrogates(item) for item in items]
 
 
 @_parser("json-list", "labels", "texts")

@@ -35,7 +35,7 @@ from rageval.logs.rows import (
     spent_as,
 )
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
-from rageval.text import mended, visible
+from rageval.text import replace_surrogates, visible
 from rageval.version import __version__
 
 _LISTED = 24  # fields in an error
@@ -281,7 +281,7 @@ def _name_runs(rows: list[Row], otherwise: str, run: str) -> None:
         raise UsageError(
             f"--run {visible(run)}: names one run, and the log holds {', '.join(map(visible, named))}"
         )
-    name = word(mended(run))  # what is typed may be no text that a file holds
+    name = word(replace_surrogates(run))  # what is typed may be no text that a file holds
     for row in rows:
         row.run = name or row.run or otherwise
 

@@ -19,7 +19,7 @@ from rageval.logs.paths import LIKELY, Path, fields_of, mapping_of, path_of, sug
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
-from rageval.text import mended, visible
+from rageval.text import replace_surrogates, visible
 
 # Each tool's module and its reader there, in the order in which errors list them.
 _READERS = {
@@ -116,7 +116,7 @@ def stem_of(path: Source) -> str:
     """Return the name of a file without what is said of its form; nothing for a stream."""
     if not isinstance(path, str | os.PathLike) or path == STDIN:
         return ""
-    return mended(_ENDING.sub("", re.split(r"[/\\]", os.fspath(path))[-1]))
+    return replace_surrogates(_ENDING.sub("", re.split(r"[/\\]", os.fspath(path))[-1]))
 
 
 def tool_of(path: Source) -> str | None:

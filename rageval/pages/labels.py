@@ -435,8 +435,8 @@ class LabelFile:
         if self._labels and (problem := _unread(*self._labels.values())):
             for line, label in zip(lines, self._labels.values(), strict=True):
                 if singly := _unread(label):
-                    raise singly.moved(Place(name, line))
-            raise problem.moved(Place(name))
+                    raise singly.shifted(Place(name, line))
+            raise problem.shifted(Place(name))
         if is_cut:
             self._write(self._labels)
             facts = {"number": len(self._labels)}
@@ -454,7 +454,7 @@ class LabelFile:
             ) from None
         problem = self._problem(label)
         if problem is not None:
-            raise problem.moved(place)
+            raise problem.shifted(place)
         return label
 
     def _problem(self, label: Label) -> InputError | None:
@@ -556,12 +556,12 @@ def _unread(*labels: Label) -> InputError | None:
         rubrics = table.rubrics()
         scales = [on(table, scale) for scale in ALL if not rubrics.isdisjoint(scale.rubrics)]
     except InputError as error:
-        return error.problems[0].moved(None)
+        return error.problems[0].shifted(None)
     except ValueError as error:  # half a character, which no file can hold
         return InputError(expected="text that UTF-8 can hold", cause=visible(str(error)))
     for row in range(len(table)):
         grade = next((scale.worth(row) for scale in scales if scale.holds(row)), table.grade_in(row))
-        if table.said_in(row).is_graded and grade != grade:
+        if table.statement_of(row).is_graded and grade != grade:
             return InputError(
                 "status 'ok' without a grade",
                 expected="a label or a grade",

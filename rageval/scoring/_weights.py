@@ -243,7 +243,7 @@ def _join(table: JudgementTable, judged: Mapping[NuggetKey, Nugget | None], name
     conflicts: list[tuple[int, NuggetKey]] = []
     codes = table.row_statement[:]
     for row, place in _rows(table):
-        own, nugget = table.said_in(row), judged[place]
+        own, nugget = table.statement_of(row), judged[place]
         importance, weight = (nugget.importance, nugget.weight) if nugget else (None, None)
         if (None not in (own.importance, importance) and own.importance != importance) or (
             None not in (own.weight, weight) and own.weight != weight
@@ -264,7 +264,7 @@ def _conflict(
     table: JudgementTable, row: int, place: NuggetKey, nugget: Nugget | None, name: str, number: int
 ) -> InputError:
     query, aspect = map(visible, _words(table, place))
-    own: Statement = table.said_in(row)
+    own: Statement = table.statement_of(row)
     here = [own.importance] if own.importance else []
     here += [f"of weight {own.weight:g}"] if own.weight is not None else []
     there = [nugget.importance] if nugget and nugget.importance else []

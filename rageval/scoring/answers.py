@@ -47,7 +47,7 @@ from rageval.scoring.assessments import (
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
     EXAMPLES,
-    Held,
+    RunFingerprint,
     Score,
     Scored,
     Scores,
@@ -67,7 +67,7 @@ from rageval.version import __version__
 if TYPE_CHECKING:
     from rageval.records import Answer
     from rageval.scoring.gold import Draw, Gold
-    from rageval.scoring.likeness import Alike
+    from rageval.scoring.likeness import Likenesses
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -260,11 +260,11 @@ class Answers:
         with_people: Scored = hooks.with_people(scored, hooks.answer_labels(self.table, self.gold))
         return with_people
 
-    def alike(self, results: Sequence[Scores]) -> Alike:
+    def likenesses(self, results: Sequence[Scores]) -> Likenesses:
         """Return which systems are the same."""
         return {}  # what answers have in common is seen in their values
 
-    def held(self, scores: Scores) -> Held:
+    def fingerprint(self, scores: Scores) -> RunFingerprint:
         """Return what a system gave to each query."""
         table, run = self.table, self.table.runs[scores.run]
         rows: dict[str, list[str]] = {}
@@ -287,7 +287,7 @@ class Answers:
                 facts = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
                 rows.setdefault(str(self.queries[query]), []).append(facts)
         absent = frozenset(map(str, self.queries)) - rows.keys()
-        return Held(
+        return RunFingerprint(
             absent,
             {query: short_digest(sorted(lines)) for query, lines in rows.items()},
             without_value(scores, absent),
@@ -916,7 +916,7 @@ def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:
 
 
 def _nugget(table: JudgementTable, row: int) -> _Nugget:
-    statement = table.said_in(row)
+    statement = table.statement_of(row)
     return _Nugget(table.row_aspect[row], statement.importance, statement.weight)
 
 
@@ -1016,7 +1016,7 @@ def lists_of_nuggets(table: JudgementTable, run: int) -> dict[str, list[tuple[st
     for answer in table.judged_of(run):
         query = table.query[answer]
         for row in filter(support.holds, table.rows(answer)):
-            statement, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
+            statement, aspect = table.statement_of(row), str(table.aspects.words[table.row_aspect[row]])
             nugget = aspect, statement.importance or "", str(statement.weight)
             nuggets_by_query.setdefault(str(table.queries.words[query]), set()).add(nugget)
     return {query: sorted(nuggets) for query, nuggets in nuggets_by_query.items()}

@@ -145,7 +145,7 @@ class ScaleJudgements:
     @cached_property
     def says_importance(self) -> bool:
         """Whether anything says which aspects are vital."""
-        return any(self._table.said_in(row).importance is not None for _, row in self.rows())
+        return any(self._table.statement_of(row).importance is not None for _, row in self.rows())
 
     @cached_property
     def first_without_weight(self) -> int | None:
@@ -653,7 +653,7 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int],
         for answer in table.judged_to(query):
             for row in filter(positions.holds, table.rows(answer)):
                 # A failed position keeps its row, so that the ranking is seen to be incomplete.
-                place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
+                place = table.grade_in(row) if table.statement_of(row).is_graded else math.nan
                 ranking = table.judge[answer], table.row_aspect[row], table.repeat[answer]
                 collected.setdefault(ranking, []).append((table.run[answer], place))
         table.kept[key] = collected

@@ -25,7 +25,7 @@ from rageval.measures.ranking import Topic
 from rageval.names import near_misses, unlike_ids
 from rageval.scoring._ties import check_expected
 from rageval.scoring.arguments import in_order
-from rageval.scoring.likeness import Alike, find_likenesses
+from rageval.scoring.likeness import Likenesses, find_likenesses
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import (
     EXPECTED,
@@ -49,7 +49,7 @@ from rageval.scoring.run_remarks import (
 from rageval.scoring.runs import EVERYTHING, Documents, Order, View
 from rageval.scoring.scorers import JoinedRun, Scorer, bounds_of, scorer_for
 from rageval.scoring.scores import (
-    Held,
+    RunFingerprint,
     Score,
     Scored,
     Scores,
@@ -490,16 +490,16 @@ class Runs:
         with_people: Scored = hooks.with_people(scored, labels)
         return with_people
 
-    def alike(self, results: Sequence[Scores]) -> Alike:
+    def likenesses(self, results: Sequence[Scores]) -> Likenesses:
         """Return which systems are the same."""
         return find_likenesses([self.sources[scores.run] for scores in results], self.evaluator.orders)
 
-    def held(self, scores: Scores) -> Held:
+    def fingerprint(self, scores: Scores) -> RunFingerprint:
         """Return what a system gave to each query."""
         evaluator, qrels = self.evaluator, self.evaluator.qrels
         source = self.sources[scores.run]
         ranked = evaluator.rankings(source)
-        content = Held(
+        content = RunFingerprint(
             frozenset(self.queries) - frozenset(source.query_ids),
             {query: short_digest(ranked.get(query, ())) for query in self.queries},
             judgements=whole_qrels(qrels).digest(),

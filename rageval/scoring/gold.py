@@ -552,7 +552,7 @@ def _of_lines(source: Source, failed: dict[str, set[str]]) -> Iterator[tuple[str
                 expected=f"a judgement of a document (run_id {_DOCUMENTS})",
                 found=f"one of {visible(str(line.run_id))}",
             )
-        if not table.said_in(row).is_graded:
+        if not table.statement_of(row).is_graded:
             failed.setdefault(str(line.query_id), set()).add(str(line.item_id))
             continue
         # Measures of documents know whole grades only.

@@ -15,7 +15,7 @@ from rageval.scoring.runs import Order, Run
 from rageval.scoring.sources import RunSource
 
 Likeness: TypeAlias = Literal[Ruling.IDENTICAL, Ruling.TIES_ONLY]
-Alike = Mapping[frozenset[str], Likeness]  # how two systems are the same
+Likenesses = Mapping[frozenset[str], Likeness]  # how two systems are the same
 
 
 def find_likenesses(

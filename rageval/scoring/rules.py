@@ -176,9 +176,9 @@ class Rules:
             )
 
         if self.intent_weights is not None:
-            self._refuse_beside_weights()
+            self._refuse_with_weights()
 
-    def _refuse_beside_weights(self) -> None:
+    def _refuse_with_weights(self) -> None:
         """Raise `UsageError` for what does not go with weights of intents."""
         reasons = {
             "compat": "no other tool's rules have weights",

@@ -466,7 +466,7 @@ class Labels(NamedTuple):
     failed: Collection[str]
 
 
-class Held(NamedTuple):
+class RunFingerprint(NamedTuple):
     """What a system gave to each query, as far as two of its states can be distinguished.
 
     `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`

@@ -32,6 +32,7 @@ from rageval.files.opening import (
     DEFAULT,
     Limits,
     Source,
+    as_local_file,
     can_read_again,
     is_columnar,
     is_local_file,
@@ -40,7 +41,6 @@ from rageval.files.opening import (
     kept,
     limits_of,
     name_of,
-    noted,
     size_of,
     with_limits,
 )
@@ -473,7 +473,7 @@ def read_run(
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments)
-    source = noted(with_limits(source, limits))
+    source = as_local_file(with_limits(source, limits))
     kind = _kind(source, reading, RUNS)
     _refuse(source, kind, RUNS)
     if kind is not None and kind.is_json:
@@ -512,7 +512,7 @@ def read_qrels(
         The judgements.
     """
     reading = reading or _reading(comments)
-    source = noted(with_limits(source, limits))
+    source = as_local_file(with_limits(source, limits))
     kind = _kind(source, reading, JUDGED_DOCUMENTS)
     _refuse(source, kind, JUDGED_DOCUMENTS)
     if kind is not None and kind.rows is not None:
@@ -768,7 +768,7 @@ def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
 
 def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
-    path = noted(path)
+    path = as_local_file(path)
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
     kind = _kind(path, reading, RUNS)
     return source.in_memory() if kind is not None and kind.is_json else source

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from rageval import hooks
-from rageval.scoring.likeness import Alike
+from rageval.scoring.likeness import Likenesses
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Held, Scored, Scores
+from rageval.scoring.scores import RunFingerprint, Scored, Scores
 from rageval.subjects import SubjectKind
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class Subject(Protocol):
     def score(self, run_all: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every system; `run_all` lets others do a part of the work."""
 
-    def alike(self, results: Sequence[Scores]) -> Alike:
+    def likenesses(self, results: Sequence[Scores]) -> Likenesses:
         """Return which of the systems are the same, or the same but for the order of equal scores."""
 
-    def held(self, scores: Scores) -> Held:
+    def fingerprint(self, scores: Scores) -> RunFingerprint:
         """Return what a system gave to each query."""
 
 

@@ -226,8 +226,8 @@ def _fit_shares(design: Float, weight: Float, share: Float) -> Float:
         strength = strength + step
         if np.abs(step).max() < _SMALL_STEP:
             break
-    mended: Float = strength - strength.mean()
-    return mended
+    replace_surrogates: Float = strength - strength.mean()
+    return replace_surrogates
 
 
 def _parts(means: list[Corrected]) -> Float:

@@ -182,5 +182,5 @@ _OF_ANSWERS = {
 # What `check_measure` tries.
 LAWS: dict[type[Case], dict[str, Law]] = {
     RunCase: _OF_BOTH | _run_cases.LAWS,
-    AnswerCase: {_OF_ANSWERS.get(name, name): each for name, each in _OF_BOTH.items()} | _answer_cases.LAWS,
+    AnswerCase: {_OF_ANSWERS.get(name, name): law for name, law in _OF_BOTH.items()} | _answer_cases.LAWS,
 }

@@ -56,7 +56,7 @@ def parsed(plan: TrackPlan) -> list[Any]:
 
 def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], say: _Say) -> list[str]:
     """Score every run, and write the standings."""
-    remarks: list[str] = []
+    notices: list[str] = []
     inputs = replace(
         _inputs(plan, submissions, judged),
         answers=() if plan.is_of_runs else answers_of(plan, submissions),
@@ -65,7 +65,7 @@ def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[s
         gold=list(map(str, plan.gold)),
         gold_chosen=plan.gold_chosen,
     )
-    results = values_of(inputs, remarks.append)
+    results = values_of(inputs, notices.append)
     rows = standings(results)
     files = leaderboard_files(results, rows)
     for name, lines in files.items():
@@ -73,12 +73,12 @@ def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[s
     for row in rows:
         if row.why:
             lacking = "no corrected mean: " * (row.value != row.value)
-            remarks.append(f"{visible(row.run)}: {row.measure}: {lacking}{row.why}")
-    remarks += [
+            notices.append(f"{visible(row.run)}: {row.measure}: {lacking}{row.why}")
+    notices += [
         f"the same value on every topic: {some_of(list(map(visible, runs)))}"
         for runs in equal_runs(rows_of_scores(results))
     ]
-    for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *remarks]:
+    for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *notices]:
         say(f"score: {remark}")
     return list(files)
 

@@ -19,7 +19,7 @@ from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.records import Question
-from rageval.text import mended
+from rageval.text import replace_surrogates
 from rageval.track.bundle import Mode
 from rageval.track.entries import EntryLimits
 from rageval.track.values import OnMissing
@@ -128,7 +128,7 @@ class TrackPlan:
     @property
     def heading(self) -> str:
         """The title."""
-        return mended(self.title or f"{self.folder.resolve().name}: {self.track}")
+        return replace_surrogates(self.title or f"{self.folder.resolve().name}: {self.track}")
 
 
 def stamp(source: Any) -> str:

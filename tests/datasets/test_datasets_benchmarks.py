@@ -120,11 +120,11 @@ class TestFreshStack:
 
     def test_what_table_3_counts(self) -> None:
         counts = {count.what: count for count in checked(load(FRESHSTACK))}
-        assert (counts["questions"].expected, counts["questions"].found) == (203, 5)
-        assert (counts["documents"].expected, counts["documents"].found) == (49514, 45)
-        assert counts["nuggets_per_question"].found == 9 / 5
-        assert counts["relevant_per_nugget"].found == 18 / 9
-        assert counts["relevant_per_question"].found == (9 + 5) / 5
+        assert (counts["questions"].expected, counts["questions"].value) == (203, 5)
+        assert (counts["documents"].expected, counts["documents"].value) == (49514, 45)
+        assert counts["nuggets_per_question"].value == 9 / 5
+        assert counts["relevant_per_nugget"].value == 18 / 9
+        assert counts["relevant_per_question"].value == (9 + 5) / 5
         assert not any(count.agrees for count in counts.values() if count.expected is not None)
 
     def test_a_shard_that_is_lost_on_the_way(self, server: Server) -> None:
@@ -249,10 +249,10 @@ class TestCrag:
     def test_counts_by_domain_and_type(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         put_crag(server, monkeypatch, samples.crag_bz2())
         counts = {count.what: count for count in checked(load(CRAG, accept_license=True))}
-        assert (counts["questions"].expected, counts["questions"].found) == (2706, 5)
-        assert counts["domain music"].found == 2
-        assert counts["question_type set"].found == 2
-        assert counts["split 1"].found == 2
+        assert (counts["questions"].expected, counts["questions"].value) == (2706, 5)
+        assert counts["domain music"].value == 2
+        assert counts["question_type set"].value == 2
+        assert counts["split 1"].value == 2
 
     @pytest.mark.parametrize("kept", [0.3, 0.9])
     def test_a_truncated_bz2(self, server: Server, monkeypatch: pytest.MonkeyPatch, kept: float) -> None:

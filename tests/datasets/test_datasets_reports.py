@@ -41,7 +41,7 @@ def put_cast(topics: int = 25) -> None:
 
 
 def counts(dataset: str) -> dict[str, tuple[float | None, float]]:
-    return {count.what: (count.expected, count.found) for count in checked(load(dataset))}
+    return {count.what: (count.expected, count.value) for count in checked(load(dataset))}
 
 
 def test_every_collection_is_listed_with_its_topics() -> None:

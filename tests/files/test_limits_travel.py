@@ -20,11 +20,11 @@ from rageval.files.opening import (
     LimitedName,
     Limits,
     RowRange,
+    as_local_file,
     is_remote,
     kept,
     limits_of,
     name_of,
-    noted,
     with_limits,
 )
 from rageval.files.parts import Grain, cut
@@ -85,7 +85,7 @@ def test_a_file_keeps_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text(ROWS)
     for source in (path, str(path)):
-        found = noted(with_limits(source, TIGHT))
+        found = as_local_file(with_limits(source, TIGHT))
         assert isinstance(found, File)
         assert found == File(path)
         assert limits_of(RowRange(found, range(3))) == TIGHT

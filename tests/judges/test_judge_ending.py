@@ -137,7 +137,7 @@ def test_the_time_of_one_call_can_be_told(server: LlmServer, monkeypatch: pytest
     assert "openai:m: no answer within 0.05 seconds" in details
 
 
-class Held:
+class RunFingerprint:
     """A server that answers nothing before it is told to; `arrived` when so many calls are under way."""
 
     def __init__(self, server: LlmServer, calls: int) -> None:
@@ -163,7 +163,7 @@ def started(*words: str, **how: Any) -> subprocess.Popen[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_ends_a_command_in_good_order(server: LlmServer, number: signal.Signals) -> None:
-    held = Held(server, 2)
+    held = RunFingerprint(server, 2)
     words = (*CRAG, "--judge", "openai:m", "--concurrency", "2", "-o", "judged")
     with started(*words, preexec_fn=_usual_signals) as process:
         held.wait()
@@ -197,7 +197,7 @@ def _no_hang_up() -> None:
 @pytest.mark.slow
 def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
     """As `nohup` has it."""
-    held = Held(server, 1)
+    held = RunFingerprint(server, 1)
     with started(*CRAG, "--quiet", "--judge", "openai:m", "-o", "judged", preexec_fn=_no_hang_up) as process:
         held.wait()
         process.send_signal(signal.SIGHUP)
@@ -217,7 +217,7 @@ main(sys.argv[1:], prog_name="rageval")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_second_signal_ends_at_once(server: LlmServer, number: signal.Signals) -> None:
-    held = Held(server, 1)
+    held = RunFingerprint(server, 1)
     arguments = [sys.executable, "-c", UNHURRIED, *CRAG, "--judge", "openai:m"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=_usual_signals) as process:
         held.wait()

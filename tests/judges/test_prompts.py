@@ -133,7 +133,7 @@ def test_what_people_write_is_shown_as_they_write_it() -> None:
     assert Fences([]).sent((as_data(text),)) == f'"{text}"'
 
 
-def noted(text: str) -> tuple[str, Request]:
+def as_local_file(text: str) -> tuple[str, Request]:
     """Why this reply is no use, and the request that follows it."""
     rubric, data = rubric_named("crag"), {"question": "", "time": "", "gold": [], "answer": ""}
     seen: list[Request] = []
@@ -155,7 +155,7 @@ def test_what_a_reply_said_is_data_when_it_is_shown_again(monkeypatch: pytest.Mo
     monkeypatch.setattr(secrets, "token_hex", lambda size: next(tags))
     keys: dict[str, str] = {}
     for text in ALL[: sum(len(ALPHABET) ** size for size in range(5))]:
-        trouble, request = noted(text)
+        trouble, request = as_local_file(text)
         tags = iter((TAG, OTHER, "e" * 32))
         found = re.fullmatch(plan, request.fenced().user)
         assert found is not None

@@ -230,6 +230,6 @@ def test_a_place_is_put_inside_of_another() -> None:
     error = InputError("is no text", at=Place("log.json", inside="output"))
     assert str(error.located(Place("a.zip"))) == "a.zip: log.json: output: is no text"
     assert error.reason == "output: is no text"
-    assert str(error.moved(Place("b", 3))) == "b:3: is no text"
-    assert str(error.moved(None)) == "is no text"
+    assert str(error.shifted(Place("b", 3))) == "b:3: is no text"
+    assert str(error.shifted(None)) == "is no text"
     assert str(error) == "log.json: output: is no text", "the error itself stays as it was"

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from rageval.building import changed
 from rageval.cli import main
 from rageval.errors import InputError
-from rageval.files.whole import NamedInFile, beside, read_named_file
+from rageval.files.whole import NamedInFile, read_named_file, resolve_sibling_path
 from rageval.judges import rubric_named
 from rageval.policy import EFFECTS, READS, READS_OR_WORDS, find_policy, policy_in
 from snippets import ROOT
@@ -62,7 +62,7 @@ def refused(result: Result, folder: Path) -> str:
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name)[:30])
 def test_no_file_leads_out_of_its_folder(folder: Path, name: str) -> None:
     named = NamedInFile(name, str(folder / "some.toml"))
-    for opens in (lambda: beside(named), lambda: read_named_file(named, 100)):
+    for opens in (lambda: resolve_sibling_path(named), lambda: read_named_file(named, 100)):
         with pytest.raises(InputError, match=r"some\.toml"):
             opens()
     # The same names where files of each kind may say them.
@@ -88,7 +88,9 @@ def test_no_file_leads_out_of_its_folder(folder: Path, name: str) -> None:
 
 def test_files_of_the_folder_are_read(folder: Path) -> None:
     assert read_named_file(NamedInFile("shots.txt", "mine.toml"), 100) == b"Q: 1+1? A: 2"
-    assert beside(NamedInFile("sub/none.txt", str(folder / "x.toml"))) == folder / "sub/none.txt"
+    assert (
+        resolve_sibling_path(NamedInFile("sub/none.txt", str(folder / "x.toml"))) == folder / "sub/none.txt"
+    )
     with pytest.raises(InputError, match="more than 3 bytes"):
         read_named_file(NamedInFile("shots.txt", "mine.toml"), 3)
     rubric = (ROOT / "rageval/judges/rubrics/crag.toml").read_text(encoding="utf-8")

@@ -161,10 +161,10 @@ def test_what_a_system_gave_is_known_again(files: Files) -> None:
     """Digests are the same for the same, and differ where one judgement does."""
     first, again = subject_of(files), subject_of(files)
     scores, other = first.score().results
-    assert first.held(scores) == again.held(again.score().results[0])
-    assert first.held(scores).same != first.held(other).same
-    assert first.held(scores).absent == frozenset()
-    assert set(first.held(scores).same) == set(QUERIES)
+    assert first.fingerprint(scores) == again.fingerprint(again.score().results[0])
+    assert first.fingerprint(scores).same != first.fingerprint(other).same
+    assert first.fingerprint(scores).absent == frozenset()
+    assert set(first.fingerprint(scores).same) == set(QUERIES)
 
 
 def test_bounds_hold_of_a_comparison_from_python_too(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def wait_for_answer(address: str) -> None:
     raise TimeoutError(address)
 
 
-def noted(folder: Path, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
+def as_local_file(folder: Path, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
     """A unit takes its time, and leaves a mark each time it is done."""
     time.sleep(0.2)
     (folder / f"{unit.stretch.begin}-{time.monotonic_ns()}").touch()
@@ -144,7 +144,7 @@ def test_a_cluster_that_is_lost_in_the_middle(
     done: list[Path] = []
     logging.getLogger("distributed.client").addHandler(heard := Heard())
     striking = threading.Thread(target=strike)
-    with through(machines.address, partial(noted, marks)) as engine:
+    with through(machines.address, partial(as_local_file, marks)) as engine:
         engine.width = 20
         striking.start()
         if "not" in fate:

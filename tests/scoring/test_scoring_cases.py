@@ -187,4 +187,4 @@ def test_every_mean_and_difference_may_find_that_labels_were_chosen() -> None:
 def test_without_a_cutoff_no_share_of_documents_is_unjudged() -> None:
     for measure, unjudged in (("ap", None), ("ap@2", 0.5)):
         runs = Runs(Evaluator(measure, {"q": {"a": 1, "b": 0}}), [run_source({"q": {"a": 1.0, "c": 0.5}})])
-        assert runs.held(runs.score().results[0]).unjudged == unjudged
+        assert runs.fingerprint(runs.score().results[0]).unjudged == unjudged

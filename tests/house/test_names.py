@@ -1,0 +1,125 @@
+"""What things are called: nouns of the field for values, verbs for functions, and one meaning a name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "rageval"
+
+# Words that say that something happened to a value, and not what the value is.
+IDIOM = {
+    "found": "the noun of what was found: comparison, match, rows",
+    "said": "remarks, words, text",
+    "told": "kind, notes",
+    "each": "the singular of what is looped over",
+    "at": "index, rank, position, place",
+    "known": "names, declared, defined",
+    "beside": "other, sibling, or what stands there",
+    "held": "labels, kept values by their noun",
+    "wanted": "expected, requested",
+    "made": "what it is",
+    "gone": "missing, removed",
+    "again": "repeat, is_second",
+    "apart": "differences, distances",
+    "above": "upper, minimum",
+    "begun": "started, start",
+    "placed": "positions",
+    "worded": "text",
+}
+FUNCTIONS = re.compile(
+    r"(^|_)(said|told|beside|held|above|worded|mended|turned|moved|noted|apart|whom|strangers|odd|mind|gone"
+    r"|alike|put_together|way|ways|sorted_out|handed_on|set_apart|passed_over|in_words)(_|$)"
+)
+# Names that are promised: keys of files, fields of JSON, options and parameters of Python.
+FIELDS = {
+    "cli/datasets.py:again": "an option",
+    "datasets/home.py:again": "an option",
+    "comparison/citations.py:found": "a parameter of Python",
+    "comparison/leaderboards.py:at": "a parameter of Python",
+    "comparison/losses.py:found": "a field of JSON",
+    "errors.py:at": "a parameter of Python",
+    "errors.py:found": "a parameter of Python",
+    "files/jsonl.py:found": "the parameter of InputError",
+    "files/judgements.py:said": "what a judge said, by row",
+    "files/scores.py:known": "a key of files",
+    "judges/foreign.py:again": "a key of rubrics",
+    "judges/offline.py:found": "a public field",
+    "judges/rubric.py:again": "a key of rubrics",
+    "judges/rubric.py:each": "a key of rubrics",
+    "measures/covering.py:found": "a public field",
+    "options.py:above": "a bound that is excluded",
+    "published/__init__.py:beside": "a key of files",
+    "published/__init__.py:found": "a public field",
+    "views/remarks.py:known": "a fact of a remark",
+}
+# What these count may fall, and not rise.
+MOST_PRIVATE = 26.1  # private functions in 1,000 lines
+MOST_SHARED = 116  # names of functions that stand in four files and more
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def names() -> Iterator[tuple[str, int, str]]:
+    """Each name that is stored, and each parameter and attribute of a class: file, line, name."""
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield path, node.lineno, node.id
+            elif isinstance(node, ast.arg):
+                yield path, node.lineno, node.arg
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                yield path, node.lineno, node.attr
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node
+
+
+def test_no_value_is_called_by_what_happened_to_it() -> None:
+    wrong = [
+        f"{path}:{line}: {name}; better: {IDIOM[name.lstrip('_')]}"
+        for path, line, name in names()
+        if name.lstrip("_") in IDIOM and f"{path}:{name}" not in FIELDS
+    ]
+    assert wrong == []
+
+
+def test_every_promised_name_is_there() -> None:
+    there = {f"{path}:{name}" for path, _, name in names()}
+    assert FIELDS.keys() - there == set()
+
+
+def test_no_function_is_called_by_what_happened() -> None:
+    # The name of a law that `check_measure` prints.
+    law = "is_the_same_beside_other_measures"
+    wrong = [f"{path}: {node.name}" for path, node in functions() if FUNCTIONS.search(node.name)]
+    assert [name for name in wrong if not name.endswith(law)] == []
+
+
+def test_few_functions_are_private() -> None:
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py"))
+    private = sum(node.name.startswith("_") and not node.name.startswith("__") for _, node in functions())
+    assert 1000 * private / lines <= MOST_PRIVATE
+
+
+def test_few_functions_of_one_name_stand_in_many_files() -> None:
+    files: dict[str, set[str]] = defaultdict(set)
+    for path, node in functions():
+        if not node.name.startswith("__"):
+            files[node.name].add(path)
+    shared = Counter({name: len(paths) for name, paths in files.items() if len(paths) >= 4})
+    assert len(shared) <= MOST_SHARED, shared.most_common()
