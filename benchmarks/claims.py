@@ -92,7 +92,7 @@ def outcome(found: Sequence[Corrected], truth: float | Float) -> Outcome:
 
 
 def estimated(drawn: Drawn, labels: int, estimate: Estimator = corrected, **options: Any) -> list[Corrected]:
-    """Each replay's first so many queries are labelled: all are drawn alike."""
+    """Each replay's first so many queries are labeled: all are drawn alike."""
     options = {"paired": True, "span": 0.0, **options}
     return [estimate(judge, list(enumerate(people[:labels].tolist())), **options)
             for people, judge in zip(*drawn[:2], strict=True)]  # fmt: skip

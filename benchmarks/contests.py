@@ -58,10 +58,10 @@ def _written(folder: Path, name: str, rows: Iterable[Row]) -> str:
 
 
 def _contest(
-    folder: Path, judged: list[Row], people: list[Row], labelled: set[int], measure: str, truth: float,
+    folder: Path, judged: list[Row], people: list[Row], labeled: set[int], measure: str, truth: float,
     more: Iterable[str] = (),
 ) -> Contest:  # fmt: skip
-    some = [{**row, "judge": "person:a"} for row in people if int(row["query_id"][1:]) in labelled]
+    some = [{**row, "judge": "person:a"} for row in people if int(row["query_id"][1:]) in labeled]
     files = [_written(folder, "judged.jsonl", ({**row, "judge": "openai:m"} for row in judged))]
     # They are drawn so; who does not say it is refused once in a hundred times.
     gold = ["--gold", _written(folder, "people.jsonl", some), "--gold-chosen", "uniform"]

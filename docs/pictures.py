@@ -1,6 +1,6 @@
 """Makes the pictures of reports, labels and a leaderboard: `python docs/pictures.py`, with Playwright.
 
-They are taken of what the commands on docs/report.md and docs/labelling.md make (two pages to label on, and
+They are taken of what the commands on docs/report.md and docs/labeling.md make (two pages to label on, and
 reports), and of the forty runs on docs/track.md.
 """
 
@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 from rageval.cli import main
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT / "examples/data/labelling"
+DATA = ROOT / "examples/data/labeling"
 TRACE = ROOT / "examples/data/trace"
 IMAGES = ROOT / "docs/images"
 COLOURS = 96

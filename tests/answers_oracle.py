@@ -70,40 +70,40 @@ class Scale(NamedTuple):
     of_answers: bool = False
 
 
-def labelled(worst: str, best: str, **worth: Fraction | int) -> Scale:
+def labeled(worst: str, best: str, **worth: Fraction | int) -> Scale:
     return Scale({label: Fraction(value) for label, value in worth.items()}, worst, best)
 
 
-NUGGET = labelled("not_support", "support", support=1, partial_support=HALF, not_support=0)
+NUGGET = labeled("not_support", "support", support=1, partial_support=HALF, not_support=0)
 NUGGET = NUGGET._replace(nothing="not_support")
-CITATION = labelled("no_support", "full_support", full_support=1, partial_support=HALF, no_support=0)
+CITATION = labeled("no_support", "full_support", full_support=1, partial_support=HALF, no_support=0)
 CITATION = CITATION._replace(of_answers=True)
-CRAG = labelled("incorrect", "perfect", perfect=1, acceptable=HALF, missing=0, incorrect=-1, accurate=1)
+CRAG = labeled("incorrect", "perfect", perfect=1, acceptable=HALF, missing=0, incorrect=-1, accurate=1)
 CRAG = CRAG._replace(nothing="missing")
-GAME = labelled("loss", "win", win=1, tie=HALF, loss=0)
-STANCE = labelled("contradicts", "supports", supports=1, partial=HALF, none=0, contradicts=-1)
+GAME = labeled("loss", "win", win=1, tie=HALF, loss=0)
+STANCE = labeled("contradicts", "supports", supports=1, partial=HALF, none=0, contradicts=-1)
 STANCE = STANCE._replace(rubric="stance", nothing="none")
-CITED = labelled("contradicts", "supports", supports=1, partial=HALF, neutral=0, none=0, contradicts=-1)
+CITED = labeled("contradicts", "supports", supports=1, partial=HALF, neutral=0, none=0, contradicts=-1)
 CITED = CITED._replace(rubric="citation-stance", of_answers=True)
-SIMILAR = labelled(
+SIMILAR = labeled(
     "very_different", "very_similar", very_similar=1, similar=HALF, different=0, very_different=0
 )
 SIMILAR = SIMILAR._replace(rubric="question-similarity", nothing="very_different")
-COMPOUND = labelled("compound", "single", single=1, compound=0)._replace(rubric="compound-question")
-ACCURATE = labelled("inaccurate", "accurate", accurate=1, inaccurate=0)
+COMPOUND = labeled("compound", "single", single=1, compound=0)._replace(rubric="compound-question")
+ACCURATE = labeled("inaccurate", "accurate", accurate=1, inaccurate=0)
 ACCURATE = ACCURATE._replace(rubric="answer-accuracy", nothing="inaccurate")
-SENTENCE = labelled("inappropriate", "required", required=1, borderline=HALF, unnecessary=0, unlabelled=0)
+SENTENCE = labeled("inappropriate", "required", required=1, borderline=HALF, unnecessary=0, unlabelled=0)
 SENTENCE.worth["inappropriate"] = Fraction(-1)
 SENTENCE = SENTENCE._replace(rubric="sentence-relevance", of_answers=True)
 STATED = NUGGET._replace(rubric="nugget-support")
 ATTESTED = NUGGET._replace(rubric="attested-nugget")
 ATTESTS = CITATION._replace(rubric="citation-support")
-RELEVANT = labelled("not_relevant", "relevant", relevant=1, not_relevant=0)
+RELEVANT = labeled("not_relevant", "relevant", relevant=1, not_relevant=0)
 RELEVANT = RELEVANT._replace(rubric="citation-relevance", of_answers=True)
-NEED = labelled("required", "not_required", required=0, repeated=1, negative=1, not_required=1)
+NEED = labeled("required", "not_required", required=0, repeated=1, negative=1, not_required=1)
 NEED = NEED._replace(rubric="citation-need")
 NOT_BY_ALL = (NEED, GAME, COMPOUND, SENTENCE)
-AUDIT = labelled("non_relevant", "relevant", relevant=1, partially_relevant=HALF, non_relevant=0)
+AUDIT = labeled("non_relevant", "relevant", relevant=1, partially_relevant=HALF, non_relevant=0)
 CORRECTNESS = Scale({}, -1, 2, "correctness")
 FAITHFULNESS = Scale({}, -1, 1, "faithfulness")
 HALLUCINATED = Scale({}, 1, 0, "hallucinated")

@@ -54,14 +54,14 @@ class Board:
         model = ScriptedModel(_said, name="openai:m")
         judged = list(judged_by([model], rubric_named("nugget-assignment"), material, settings))
         _write("judged.jsonl", judged)
-        # People labelled 25 questions of both, and the judge erred in some.
+        # People labeled 25 questions of both, and the judge erred in some.
         place = [(f"q{at}", run) for at in range(25) for run in ("ours", "theirs")]
         rows = [
             {"query_id": query, "run_id": run, "judge": "m", "rubric": "crag"}
             | {"label": "perfect" if (int(query[1:]) + (run == "ours")) % 3 else "incorrect"}
             for query, run in place
         ]
-        _write("labelled.jsonl", rows)
+        _write("labeled.jsonl", rows)
         turned = {"perfect": "incorrect", "incorrect": "perfect"}
         people = [
             row | {"judge": "person:kim", "label": turned[row["label"]] if at % 5 == 0 else row["label"]}
@@ -82,8 +82,8 @@ class Board:
                 *("judged.jsonl", "--answers", "answers.jsonl", "--nuggets", "nuggets.jsonl"),
                 *("--topics", "topics.tsv", "-m", "v_strict,a_strict"),
             ],
-            "labelled": [
-                *("labelled.jsonl", "--gold", "people.jsonl", "--gold-chosen", "uniform", "-m", "crag_score"),
+            "labeled": [
+                *("labeled.jsonl", "--gold", "people.jsonl", "--gold-chosen", "uniform", "-m", "crag_score"),
             ],
         }[kind]
         return ["board", "bundle", *words, "--bundle", mode, "-o", f"{kind}.tar.gz"]
@@ -277,10 +277,10 @@ FORGERIES: dict[str, tuple[str, str, Forge]] = {
     "run: two files": ("runs", VALUES, _swapped_files),
     "run: cut off": ("runs", VALUES, _text("runs/one.run", "3 Q0 e 1 1 one", "3 Q0")),
     # A label by people.
-    "label: of one answer": ("labelled", CLAIMS, _row("labels/people.jsonl", 0, label="perfect")),
-    "label: of the last": ("labelled", CLAIMS, _row("labels/people.jsonl", -1, label="missing")),
-    "label: left out": ("labelled", CLAIMS, _lines("labels/people.jsonl", lambda lines: lines[3:])),
-    "label: whose they are": ("labelled", CLAIMS, _every("labels/people.jsonl", "person:kim", "openai:big")),
+    "label: of one answer": ("labeled", CLAIMS, _row("labels/people.jsonl", 0, label="perfect")),
+    "label: of the last": ("labeled", CLAIMS, _row("labels/people.jsonl", -1, label="missing")),
+    "label: left out": ("labeled", CLAIMS, _lines("labels/people.jsonl", lambda lines: lines[3:])),
+    "label: whose they are": ("labeled", CLAIMS, _every("labels/people.jsonl", "person:kim", "openai:big")),
     # A reply.
     "reply: a verdict": ("answers", JUDGED, _reply(0, '"support"', '"not_support"', refit=True)),
     "reply: without its digest": ("answers", JUDGED, _reply(0, '"support"', '"not_support"', refit=False)),

@@ -254,14 +254,14 @@ def _audit(
     sample: Annotated[int, opt.Option("Number of questions to check.", least=1)] = 60,
     seed: Annotated[opt.Seed, "Random seed; the same seed draws the same sample."] = 1,
     corpus: opt.Corpus = None,
-    labelled: Annotated[
+    labeled: Annotated[
         str | None, opt.Option("A labeled sample to read.", ("--read",), metavar="FILE")
     ] = None,
     output: opt.Output | None = None,
 ) -> None:
     """Write a sample of FOLDER's questions to label; --read the labels for FreshStack's Table 5."""
-    if labelled is not None:
-        lines, left_open = figure_lines(labelled)
+    if labeled is not None:
+        lines, left_open = figure_lines(labeled)
         print_lines(lines)
         if left_open:
             say(f"{left_open:,} lines belong to questions that are not fully labeled; left out")

@@ -209,7 +209,7 @@ def _claim_text(pair: Sequence[str]) -> str:
 
 
 def _depth(options: Options) -> int:
-    """Return how many documents of each run are labelled: as many as the measure looks at, if not more."""
+    """Return how many documents of each run are labeled: as many as the measure looks at, if not more."""
     name, depth = options.measures, options.depth
     if name is None:
         return int(depth or _DEPTH)

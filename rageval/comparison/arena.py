@@ -669,17 +669,17 @@ def _correct_pair(
     if draw.compares and draw.compares != set(pair):
         raise TooFewLabels(Remark("labels_of_other_systems"))
     queries = list(outcomes)
-    labelled = {index: labels[query] for index, query in enumerate(queries) if query in labels}
-    if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:
+    labeled = {index: labels[query] for index, query in enumerate(queries) if query in labels}
+    if chosen := selection(draw, list(outcomes.values()), labeled, tests)[0]:
         raise TooFewLabels(chosen)
     return corrected(
         list(outcomes.values()),
-        labelled,
+        labeled,
         paired=True,
         level=LEVEL,
         look=draw.look_level(LEVEL),
         population=population,
-        chosen=chances_of(draw, queries, [queries[index] for index in labelled]),
+        chosen=chances_of(draw, queries, [queries[index] for index in labeled]),
         clusters=queries,
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),

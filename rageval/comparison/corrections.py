@@ -24,7 +24,7 @@ from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import evaluate_all
-from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
+from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labeled
 from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
 from rageval.scoring.human_values import why_uncorrected
 from rageval.scoring.rules import Rules
@@ -98,7 +98,7 @@ def correct(
     for measure in measures:
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, so it cannot be corrected; leave it out")
-    judged = with_labelled(judged, gold, None if draw is None else draw.plan)
+    judged = with_labeled(judged, gold, None if draw is None else draw.plan)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     corrections = []
@@ -219,7 +219,7 @@ def _correct_by_labels(
     # The estimator counts queries by place: labels are of the same places as the judge's values.
     places = {query: index for index, query in enumerate(values)}
     low, high, span = scale_of([*values.values(), *human_values.values()], limits)
-    labelled = {places[query]: value for query, value in human_values.items()}
+    labeled = {places[query]: value for query, value in human_values.items()}
     how: dict[str, Any] = {
         # One system's mean, not a difference of two, for which the interval is another.
         "paired": False,
@@ -231,10 +231,10 @@ def _correct_by_labels(
         "parts": None if parts is None else {places[query]: part for query, part in parts.items()},
         "within": (low, high),
     }
-    mean = corrected(list(values.values()), labelled, **how)
+    mean = corrected(list(values.values()), labeled, **how)
     if parts is not None:
         # Without the judge; labels of parts have no mean that needs no weights.
-        alone = corrected(list(values.values()), labelled, slope=0.0, **how)
+        alone = corrected(list(values.values()), labeled, slope=0.0, **how)
         correction = correction._replace(people=alone.value, people_low=alone.low, people_high=alone.high)
     return correction._replace(
         value=mean.value,

@@ -18,7 +18,7 @@ from rageval.scoring.scores import Score, filled
 from rageval.statistics import LEVEL, SEED
 
 if TYPE_CHECKING:
-    from rageval.comparison.intervals import Labelled
+    from rageval.comparison.intervals import Labeled
     from rageval.comparison.results import Settings
     from rageval.scoring.gold import Draw
     from rageval.statistics.samples import Sample
@@ -92,19 +92,19 @@ def _bounds_of(score: Score) -> tuple[float, float] | None:
     return low, high
 
 
-def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | None) -> Estimate:
+def _estimate_by_labels(score: Score, labeled: Labeled, settings: Settings | None) -> Estimate:
     """Return what labels make of a system's mean; no value where that is nothing."""
-    corrected, reasons = labelled.estimate, labelled.reasons
+    corrected, reasons = labeled.estimate, labeled.reasons
     if score.groups is not None:
         corrected, reasons = None, (Remark("groups_not_corrected"),)
     estimate = Estimate(
         level=LEVEL if settings is None else settings.level,
-        queries=len(labelled.queries),
+        queries=len(labeled.queries),
         undefined=score.undefined,
         missing=len(score.between),
         basis=score.claim_basis,
         judged=score.value,
-        labels=len(labelled.people),
+        labels=len(labeled.people),
         gain=math.nan,
         reasons=reasons,
     )
@@ -115,7 +115,7 @@ def _estimate_by_labels(score: Score, labelled: Labelled, settings: Settings | N
         value=corrected.value,
         low=corrected.low,
         high=corrected.high,
-        bounds=labelled.bounds,
+        bounds=labeled.bounds,
         gain=corrected.gain,
     )
 
@@ -174,8 +174,8 @@ def slices(
             low, high = bootstrap_of(part)
             estimate = replace(estimate_value(part), low=low, high=high)
         else:
-            labelled = _corrected_slice(score, settings, set(queries), whole)
-            estimate = _estimate_by_labels(part, labelled, settings)
+            labeled = _corrected_slice(score, settings, set(queries), whole)
+            estimate = _estimate_by_labels(part, labeled, settings)
         sliced.append(_slice_of(field, name, estimate))
     return sliced
 
@@ -191,8 +191,8 @@ def _slice_of(field: str, name: str, estimate: Estimate) -> Slice:
 
 
 def _corrected_slice(
-    score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
-) -> Labelled:
+    score: Score, settings: Settings | None, queries: Collection[str], whole: Labeled
+) -> Labeled:
     """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
     from rageval.comparison.intervals import corrected_score, people_of
 

@@ -925,7 +925,7 @@ def _why_open(tested: _Tested, settings: GateSettings) -> Remark | None:
         return Remark("few_clusters", facts={"number": tested.clusters, "needed": least})
     look = tested.look
     if look is not None and not look.is_last:
-        return Remark("plan_not_labeled", facts={"labeled": look.labelled, "total": look.of})
+        return Remark("plan_not_labeled", facts={"labeled": look.labeled, "total": look.of})
     return None
 
 
@@ -1286,7 +1286,7 @@ def _saved_draw(draw: Draw) -> BaselineDraw:
     extends = draw.plan.extends if draw.plan is not None else ""
     # Not of all questions, of which it does not matter how they were drawn.
     how = draw.kind(unlabeled=1)
-    return BaselineDraw(how=how, sha=draw.origin, extends=extends, labeled=draw.labelled)
+    return BaselineDraw(how=how, sha=draw.origin, extends=extends, labeled=draw.labeled)
 
 
 def _read_draw(saved: BaselineDraw, ours: Draw) -> Draw:
@@ -1294,7 +1294,7 @@ def _read_draw(saved: BaselineDraw, ours: Draw) -> Draw:
     if saved.how == DrawKind.UNIFORM:
         return Draw(how=UNIFORM)
     if ours.plan is not None and saved.sha:
-        return replace(ours, labelled=max(1, min(saved.labeled, len(ours.plan.asked))))
+        return replace(ours, labeled=max(1, min(saved.labeled, len(ours.plan.asked))))
     return ours if saved.sha else Draw()
 
 

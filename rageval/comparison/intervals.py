@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CHOSEN_P = 0.01  # p below which labels were chosen, over the number of tests
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """The judge's values, human values of some by place, and the queries.
 
     `reason` is why nothing can be corrected. `how` is what else `corrected` takes; a claim at a `look` needs
@@ -72,18 +72,18 @@ def people_of(score: Score) -> People:
     return score.people if score.people is not None else People({}, Draw())
 
 
-def _widen_over_missing(labelled: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
+def _widen_over_missing(labeled: Labeled, ends: Sequence[Labeled], lacks: int) -> Labeled:
     """Return an estimate that holds at both ends: the widest interval, the largest p."""
-    if labelled.estimate is None:
-        return labelled
-    estimates = [end.estimate for end in (labelled, *ends)]
+    if labeled.estimate is None:
+        return labeled
+    estimates = [end.estimate for end in (labeled, *ends)]
     defined = [estimate for estimate in estimates if estimate is not None]
     if len(defined) < len(estimates):
         facts = {"number": lacks, "reason": next(end.reason for end in ends if end.estimate is None)}
-        return labelled._replace(estimate=None, reason=Remark("correction_with_missing", facts=facts))
+        return labeled._replace(estimate=None, reason=Remark("correction_with_missing", facts=facts))
     turns = len({(estimate.value > 0) - (estimate.value < 0) for estimate in defined}) > 1
     widest = replace(
-        labelled.estimate,
+        labeled.estimate,
         low=min(estimate.low for estimate in defined),
         high=max(estimate.high for estimate in defined),
         p=1.0 if turns else max(estimate.p for estimate in defined),
@@ -91,7 +91,7 @@ def _widen_over_missing(labelled: Labelled, ends: Sequence[Labelled], lacks: int
     )
     values = [estimate.value for estimate in defined]
     least_p = min(estimate.p for estimate in defined)
-    return labelled._replace(estimate=widest, lacks=lacks, least_p=least_p, bounds=(min(values), max(values)))
+    return labeled._replace(estimate=widest, lacks=lacks, least_p=least_p, bounds=(min(values), max(values)))
 
 
 def corrected_score(
@@ -100,17 +100,17 @@ def corrected_score(
     only: Collection[str] | None = None,
     fewest: int = FEWEST,
     slope: float | None = None,
-) -> Labelled:
+) -> Labeled:
     """Return a system's mean by a measure, corrected; over some of the queries only, if these are named.
 
     Where judgements of the judge are missing, the interval holds for all their possible values.
     """
-    labelled = _correct_score(score, settings, only, fewest, slope)
+    labeled = _correct_score(score, settings, only, fewest, slope)
     lacks = {query for query in score.between if only is None or query in only}
     if not lacks:
-        return labelled
+        return labeled
     ends = [_correct_score(filled(score, end), settings, only, fewest, slope) for end in (0, 1)]
-    return _widen_over_missing(labelled, ends, len(lacks))
+    return _widen_over_missing(labeled, ends, len(lacks))
 
 
 def _correct_score(
@@ -119,24 +119,24 @@ def _correct_score(
     only: Collection[str] | None,
     fewest: int,
     slope: float | None,
-) -> Labelled:
+) -> Labeled:
     """Return the corrected mean of values as they stand."""
     people = people_of(score)
     queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
     judged = [score.by_query[query] for query in queries]
     labels = {index: people.values[query] for index, query in enumerate(queries) if query in people.values}
-    labelled = Labelled(queries, judged, labels)
+    labeled = Labeled(queries, judged, labels)
     if people.draw.compares:
-        return labelled._replace(reason=people.draw.refuses_means)
+        return labeled._replace(reason=people.draw.refuses_means)
     failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
     if reason := why_lost(failed, len(labels)) or _few_labels(len(labels), fewest, is_of_pair=False):
-        return labelled._replace(reason=reason)
+        return labeled._replace(reason=reason)
     if only is None:
-        labelled = _check_draw(labelled, people)
+        labeled = _check_draw(labeled, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
     width = high - low if math.isfinite(high - low) else span
     how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
-    return _estimate(labelled, people.draw, settings, how)
+    return _estimate(labeled, people.draw, settings, how)
 
 
 def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, float, float]:
@@ -151,19 +151,19 @@ def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, flo
 
 def corrected_pair(
     one: Score, other: Score, names: tuple[str, str], settings: Settings | None, lacking: Collection[str] = ()
-) -> Labelled:
+) -> Labeled:
     """Return the difference of two systems by a measure, corrected, on the queries that neither lacks.
 
     Where judgements of the judge are missing, the estimate holds for all their possible values.
     """
-    labelled = _correct_pair(one, other, names, settings, lacking)
+    labeled = _correct_pair(one, other, names, settings, lacking)
     lacks = (one.between.keys() | other.between.keys()) - set(lacking)
     if not lacks:
-        return labelled
+        return labeled
     ends = [
         _correct_pair(filled(one, end), filled(other, 1 - end), names, settings, lacking) for end in (0, 1)
     ]
-    return _widen_over_missing(labelled, ends, len(lacks))
+    return _widen_over_missing(labeled, ends, len(lacks))
 
 
 def _correct_pair(
@@ -172,7 +172,7 @@ def _correct_pair(
     names: tuple[str, str],
     settings: Settings | None,
     lacking: Collection[str],
-) -> Labelled:
+) -> Labeled:
     """Return the corrected difference of values as they stand."""
     ours, theirs = one.by_query, other.by_query
     queries = tuple(
@@ -188,10 +188,10 @@ def _correct_pair(
     draw = draw_of_pair(one, other)
     look = draw.look
     labels = {index: mine.values[q] - yours.values[q] for index, q in enumerate(queries) if q in both}
-    labelled = Labelled(queries, judged, labels, look=look)
+    labeled = Labeled(queries, judged, labels, look=look)
     failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
     if reason := why_lost(len(failed), len(labels)) or _unusable_labels(draw, names, one, len(labels)):
-        return labelled._replace(reason=reason)
+        return labeled._replace(reason=reason)
     # Who labels one system alone may have chosen what: then their values are no difference of systems.
     mismatched = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
     if mismatched:
@@ -199,20 +199,20 @@ def _correct_pair(
         facts = {"number": len(mismatched), "total": len(labels), "is_refused": is_refused}
         doubt = Remark("different_annotators", facts=facts)
         if is_refused:
-            return labelled._replace(reason=doubt)
-        labelled = labelled._replace(doubt=doubt)
+            return labeled._replace(reason=doubt)
+        labeled = labeled._replace(doubt=doubt)
     # Also by the difference itself, which neither system's values need show.
     for values, who in ((judged, mine), (list(map(ours.__getitem__, queries)), mine),
                         (list(map(theirs.__getitem__, queries)), yours)):  # fmt: skip
-        if labelled.chosen is None:
-            labelled = _check_draw(labelled, who, values)
+        if labeled.chosen is None:
+            labeled = _check_draw(labeled, who, values)
     values = [side[query] for side in (ours, theirs) for query in queries]
     values += [side.values[query] for side in (mine, yours) for query in both]
     low, high, span = scale_of(values, one.measure.limits)
     within = (low - high, high - low)
     same = [index for index, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
-    return _estimate(labelled, draw, settings, how)
+    return _estimate(labeled, draw, settings, how)
 
 
 def draw_of_pair(one: Score, other: Score) -> Draw:
@@ -237,22 +237,22 @@ def _few_labels(labels: int, needed: int, *, is_of_pair: bool) -> Remark | None:
     return Remark("few_labels", facts={"number": labels, "needed": needed, "is_of_pair": is_of_pair})
 
 
-def _estimate(labelled: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
+def _estimate(labeled: Labeled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labeled:
     """Return the values with what labels make of them, or why they make nothing."""
-    if labelled.chosen is not None:
-        return labelled._replace(reason=labelled.chosen)
-    if not all(map(math.isfinite, labelled.judged)):
-        return labelled._replace(reason=Remark("any_value"))
-    labelled_queries = [labelled.queries[index] for index in labelled.people]
-    chosen = chances_of(draw, labelled.queries, labelled_queries)
+    if labeled.chosen is not None:
+        return labeled._replace(reason=labeled.chosen)
+    if not all(map(math.isfinite, labeled.judged)):
+        return labeled._replace(reason=Remark("any_value"))
+    labeled_queries = [labeled.queries[index] for index in labeled.people]
+    chosen = chances_of(draw, labeled.queries, labeled_queries)
     level, population, of_query = LEVEL, "kind", None
     if settings is not None:
         level, population, of_query = settings.level, settings.population, settings.clusters
-    clusters = None if of_query is None else [of_query[query] for query in labelled.queries]
+    clusters = None if of_query is None else [of_query[query] for query in labeled.queries]
     try:
         estimate = corrected(
-            labelled.judged,
-            labelled.people,
+            labeled.judged,
+            labeled.people,
             population=population,  # type: ignore[arg-type]  # checked by Settings
             chosen=chosen,
             clusters=clusters,
@@ -261,18 +261,18 @@ def _estimate(labelled: Labelled, draw: Draw, settings: Settings | None, how: Ma
             **how,
         )
     except TooFewLabels as error:
-        return labelled._replace(reason=error.reason)
-    return labelled._replace(estimate=estimate, how=how)
+        return labeled._replace(reason=error.reason)
+    return labeled._replace(estimate=estimate, how=how)
 
 
-def _check_draw(labelled: Labelled, people: People, values: Sequence[float] | None = None) -> Labelled:
+def _check_draw(labeled: Labeled, people: People, values: Sequence[float] | None = None) -> Labeled:
     """Return what labels make of values, with whether these labels were chosen by what the judge said."""
-    chosen, doubt = selection(people.draw, values or labelled.judged, labelled.people, people.tests)
-    return labelled._replace(chosen=chosen or labelled.chosen, doubt=doubt or labelled.doubt)
+    chosen, doubt = selection(people.draw, values or labeled.judged, labeled.people, people.tests)
+    return labeled._replace(chosen=chosen or labeled.chosen, doubt=doubt or labeled.doubt)
 
 
 def selection(
-    draw: Draw, values: Sequence[float], labelled: Collection[int], tests: int = 1
+    draw: Draw, values: Sequence[float], labeled: Collection[int], tests: int = 1
 ) -> tuple[Remark | None, Remark | None]:
     """Return why labels seem chosen by the judge's values, and why they might be; None otherwise.
 
@@ -280,9 +280,9 @@ def selection(
     are tested for this many means and differences, if any. If the caller says that the draw was uniform, that
     counts.
     """
-    if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
+    if draw.how not in (UNSAID, UNIFORM) or not len(labeled) or not tests:
         return None, None
-    p = selection_p(values, labelled)
+    p = selection_p(values, labeled)
     if draw.how == UNIFORM:
         return None, Remark("labels_hardly_uniform", facts={"p": p}) if p < DOUBT else None
     return Remark("labels_not_random", facts={"p": p}) if p < _CHOSEN_P / tests else None, None

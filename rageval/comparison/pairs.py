@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.comparison.estimates import estimate_signature
-from rageval.comparison.intervals import Labelled, _sample, corrected_pair, draw_of_pair, people_of
+from rageval.comparison.intervals import Labeled, _sample, corrected_pair, draw_of_pair, people_of
 from rageval.comparison.results import (
     BEST,
     Absent,
@@ -557,7 +557,7 @@ def best_of(table: Tested, means: Sequence[Estimate], able: Sequence[bool]) -> T
 def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_facts: RunFacts) -> list[Pair]:
     """Return every pair that is shown, tested by the judge's difference corrected by human labels."""
 
-    def difference(first: int, second: int) -> Labelled:
+    def difference(first: int, second: int) -> Labeled:
         names = runs[first], runs[second]
         lacking = set(run_facts.absent.get(names[0], ())) | set(run_facts.absent.get(names[1], ()))
         return corrected_pair(table.scores[first], table.scores[second], names, settings, lacking)
@@ -566,7 +566,7 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_fact
     tested = [difference(*pair) for pair in family]
     # Adjusted over all pairs that could be tested; NaN of others.
     estimates = [
-        (index, labelled.estimate) for index, labelled in enumerate(tested) if labelled.estimate is not None
+        (index, labeled.estimate) for index, labeled in enumerate(tested) if labeled.estimate is not None
     ]
     p = [estimate.p for _, estimate in estimates]
     if settings.adjust == "holm":
@@ -593,7 +593,7 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_fact
 def _build_corrected_pair(
     table: Tested,
     pair: tuple[int, int],
-    difference: Labelled,
+    difference: Labeled,
     adjusted: dict[frozenset[int], float],
     runs: list[str],
     settings: Settings,
@@ -646,7 +646,7 @@ def _build_corrected_pair(
 def _corrected_ruling(
     table: Tested,
     pair: tuple[int, int],
-    difference: Labelled,
+    difference: Labeled,
     p: float,
     names: tuple[str, str],
     settings: Settings,
@@ -669,7 +669,7 @@ def _corrected_ruling(
     level, look = settings.level, difference.look
     people = scores[0].people
     if look is not None and people is not None and people.draw.plan is not None:
-        level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
+        level = 1 - bound_at(look.labeled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
     value = difference.estimate.value
     verdict = ruling_of_test(p, (value > 0) - (value < 0), value, level)
@@ -683,7 +683,7 @@ def _corrected_ruling(
         reasons.append(Remark("coarse_difference", facts=counts))
     if look is not None:
         # Whether to label on: p is held against the bound of a look that may be taken at any time.
-        counts = {"labeled": look.labelled, "total": look.of}
+        counts = {"labeled": look.labeled, "total": look.of}
         advice = {"is_decided": is_decided, "is_last": look.is_last}
         reasons.append(Remark("look_at_plan", facts={**counts, "p": 1 - level, **advice}))
     if difference.doubt is not None:

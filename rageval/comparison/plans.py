@@ -1,6 +1,6 @@
 """Draw what people shall label from what a judge judged, before anybody labels.
 
-A query is labelled as a whole: everything that was judged of the answers of all systems at stake, or of the
+A query is labeled as a whole: everything that was judged of the answers of all systems at stake, or of the
 documents that all runs have in their top ranks. Where two systems are to be compared, the queries on which
 they gave the same answer need no label: they do not differ there, whatever people would say.
 """
@@ -158,7 +158,7 @@ def _requested_systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[
 
 
 def _rubric_name(judged: JudgementTable, rubric: Rubric) -> str | None:
-    """Return the rubric whose judgements say what is to be labelled, None if that is all of them."""
+    """Return the rubric whose judgements say what is to be labeled, None if that is all of them."""
     rubrics = judged.rubrics()
     names = {rubric.name, rubric.judged_as} & rubrics
     if len(rubrics) > 1 and len(names) != 1:
@@ -240,7 +240,7 @@ def labels_for(
                 " use a larger --width, or more queries"
             )
         needed.append(number)
-    # With several systems the one that needs most decides, as all are labelled on the same queries.
+    # With several systems the one that needs most decides, as all are labeled on the same queries.
     return max(needed)
 
 

@@ -83,7 +83,7 @@ PLACES: Mapping[str, FilePlace] = {
     "quotes": _JUDGED,
     "against": FilePlace("judgements of documents, a pool, or a collection", (JUDGED_DOCUMENTS,), ("pool",)),
     "labels": _JUDGED_OR_QRELS,
-    "labelled": FilePlace("lines of rageval collection audit", (), ("judgements",)),
+    "labeled": FilePlace("lines of rageval collection audit", (), ("judgements",)),
     "sources": FilePlace("sources {id, text}, or a folder of them", (), ("corpus",)),
     "teams": FilePlace("lines of a file, a tab and a name", (), ("topics",)),
     "leaderboards": FilePlace("leaderboards", (), ("qrels", "topics", "table")),

@@ -59,13 +59,13 @@ class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
 class Look(NamedTuple):
     """A look at the labels of a plan: how many of its queries are labeled, of how many."""
 
-    labelled: int
+    labeled: int
     of: int
 
     @property
     def is_last(self) -> bool:
         """Whether all labels are there."""
-        return self.labelled >= self.of
+        return self.labeled >= self.of
 
 
 class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -130,20 +130,20 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         """
         return self.rest / self.queries
 
-    def extending(self, pilot: str, labelled: Collection[str]) -> LabelPlan:
+    def extending(self, pilot: str, labeled: Collection[str]) -> LabelPlan:
         """Return the plan as one that extends the plan of a `pilot`, if it begins with what was labeled."""
-        if not pilot or sorted(labelled) != sorted(self.order[: len(labelled)]):
+        if not pilot or sorted(labeled) != sorted(self.order[: len(labeled)]):
             return self
         return sealed(msgspec.structs.replace(self, extends=pilot))
 
-    def drawn(self, labelled: Collection[str], name: str) -> tuple[str, ...]:
+    def drawn(self, labeled: Collection[str], name: str) -> tuple[str, ...]:
         """Return the queries that a file of labels covers: the beginning of the order, else `InputError`.
 
-        `labelled` are the queries on which it says anything, and be it that nothing could be told. They are a
+        `labeled` are the queries on which it says anything, and be it that nothing could be told. They are a
         uniform draw from the `rest`; a query outside the plan, or one that was passed over, makes them none.
         """
         order = self.order
-        unplanned = sorted(set(labelled) - set(order))
+        unplanned = sorted(set(labeled) - set(order))
         if unplanned:
             raise InputError(
                 at=Place(visible(name)),
@@ -151,9 +151,9 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
                 expected=f"labels of the {len(order):,} that were drawn. For labels chosen in another way,"
                 " give their probabilities with --gold-chosen FILE",
             )
-        # Only the beginning of the order is a draw: nothing before the last labelled query may be missing.
-        last = max((position for position, query in enumerate(order, 1) if query in labelled), default=0)
-        passed = [query for query in order[:last] if query not in labelled]
+        # Only the beginning of the order is a draw: nothing before the last labeled query may be missing.
+        last = max((position for position, query in enumerate(order, 1) if query in labeled), default=0)
+        passed = [query for query in order[:last] if query not in labeled]
         if passed:
             raise InputError(
                 at=Place(visible(name)),

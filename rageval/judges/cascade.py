@@ -161,24 +161,24 @@ def _bound_error(
 
     assert gold is not None, "a bound is shown by labels"
     places = {answer_of(row): index for index, row in enumerate(rows)}
-    labelled = {place: right for place, right in gold.right.items() if place in places}
-    if not labelled:
+    labeled = {place: right for place, right in gold.right.items() if place in places}
+    if not labeled:
         raise InputError(
             at=Place(visible(gold.name)),
             problem="has no labels for the judged answers",
             expected="the same query_id and run_id",
         )
-    require_random_labels(gold.name, doubts, {places[place] for place in labelled}, "cannot bound its error")
+    require_random_labels(gold.name, doubts, {places[place] for place in labeled}, "cannot bound its error")
     wrong = {}
     seen: set[str] = set()
     # Errors on answers to one question go together: of each question one label counts, drawn by its
     # digest, so
     # that it is the same one each time and no system is preferred.
-    for place in sorted(labelled, key=lambda place: sha256("\0".join(place).encode()).digest()):
+    for place in sorted(labeled, key=lambda place: sha256("\0".join(place).encode()).digest()):
         if place[0] not in seen:
             seen.add(place[0])
             row = rows[places[place]]
-            wrong[places[place]] = is_right(row) != labelled[place]
+            wrong[places[place]] = is_right(row) != labeled[place]
     return keep(doubts, wrong, error)
 
 

@@ -36,10 +36,10 @@ class AnswerLabels:
 
     def unmatched(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the human labels without a verdict of the judge."""
-        labelled = zip(*answers_in(self.gold.answers), strict=True)
+        labeled = zip(*answers_in(self.gold.answers), strict=True)
         judged = [set(words) for words in zip(*answers_in(self.table), strict=True)]
         for what, theirs, ours in zip(
-            ("systems", "queries"), map(dict.fromkeys, labelled), judged, strict=True
+            ("systems", "queries"), map(dict.fromkeys, labeled), judged, strict=True
         ):
             if unjudged := [word for word in theirs if word not in ours]:
                 yield what, unjudged

@@ -41,7 +41,7 @@ from rageval.scoring.assessments import (
     on,
     unanswered,
     unknown_rubrics,
-    with_labelled,
+    with_labeled,
     with_questions,
 )
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
@@ -234,7 +234,7 @@ class Answers:
 
     def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with human labels, whose queries count, too."""
-        table = with_labelled(self.table, gold.answers, gold.draw.plan)
+        table = with_labeled(self.table, gold.answers, gold.draw.plan)
         labeled = Answers(self.measures, table, self.rules, self.inputs, self.files)
         labeled.gold = gold
         return labeled

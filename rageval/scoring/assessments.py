@@ -716,14 +716,14 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     return expanded
 
 
-def with_labelled(
+def with_labeled(
     table: JudgementTable, people: JudgementTable, plan: LabelPlan | None = None
 ) -> JudgementTable:
     """Return the table in which the labeled queries of its systems count, and those of the plan."""
-    labelled = [(run, query) for run, query in answers_in(people) if run in table.runs]
-    if not set(labelled) & set(answers_in(table)):
+    labeled = [(run, query) for run, query in answers_in(people) if run in table.runs]
+    if not set(labeled) & set(answers_in(table)):
         return table  # labels of something else, which are refused as such
-    queries = [query for _, query in labelled]
+    queries = [query for _, query in labeled]
     if plan is not None:
         queries += [*plan.order, *plan.same]
     # Of a query of which anybody was judged it is known by what, and so what the others lack.

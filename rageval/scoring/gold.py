@@ -49,7 +49,7 @@ class Draw:
     """How it came that these queries were labeled: `how` is what signatures say of it.
 
     `chances` is how likely each was to be chosen, where they were not alike; of a plan, `compares` are the
-    systems it was drawn to compare, `same` the queries on which they gave the same answer, and `labelled` is
+    systems it was drawn to compare, `same` the queries on which they gave the same answer, and `labeled` is
     how many queries at its beginning were labeled whole.
     """
 
@@ -58,7 +58,7 @@ class Draw:
     how: str = UNSAID
     chances: Mapping[str, float] | None = field(default=None, hash=False)
     plan: LabelPlan | None = field(default=None, hash=False)
-    labelled: int = 0
+    labeled: int = 0
     doubt: Remark | None = None
 
     def kind(self, unlabeled: int) -> DrawKind:
@@ -86,7 +86,7 @@ class Draw:
         Of a plan both are a beginning of one order. What depends on a draw that nobody states is stated by
         nobody.
         """
-        return min(self, other, key=lambda draw: (draw.how != UNSAID, draw.labelled))
+        return min(self, other, key=lambda draw: (draw.how != UNSAID, draw.labeled))
 
     @property
     def is_uneven(self) -> bool:
@@ -98,7 +98,7 @@ class Draw:
         if not self.is_uneven:
             return None
         # A query of a plan that is labeled in part was drawn like the others.
-        chances = chances_of(replace(self, labelled=len(labeled)), labeled, labeled) or ()
+        chances = chances_of(replace(self, labeled=len(labeled)), labeled, labeled) or ()
         return {query: 1 / chance for query, chance in zip(labeled, chances, strict=True)}
 
     def require_equal_chances(self, what: str) -> None:
@@ -124,7 +124,7 @@ class Draw:
     @property
     def look(self) -> Look | None:
         """The look that is taken at the labels of a plan by now."""
-        return None if self.plan is None else Look(self.labelled, len(self.plan.asked))
+        return None if self.plan is None else Look(self.labeled, len(self.plan.asked))
 
     def look_level(self, level: float) -> float | None:
         """Return the level of an interval that holds at every look before the last; None at the last.
@@ -135,7 +135,7 @@ class Draw:
         if look is None or look.is_last:
             return None
         # At first the bound is so small that 1 less it is 1.
-        return 1 - max(bound_at(look.labelled, look.of, level), _LEAST_BOUND)
+        return 1 - max(bound_at(look.labeled, look.of, level), _LEAST_BOUND)
 
     def by_plan(self, rows: Mapping[str, int], name: str) -> Draw:
         """Return the draw with how many queries were labeled whole; `rows` are judgements by query.
@@ -145,9 +145,9 @@ class Draw:
         if self.plan is None:
             return self
         done = self.plan.drawn(rows, name)
-        # The query at hand is labelled whole when as many things are labelled as were asked of it.
+        # The query at hand is labeled whole when as many things are labeled as were asked of it.
         asked = self.plan.asked[len(done) - 1].judgements if done else 0
-        return replace(self, labelled=len(done) - (bool(done) and rows[done[-1]] < asked))
+        return replace(self, labeled=len(done) - (bool(done) and rows[done[-1]] < asked))
 
     @property
     # Only where something was left out: a plan that asked every query is a sample of all of them.
@@ -207,7 +207,7 @@ class Gold(NamedTuple):
     @property
     def queries(self) -> set[str]:
         """The queries of which somebody labeled anything."""
-        return {query for query, *_ in _labelled(self.labels)}
+        return {query for query, *_ in _labeled(self.labels)}
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -237,18 +237,18 @@ def drawn(chosen: Any = None) -> Draw:
     )
 
 
-def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:
+def chances_of(draw: Draw, queries: Iterable[str], labeled: Collection[str]) -> list[float] | None:
     """Return every query's chance to be chosen, None if they were alike; each labeled one must have one."""
     if draw.plan is not None and draw.plan.sizes:
         from rageval.statistics.samples import in_proportion
 
         sizes = draw.plan.sizes
-        chance = dict(zip(sizes, in_proportion(list(sizes.values()), draw.labelled), strict=True))
+        chance = dict(zip(sizes, in_proportion(list(sizes.values()), draw.labeled), strict=True))
         return [chance.get(query, 1.0) for query in queries]
     if draw.chances is None:
         return None
     # Queries without a label need no chance: nothing is weighed by it.
-    unknown = [query for query in labelled if query not in draw.chances]
+    unknown = [query for query in labeled if query not in draw.chances]
     if unknown:
         raise InputError(
             at=Place(draw.name),
@@ -259,10 +259,10 @@ def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) ->
     return [draw.chances.get(query, 1.0) for query in queries]
 
 
-def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
+def _against_chances(draw: Draw, labeled: Collection[str], name: str) -> Draw:
     """Return the draw with a doubt of its chances; refuse those that the labeled queries contradict."""
     chances = draw.chances or {}
-    without = [query for query in chances if query not in labelled]
+    without = [query for query in chances if query not in labeled]
     # A file may leave out queries without a label, and then its sum tells nothing.
     if not without:
         return draw
@@ -274,7 +274,7 @@ def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
             f" {visible(certain[0])!r}",
             expected="the probability with which each query was chosen",
         )
-    number = sum(query in labelled for query in chances)
+    number = sum(query in labeled for query in chances)
     expected = math.fsum(chances.values())
     spread = math.sqrt(math.fsum(chance * (1 - chance) for chance in chances.values()))
     p = math.erfc(abs(number - expected) / spread / math.sqrt(2))
@@ -355,7 +355,7 @@ def gold_of(
     were read from, and `failed` the documents of each query of which a label failed.
     """
     name = labels.name if isinstance(labels, JudgementTable) else ", ".join(map(_name, sources))
-    draw = draw_of_labels(_labelled(labels), sources, draw, name, failed or {})
+    draw = draw_of_labels(_labeled(labels), sources, draw, name, failed or {})
     if all(isinstance(source, str | os.PathLike) and os.path.isfile(source) for source in sources):
         sha = _sha_of(sources)
     # In memory there is no file to take the digest of, so it is of the lines it would have.
@@ -381,14 +381,14 @@ def draw_of_labels(
     _require_plan(sources, draw)
     draw = replace(draw, name=name)
     if draw.plan is not None:
-        # Two annotators of the same thing labelled one thing.
+        # Two annotators of the same thing labeled one thing.
         draw = draw.by_plan(Counter(query for query, *_ in dict.fromkeys(things)), name)
     elif draw.chances is not None:
         draw = _against_chances(draw, {query for query, *_ in things} | set(failed), name)
     return draw
 
 
-def _labelled(labels: JudgementTable | Mapping[str, Qrels]) -> Iterator[tuple[str, ...]]:
+def _labeled(labels: JudgementTable | Mapping[str, Qrels]) -> Iterator[tuple[str, ...]]:
     """Yield what each label is of: the query first."""
     if isinstance(labels, JudgementTable):
         for _, line in labels.each():
@@ -454,12 +454,12 @@ def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str
     return counts
 
 
-def why_lost(failed: int, labelled: int) -> Remark | None:
+def why_lost(failed: int, labeled: int) -> Remark | None:
     """Return why labels that failed forbid a claim; None if they are few.
 
     What "cannot be told" is seldom a random draw: it may be all that is right, or wrong, of one system.
     """
-    total = failed + labelled
+    total = failed + labeled
     if failed <= MOST_MISSING * total:
         return None
     return Remark("many_labels_failed", facts={"number": failed, "total": total, "most": MOST_MISSING})
@@ -506,7 +506,7 @@ def label_remarks(gold: Gold) -> list[Remark]:
     if draw.doubt is not None:
         remarks.append(replace(draw.doubt, about=labels))
     if draw.look is not None and not draw.look.is_last:
-        counts = {"labeled": draw.look.labelled, "total": draw.look.of}
+        counts = {"labeled": draw.look.labeled, "total": draw.look.of}
         remarks.append(Remark("plan_in_part", labels, counts))
     return remarks
 

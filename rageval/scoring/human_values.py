@@ -48,7 +48,7 @@ def with_people(scored: Scored, human: HumanLabels) -> Scored:
         if score.people is not None
     }
     results = [replace(scores, remarks=tuple(_about_judge(scores.remarks, corrected))) for scores in results]
-    # What people labelled that the judge knows nothing of.
+    # What people labeled that the judge knows nothing of.
     about = Scope(file=gold.draw.name)
     unmatched = [
         Remark(

@@ -86,7 +86,7 @@ class Corrected:
 
 def corrected(
     judged: Sequence[float] | Float,
-    labelled: Mapping[int, float] | Sequence[tuple[int, float]],
+    labeled: Mapping[int, float] | Sequence[tuple[int, float]],
     *,
     paired: bool,
     level: float = LEVEL,
@@ -103,7 +103,7 @@ def corrected(
 ) -> Corrected:
     """Return the corrected mean over queries, from the judge's values and some human labels.
 
-    `judged` is the judge's value of every query (the difference of two systems', if `paired`). `labelled` has
+    `judged` is the judge's value of every query (the difference of two systems', if `paired`). `labeled` has
     human values of some, by their place in `judged`. `span` is the largest possible error of one query: half
     the largest difference (1 on scales 0 … 1 and −1 … 1), or the width of the scale for means; 0 leaves the
     floor out. `chosen` gives every query's chance to be labeled; without it the labels are a uniform draw.
@@ -119,7 +119,7 @@ def corrected(
     >>> round(mean.judge, 3), round(mean.value, 3), round(mean.slope, 3), mean.labels
     (0.5, 0.25, 1.0, 34)
     """
-    world = _world(judged, labelled, chosen, clusters, same, parts, level, population, span, fewest)
+    world = _world(judged, labeled, chosen, clusters, same, parts, level, population, span, fewest)
     fit = _fit(world, slope)
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
@@ -194,7 +194,7 @@ class _World(NamedTuple):
 
 def _world(
     judged: Sequence[float] | Float,
-    labelled: Mapping[int, float] | Sequence[tuple[int, float]],
+    labeled: Mapping[int, float] | Sequence[tuple[int, float]],
     chosen: Sequence[float] | Float | None,
     clusters: Sequence[Hashable] | None,
     same: Collection[int],
@@ -204,14 +204,14 @@ def _world(
     span: float,
     fewest: int,
 ) -> _World:
-    values, by_place = np.asarray(judged, np.float64), dict(labelled)
+    values, by_place = np.asarray(judged, np.float64), dict(labeled)
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
     if population not in ("kind", "set"):
         raise UsageError(f"population={population!r}: expected 'kind' or 'set'")
     if not (span >= 0 and math.isfinite(span)):
         raise UsageError(f"span={span!r}: expected a number, 0 or more")
-    if len(by_place) < len(labelled):
+    if len(by_place) < len(labeled):
         raise UsageError("a place is labeled twice; expected one human value for each query")
     if any(not 0 <= place < len(values) for place in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
@@ -236,7 +236,7 @@ def _world(
         chance = np.asarray(chosen, np.float64)[places]
         if not ((chance > 0) & (chance <= 1)).all():
             raise UsageError("a labeled query needs a chance to be labeled between 0 and 1")
-    # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
+    # Horvitz and Thompson: a query that was less likely to be labeled stands for more like it.
     weight = np.ones(len(places)) if chosen is None else 1 / chance
     judge_values, seen = values[places], float(len(places))
     if parts is not None:
@@ -295,7 +295,7 @@ def _fit(world: _World, given_slope: float | None = None) -> _Fit:
         square, deviations = 1.0, np.zeros(len(e))
     # Least squares of people's values on the judge's; at slope 0 the judge is not used at all.
     slope = float((g * deviations * off).sum()) / square if given_slope is None else given_slope
-    # How far the labelled queries lie from all queries, by the judge: what the correction moves by.
+    # How far the labeled queries lie from all queries, by the judge: what the correction moves by.
     ahead = float(world.judged[world.rest].mean()) - judge_mean
     is_fitted = 1.0 if given_slope is None else 0.0  # by these labels
     # Residuals at far-off points are too small by 1 − h, because the line is drawn towards them; undo that
@@ -475,7 +475,7 @@ def _align_parts(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]]
     return table
 
 
-def selection_p(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
+def selection_p(judged: Sequence[float] | Float, labeled: Collection[int]) -> float:
     """Return p of the judge's values being alike in labeled and other queries (Student's t).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
@@ -486,7 +486,7 @@ def selection_p(judged: Sequence[float] | Float, labelled: Collection[int]) -> f
     from scipy.special import stdtr
 
     values, inside = np.asarray(judged, np.float64), np.zeros(len(judged), bool)
-    inside[list(labelled)] = True
+    inside[list(labeled)] = True
     groups = [values[inside], values[~inside]]
     if min(map(len, groups)) < 2:
         return 1.0

@@ -5,7 +5,7 @@ The surest 5 %, 10 %, … are tried in this order: with k wrong of n labels the 
 with p = P(Bin(n, E) ≤ k), exactly. As long as p ≤ 1 − level the next step is tried; what passed last is kept.
 Each step is tried only after all before it passed, so that all of them together are wrong no more often than
 one alone would be. The first step is the first one with labels enough to pass with two wrong among them, or,
-where labels are few, with none: which one that is depends on what was labelled, and not on what it says.
+where labels are few, with none: which one that is depends on what was labeled, and not on what it says.
 """
 
 from __future__ import annotations

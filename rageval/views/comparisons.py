@@ -322,7 +322,7 @@ def values_of(
     columns = [Column(""), Column("run")]
     for name in comparison.measures:
         head = typeset(comparison.typeset(name), comparison.better.get(name, ""))
-        # In LaTeX, --: nothing is defined, or people labelled too few.
+        # In LaTeX, --: nothing is defined, or people labeled too few.
         columns.append(Column(name, NUMBER, places, none=Latex("--") if for_latex else "-", typeset=head))
     rows: list[list[Any]] = []
     for run, letter in letters_of(comparison).items():

@@ -157,10 +157,10 @@ def test_the_texts_of_every_setting() -> None:
     }
 
 
-def labelled(
+def labeled(
     path: Path, pairs: list[str], redundant: int = 0, hallucinated: int = 0, lacking: int = 0
 ) -> Path:
-    """A labelled sample: a question a pair, each with four nuggets; the faults are those of the first."""
+    """A labeled sample: a question a pair, each with four nuggets; the faults are those of the first."""
     lines = []
     for at, label in enumerate(pairs):
         place = {"query_id": f"q{at}", "run_id": "collection"}
@@ -180,7 +180,7 @@ def labelled(
 def test_table_5_from_what_people_said(tmp_path: Path) -> None:
     # FreshStack's pairs: 43 of 60 relevant, 7 partially, 10 not.
     pairs = ["relevant"] * 43 + ["Partially Relevant"] * 7 + ["non-relevant"] * 10
-    path = labelled(tmp_path / "sample", pairs, redundant=2, hallucinated=1, lacking=3)
+    path = labeled(tmp_path / "sample", pairs, redundant=2, hallucinated=1, lacking=3)
     said, open_ = _read_labels(path)
     found = {figure.name: figure for figure in _figures(said)}
     assert open_ == 0
@@ -205,8 +205,8 @@ def test_wilson_is_the_inverse_of_its_test() -> None:
     assert wilson(0, 10, 0.95)[0] == 0.0
 
 
-def test_questions_not_labelled_to_the_end_are_left_out(tmp_path: Path) -> None:
-    path = labelled(tmp_path / "sample", ["relevant", "non_relevant"], redundant=4)
+def test_questions_not_labeled_to_the_end_are_left_out(tmp_path: Path) -> None:
+    path = labeled(tmp_path / "sample", ["relevant", "non_relevant"], redundant=4)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows[0]["grade"] = None  # one nugget of the first question
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -244,7 +244,7 @@ def test_labels_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         assert_refused(command("collection", "audit", "--read", path), complaint)
 
 
-def test_a_sample_is_written_labelled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_written_labeled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("c").mkdir()
     Path("c/questions.jsonl").write_text('{"query_id": "q", "question": "Why?", "answer": ["Because."]}\n')

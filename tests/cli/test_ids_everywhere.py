@@ -49,7 +49,7 @@ NO_IDS = {
     "store": "the store of replies",
     "rubric": "a rubric is not data",
     "runs": "what a system retrieved: a run",
-    "labelled": "what people wrote into a sample of this collection",
+    "labeled": "what people wrote into a sample of this collection",
     "against": "the folder of a collection, or a file of judgements",
     "prices": "prices of models",
     "examples": "what a prompt shows as examples",

@@ -434,7 +434,7 @@ def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
     assert [ask.item_id for ask in query.asks] == ["d1", "d2"]
 
 
-def test_as_many_documents_are_labelled_as_the_measure_looks_at(tmp_path: Path) -> None:
+def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -> None:
     data = ROOT / "examples/data"
     words = [data / name for name in ("run.trec", "baseline.trec", "qrels.nugget")]
     assert planned(tmp_path, *words, "-n", 1).depth == 10
@@ -447,7 +447,7 @@ def test_as_many_documents_are_labelled_as_the_measure_looks_at(tmp_path: Path) 
     assert "rubric crag: judges answer; with runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
 
 
-def test_the_same_answer_from_other_passages_is_labelled_where_these_are_judged(tmp_path: Path) -> None:
+def test_the_same_answer_from_other_passages_is_labeled_where_these_are_judged(tmp_path: Path) -> None:
     answers = [
         {
             "query_id": f"q{at}",

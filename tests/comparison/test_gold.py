@@ -77,7 +77,7 @@ def drawn(number: int, seed: int = 5) -> list[str]:
 WORTH = {label: value for value, label in LABELS.items()}
 
 
-def by_hand(said: list[Row], people: list[Row], labelled: Sequence[str]) -> tuple[float, float]:
+def by_hand(said: list[Row], people: list[Row], labeled: Sequence[str]) -> tuple[float, float]:
     """The estimate and half its interval's width, by the formulas alone, for labels of which many differ."""
     from scipy.stats import t
 
@@ -89,18 +89,18 @@ def by_hand(said: list[Row], people: list[Row], labelled: Sequence[str]) -> tupl
         return found
 
     e, d = values(said), values(people)
-    n, total = len(labelled), len(e)
-    mean_e, mean_here = sum(e.values()) / total, sum(e[q] for q in labelled) / n
-    mean_d = sum(d[q] for q in labelled) / n
-    square = sum((e[q] - mean_here) ** 2 for q in labelled)
-    slope = sum((e[q] - mean_here) * (d[q] - mean_d) for q in labelled) / square
+    n, total = len(labeled), len(e)
+    mean_e, mean_here = sum(e.values()) / total, sum(e[q] for q in labeled) / n
+    mean_d = sum(d[q] for q in labeled) / n
+    square = sum((e[q] - mean_here) ** 2 for q in labeled)
+    slope = sum((e[q] - mean_here) * (d[q] - mean_d) for q in labeled) / square
     variance = 0.0
-    for q in labelled:
+    for q in labeled:
         rest = d[q] - mean_d - slope * (e[q] - mean_here)
         lever = 1 / n + (e[q] - mean_here) ** 2 / square
         weight = 1 / n + (mean_e - mean_here) * (e[q] - mean_here) / square
         variance += weight**2 * (rest / max(1 - lever, 0.05)) ** 2
-    spread = sum((d[q] - mean_d) ** 2 for q in labelled) / (n - 1)
+    spread = sum((d[q] - mean_d) ** 2 for q in labeled) / (n - 1)
     variance = variance * (1 - n / total) + spread / total
     return mean_d + slope * (mean_e - mean_here), float(t.ppf(0.975, n - 2)) * math.sqrt(variance)
 
@@ -108,8 +108,8 @@ def by_hand(said: list[Row], people: list[Row], labelled: Sequence[str]) -> tupl
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     said, people = judged()
-    labelled = write(tmp_path / "people.jsonl", first(people, drawn(60)))
-    return [str(write(tmp_path / "judged.jsonl", said)), "--gold", str(labelled)]
+    labeled = write(tmp_path / "people.jsonl", first(people, drawn(60)))
+    return [str(write(tmp_path / "judged.jsonl", said)), "--gold", str(labeled)]
 
 
 def compared(*words: object, measure: str = "crag_score") -> dict[str, Any]:
@@ -252,19 +252,19 @@ def test_clusters_widen_the_interval_of_corrected_differences() -> None:
 
 def test_stated_chances_are_weights(tmp_path: Path) -> None:
     said, people = judged()
-    labelled = first(people, drawn(60))
+    labeled = first(people, drawn(60))
     chances = {query: 0.25 if query < "q060" else 0.75 for query in QUERIES}
-    even = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen="uniform"))
-    uneven = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen=chances))
+    even = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen="uniform"))
+    uneven = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen=chances))
     assert uneven.pairs[0].difference != even.pairs[0].difference
     alike = dict.fromkeys(QUERIES, 0.5)
-    same = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labelled, gold_chosen=alike))
+    same = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen=alike))
     assert same.pairs[0].difference == pytest.approx(even.pairs[0].difference, abs=1e-12)
     (tmp_path / "chances").write_text("".join(f"{query} {chance}\n" for query, chance in chances.items()))
     words = [
         write(tmp_path / "j", said),
         "--gold",
-        write(tmp_path / "g", labelled),
+        write(tmp_path / "g", labeled),
         "--gold-chosen",
         tmp_path / "chances",
     ]
@@ -284,8 +284,8 @@ def test_chances_that_the_labels_contradict_are_refused_or_doubted(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said, people = judged()
-    path, labelled = tmp_path / "chances", drawn(60)
-    judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labelled))
+    path, labeled = tmp_path / "chances", drawn(60)
+    judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labeled))
     words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
 
     def stated(queries: Iterable[str], chance: float) -> None:
@@ -295,8 +295,8 @@ def test_chances_that_the_labels_contradict_are_refused_or_doubted(
     assert "60 queries with a probability of 1 have no label" in command(*head.split(), *words, code=2).stderr
     stated(QUERIES, 0.01)
     assert "the probabilities may be wrong" in command(*head.split(), *words).stderr
-    # The right ones, and those of labelled queries alone, which need not add up.
-    for queries, chance in ((QUERIES, 0.5), (labelled, 0.2), (labelled, 1.0)):
+    # The right ones, and those of labeled queries alone, which need not add up.
+    for queries, chance in ((QUERIES, 0.5), (labeled, 0.2), (labeled, 1.0)):
         stated(queries, chance)
         assert "doubtful" not in command(*head.split(), *words).stderr
 
@@ -307,8 +307,8 @@ def test_chances_that_the_labels_contradict_are_refused_or_doubted(
 def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path: Path) -> None:
     said, people = judged(lenient=0.9)
     for number in (0, 1, 19):
-        labelled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:a")]
-        scores = rageval.evaluate_answers("crag_score", said, gold=labelled)
+        labeled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:a")]
+        scores = rageval.evaluate_answers("crag_score", said, gold=labeled)
         pair = rageval.compare(scores).pairs[0]
         assert pair.verdict == "refused"
         assert why(pair) == f"labels for {number:,} of both (≥ 20 needed)"
@@ -386,10 +386,10 @@ def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> N
 
 def test_a_label_that_failed_is_none(tmp_path: Path) -> None:
     said, people = judged()
-    labelled = first(people, drawn(60))
-    lost = {key: value for key, value in labelled[0].items() if key != "label"} | {"status": "refused"}
+    labeled = first(people, drawn(60))
+    lost = {key: value for key, value in labeled[0].items() if key != "label"} | {"status": "refused"}
     with pytest.warns(UserWarning, match="1 of 60 labels failed"):
-        scores = rageval.evaluate_answers("crag_score", said, gold=[lost, *labelled[1:]])
+        scores = rageval.evaluate_answers("crag_score", said, gold=[lost, *labeled[1:]])
     assert rageval.compare(scores).pairs[0].labels == 59
 
 
@@ -492,14 +492,14 @@ def test_another_list_of_nuggets_is_no_label() -> None:
 
 
 def test_of_several_people_the_mean_counts() -> None:
-    """Two who differ say something between; who labelled an answer alone counts alone."""
+    """Two who differ say something between; who labeled an answer alone counts alone."""
     said, people = judged()
-    labelled = first(people, drawn(60))
-    second = [{**each, "judge": "person:bob", "label": "missing"} for each in labelled[:20]]
-    scores = rageval.evaluate_answers("crag_score", said, gold=[*labelled, *second])
+    labeled = first(people, drawn(60))
+    second = [{**each, "judge": "person:bob", "label": "missing"} for each in labeled[:20]]
+    scores = rageval.evaluate_answers("crag_score", said, gold=[*labeled, *second])
     found = scores["ours"]["crag_score"].people
     assert found is not None
-    by_ann = {each["query_id"]: WORTH[each["label"]] for each in labelled if each["run_id"] == "ours"}
+    by_ann = {each["query_id"]: WORTH[each["label"]] for each in labeled if each["run_id"] == "ours"}
     by_bob = {each["query_id"] for each in second if each["run_id"] == "ours"}
     assert found.values == {q: value / 2 if q in by_bob else value for q, value in by_ann.items()}
 
@@ -681,9 +681,9 @@ def test_slices_are_corrected_by_their_own_labels(files: list[str]) -> None:
     said, people = judged()
     found = {(each["run"], each["name"]): each for each in sliced(*files)}
     kept = {row["query_id"] for row in said if row["domain"] == "a"}
-    labelled = [each for each in first(people, drawn(60)) if each["query_id"] in kept]
+    labeled = [each for each in first(people, drawn(60)) if each["query_id"] in kept]
     alone = rageval.evaluate_answers(
-        "crag_score", [each for each in said if each["domain"] == "a"], gold=labelled, gold_chosen="uniform"
+        "crag_score", [each for each in said if each["domain"] == "a"], gold=labeled, gold_chosen="uniform"
     )
     cell = rageval.compare(alone).cell("ours", "crag_score")
     part = found["ours", "a"]
@@ -699,11 +699,11 @@ def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
     said, people = judged()
     a = [query for query in QUERIES if int(query[1:]) % 2 == 0]
     b = [query for query in QUERIES if int(query[1:]) % 2]
-    labelled = first(people, [*a[:number], *b[:30]])
+    labeled = first(people, [*a[:number], *b[:30]])
     words = [
         write(tmp_path / "j", said),
         "--gold",
-        write(tmp_path / "g", labelled),
+        write(tmp_path / "g", labeled),
         "--gold-chosen",
         "uniform",
     ]
@@ -816,12 +816,12 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
         {"query_id": query, "question": f"What is {query}? {evil}", "domain": "ab"[at % 2]}
         for at, query in enumerate(QUERIES)
     ]
-    labelled = first(people, ["q000", *drawn(60)])
-    people_said = {each["query_id"] for each in [*labelled, *second]}
+    labeled = first(people, ["q000", *drawn(60)])
+    people_said = {each["query_id"] for each in [*labeled, *second]}
     page = tmp_path / "page.html"
     command(
         *("report", write(tmp_path / "j", said), "-m", "crag_score", "--by", "domain", "-o", page),
-        *("--gold", write(tmp_path / "g", labelled), "--gold", write(tmp_path / "b", second)),
+        *("--gold", write(tmp_path / "g", labeled), "--gold", write(tmp_path / "b", second)),
         *("--questions", write(tmp_path / "q", questions), "--answers", write(tmp_path / "a", answers)),
     )
     html = page.read_text()
@@ -948,8 +948,8 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
 def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int) -> None:
     """With labels asked for, and be they too few, nothing is claimed by the judge who finds a winner."""
     said, people = judged(seed=2, lenient=0.9)
-    labelled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:ann")]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", labelled)]
+    labeled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:ann")]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", labeled)]
     alone = compared(words[0])["pairs"][0]
     assert alone["verdict"] == "lower by openai:model"
     done = command("compare", *words, "-m", "crag_score", "--format", style)
@@ -1005,11 +1005,11 @@ def test_python_writes_the_same_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "who", ["person:\x1b[31m", "model:\x1b]0;x\x07", "<img src=x onerror=alert(1)>", "=1+1"]
 )
-def test_names_of_who_labelled_are_inert_everywhere(tmp_path: Path, who: str) -> None:
+def test_names_of_who_labeled_are_inert_everywhere(tmp_path: Path, who: str) -> None:
     said, people = judged()
-    labelled = [{**each, "judge": who} for each in first(people, drawn(40))]
-    second = [{**each, "judge": f"{who}2"} for each in labelled[::2]]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", [*labelled, *second])]
+    labeled = [{**each, "judge": who} for each in first(people, drawn(40))]
+    second = [{**each, "judge": f"{who}2"} for each in labeled[::2]]
+    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", [*labeled, *second])]
     outputs = [command("compare", *words, "-m", "crag_score", "--format", each) for each in ("table", "csv")]
     outputs.append(command("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
     outputs.append(command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))

@@ -55,7 +55,7 @@ def plan(tmp_path: Path, judged: Path) -> LabelPlan:
     return read_plan(str(tmp_path / "ask.jsonl"))
 
 
-def labelled(tmp_path: Path, plan: LabelPlan, number: int, lost: int = 4, less: int = 0) -> Path:
+def labeled(tmp_path: Path, plan: LabelPlan, number: int, lost: int = 4, less: int = 0) -> Path:
     """What people said of the first queries: ours is better in one of so many, theirs in one of 20."""
     said: Said = {}
     for at, query in enumerate(plan.order[:number]):
@@ -78,7 +78,7 @@ def compared(judged: Path, labels: Path, *more: str) -> dict[str, Any]:
 def test_each_look_holds_p_against_its_own_bound(
     tmp_path: Path, judged: Path, plan: LabelPlan, number: int
 ) -> None:
-    found = compared(judged, labelled(tmp_path, plan, number))
+    found = compared(judged, labeled(tmp_path, plan, number))
     bound = bound_at(number, LABELS)
     gaps = [(2.0 if at % 4 == 0 else 0.0) - (2.0 if at % 20 == 1 else 0.0) for at in range(number)]
     zeros = [0.0] * QUERIES
@@ -112,7 +112,7 @@ def test_the_bound_is_that_of_a_sum_that_is_always_looked_at() -> None:
 
 
 def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
-    found = compared(judged, labelled(tmp_path, plan, 40))
+    found = compared(judged, labeled(tmp_path, plan, 40))
     assert bound_at(40, LABELS) < found["p"] < 0.05
     assert found["verdict"] == "undecided"
     assert why(found).endswith("go on")
@@ -125,10 +125,10 @@ def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Pa
 
 
 def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
-    found = compared(judged, labelled(tmp_path, plan, 30, lost=1))
+    found = compared(judged, labeled(tmp_path, plan, 30, lost=1))
     assert (found["verdict"], found["p"] < bound_at(30, LABELS)) == ("higher", True)
     assert why(found).endswith("stop, it is clear")
-    found = compared(judged, labelled(tmp_path, plan, 80, lost=19))
+    found = compared(judged, labeled(tmp_path, plan, 80, lost=19))
     assert found["verdict"] == "undecided"
     assert why(found).endswith("stop, it stays undecided")
 
@@ -137,7 +137,7 @@ def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, 
 def test_before_there_are_enough_nothing_is_said(
     tmp_path: Path, judged: Path, plan: LabelPlan, number: int, less: int, counted: int
 ) -> None:
-    found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
+    found = compared(judged, labeled(tmp_path, plan, number, lost=1, less=less))
     assert found["verdict"] == "refused"
     assert f"labels for {counted} of both (≥ 20 needed)" in why(found)
 
@@ -145,7 +145,7 @@ def test_before_there_are_enough_nothing_is_said(
 def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:
     run("label", "plan", judged, "-n", LABELS, "-m", "crag_score", "-o", tmp_path / "ask.jsonl")
     plan = read_plan(str(tmp_path / "ask.jsonl"))
-    found = compared(judged, labelled(tmp_path, plan, 40))
+    found = compared(judged, labeled(tmp_path, plan, 40))
     assert (found["verdict"], found["p"] < 0.05) == ("undecided", True)
     assert "40 of 80 queries of the plan are labeled" in why(found)
 
@@ -153,7 +153,7 @@ def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) ->
 def test_a_plan_decides_by_the_measure_it_names_and_no_other(
     tmp_path: Path, judged: Path, plan: LabelPlan
 ) -> None:
-    labels = labelled(tmp_path, plan, 80)
+    labels = labeled(tmp_path, plan, 80)
     words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
     done = run("compare", judged, "-m", "crag_score,hallucination", *words)
     verdicts = {pair["measure"]: (pair["verdict"], why(pair)) for pair in json.loads(done.stdout)["pairs"]}
@@ -162,8 +162,8 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
     assert other == ("refused", "the plan decides only by crag_score")
 
 
-def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
-    labels = labelled(tmp_path, plan, 60)
+def test_labels_that_cannot_be_told_count_as_labeled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
+    labels = labeled(tmp_path, plan, 60)
     found = [json.loads(line) for line in labels.read_text().splitlines()]
     found[10] = {key: value for key, value in found[10].items() if key != "label"} | {"status": "refused"}
     lines(labels, found)
@@ -177,7 +177,7 @@ def test_intervals_of_a_beginning_hold_at_every_look(
     tmp_path: Path, judged: Path, plan: LabelPlan, number: int
 ) -> None:
     """Of the difference, and of each system's mean: by the bound of this look, until all labels are there."""
-    labels = labelled(tmp_path, plan, number)
+    labels = labeled(tmp_path, plan, number)
     said = {
         (row["query_id"], row["run_id"]): row["label"]
         for row in map(json.loads, labels.read_text().splitlines())
@@ -203,7 +203,7 @@ def test_intervals_of_a_beginning_hold_at_every_look(
 def test_the_first_labels_of_a_long_plan_leave_nothing_out() -> None:
     """2Φ(−2.24√50) is nothing beside 1, and the interval is as wide as there are values."""
     plan: Any = SimpleNamespace(asked=range(1000))
-    level = Draw(plan=plan, labelled=20).look_level(0.95)
+    level = Draw(plan=plan, labeled=20).look_level(0.95)
     gaps = {at: at % 2 / 2 for at in range(20)}
     found = corrected([0.5] * 1000, gaps, paired=True, within=(-1, 1), look=level)
     assert level is not None

@@ -116,7 +116,7 @@ def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> No
     assert len(found.sizes) == NUMBER
     draw = drawn(str(tmp_path / "ask.jsonl"))
     for number in (30, 100):
-        chances = chances_of(replace(draw, labelled=number), found.sizes, found.order[:number])
+        chances = chances_of(replace(draw, labeled=number), found.sizes, found.order[:number])
         assert chances is not None
         assert sum(chances) == pytest.approx(number)
 

@@ -14,9 +14,9 @@ import prose
     [
         ("The data sets of a track.", "data sets"),
         ("A quote stands nowhere.", "stands nowhere"),
-        ("Runs that people labelled.", "people labelled"),
+        ("Runs that people labeled.", "people labeled"),
         ("Use `data set` as a name.", None),
-        ("See [the page](labelling.md).", None),
+        ("See [the page](labeling.md).", None),
         ("rooms: the parameter", None),
         ("A dataset, labeled by its author.", None),
     ],

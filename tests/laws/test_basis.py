@@ -42,7 +42,7 @@ JUDGES = {
     "contains": ("judge:contains", " by contains, not checked against people"),
     "": ("judge", " by an unnamed judge"),
 }
-# The same of those who labelled what `openai:m` judged.
+# The same of those who labeled what `openai:m` judged.
 LABELLERS = {
     "person:ann": ("people", ""),
     "annotator:ann": ("people", ""),

@@ -14,7 +14,7 @@ from boards import packed, unpacked
 from test_bad_input import command
 
 BUNDLES = Path(__file__).parents[1] / "golden" / "board-1"
-NAMES = ("runs", "answers", "labelled", "track")
+NAMES = ("runs", "answers", "labeled", "track")
 # In place of what stands there.
 KINDS: dict[str, str] = {
     "null": "null",

@@ -313,9 +313,7 @@ def test_of_correct_labels_and_what_they_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["compare", "score", "report", "gate"])
-def test_of_score_compare_report_and_gate_labelled_answers_that_are_gone(
-    command: str, tmp_path: Path
-) -> None:
+def test_of_score_compare_report_and_gate_labeled_answers_that_are_gone(command: str, tmp_path: Path) -> None:
     rows = judged("crag", ("a", "b") if command != "gate" else ("a",))
     gone = {row["query_id"] for row in labels(rows)[:6]}
     gold = written(tmp_path / "g.jsonl", labels(rows))

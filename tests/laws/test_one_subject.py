@@ -106,10 +106,10 @@ def test_a_comparison_is_the_same_from_python(files: Files, with_gold: bool) -> 
 
 
 def test_people_meet_scores_alike(files: Files) -> None:
-    """Every value of people's is of a query that they labelled whole, and corrects the judge's."""
+    """Every value of people's is of a query that they labeled whole, and corrects the judge's."""
     subject = subject_of(files)
-    labelled = subject.with_gold(subject.read_gold([files["gold"]], drawn("uniform")))
-    for scores in labelled.score().results:
+    labeled = subject.with_gold(subject.read_gold([files["gold"]], drawn("uniform")))
+    for scores in labeled.score().results:
         (score,) = scores.scores
         assert score.people is not None
         values = {query: is_right(query, "person:ann", scores.run[0]) for query in LABELLED}

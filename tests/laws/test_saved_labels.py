@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from labelling import NAMES, lines, plan_of, written
+from labeling import NAMES, lines, plan_of, written
 from rageval import evaluate_answers
 from rageval.errors import InputError, MissingJudgements, RagevalError
 from rageval.files.plans import LabelPlan, read_plan

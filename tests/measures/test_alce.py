@@ -57,7 +57,7 @@ def rows_of(labels: Mapping[tuple[int, str], str]) -> list[dict[str, Any]]:
     ]
 
 
-def labelled(cited: Cited, suffices: Suffices) -> dict[tuple[int, str], str]:
+def labeled(cited: Cited, suffices: Suffices) -> dict[tuple[int, str], str]:
     return {(at, item): "yes" if suffices(at, meant(cited, at, item)) else "no" for at, item in places(cited)}
 
 
@@ -111,7 +111,7 @@ def test_alces_own_numbers(case: dict[str, Any]) -> None:
     sentences = [(text.partition(" [")[0], re.findall(r"\[(\d+)\]", text)) for text in case["output"]]
     cited = [[doc if int(doc) <= 3 else None for doc in docs] for _, docs in sentences]
     entailed = {(sentence, frozenset(docs)) for docs, sentence in case["entailed"]}
-    labels = labelled(cited, lambda at, docs: (sentences[at][0], docs) in entailed)
+    labels = labeled(cited, lambda at, docs: (sentences[at][0], docs) in entailed)
     expected = [case["citation_rec"], case["citation_prec"]]
     assert [100 * value for value in values(cited, labels)] == pytest.approx(expected, abs=1e-12)
 
@@ -134,7 +134,7 @@ def world(rng: random.Random) -> Suffices:
 @settings(max_examples=80)
 def test_every_value_is_the_oracles(rng: random.Random) -> None:
     cited, suffices = drawn(rng), world(rng)
-    labels = labelled(cited, suffices)
+    labels = labeled(cited, suffices)
     assert values(cited, labels) == pytest.approx(list(map(float, slowly(cited, suffices))), abs=1e-12)
 
 
@@ -144,8 +144,8 @@ def test_the_order_of_sentences_and_citations_changes_nothing(rng: random.Random
     cited, suffices = drawn(rng), world(rng)
     order = rng.sample(range(len(cited)), len(cited))
     mixed = [rng.sample(list(cited[at]), len(cited[at])) for at in order]
-    other = labelled(mixed, lambda at, docs: suffices(order[at], docs))
-    assert values(mixed, other) == values(cited, labelled(cited, suffices))
+    other = labeled(mixed, lambda at, docs: suffices(order[at], docs))
+    assert values(mixed, other) == values(cited, labeled(cited, suffices))
 
 
 @pytest.mark.some(3)
@@ -153,7 +153,7 @@ def test_the_order_of_sentences_and_citations_changes_nothing(rng: random.Random
 def test_every_completion_lies_within_the_bounds(seed: int) -> None:
     rng = random.Random(seed)
     cited = drawn(rng, most=2)
-    labels = labelled(cited, world(rng))
+    labels = labeled(cited, world(rng))
     sets = {place: (place[0], meant(cited, *place)) for place in labels}
     # Of two citations, one alone is all but the other: both names mean one judgement, and fail together.
     failed = rng.sample(list(dict.fromkeys(sets.values())), min(3, len(set(sets.values()))))

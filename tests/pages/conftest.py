@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labelling import plan_of
+from labeling import plan_of
 from rageval.files.plans import LabelPlan, read_plan
 
 

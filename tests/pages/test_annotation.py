@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from labelling import ANSWERS, NAMES, made, plan_of, written
+from labeling import ANSWERS, NAMES, made, plan_of, written
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.pages.labels import _mixed, _to_label, places_of
@@ -147,7 +147,7 @@ def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> 
         (["none.jsonl", "-o", "a.html"], "none.jsonl"),
     ],
 )
-def test_what_cannot_be_labelled_says_why(
+def test_what_cannot_be_labeled_says_why(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_of(tmp_path, 2)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from labelling import ANSWERS, NAMES, plan_of, written
+from labeling import ANSWERS, NAMES, plan_of, written
 from rageval.cli import main
 from rageval.text import visible
 from report_pages import ATTACK, BROWSERS, HOSTILE, Open, browser_, opened_, texts, until  # noqa: F401
@@ -79,12 +79,12 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
     tab.keyboard.press("Escape")
     tab = started()
     tab.goto(page.as_uri())
-    assert tab.text_content("#count") == "23 of 50 labelled"
+    assert tab.text_content("#count") == "23 of 50 labeled"
     assert tab.text_content("#title").startswith("24 of 50")
     assert tab.input_value("#note") == "Not sure. 14"
     for _ in range(27):
         tab.keyboard.press(wanted(tab))
-    assert tab.text_content("#count") == "50 of 50 labelled"
+    assert tab.text_content("#count") == "50 of 50 labeled"
     assert tab.text_content("#said") == "Everything is labeled. Export your labels."
     found = exported(tab, tmp_path / "labels.jsonl")
     expected = {
@@ -132,10 +132,10 @@ def test_undo_brings_back_what_was_and_goes_there(tmp_path: Path, opened: Open) 
         tab.keyboard.press(key)
     tab.keyboard.press("u")
     assert tab.text_content("#title").startswith("3 of 6")
-    assert tab.text_content("#count") == "2 of 6 labelled"
+    assert tab.text_content("#count") == "2 of 6 labeled"
     tab.keyboard.press("ArrowLeft")
     assert tab.get_attribute("#choices button >> nth=1", "aria-pressed") == "true"
-    tab.keyboard.press("4")  # labelled otherwise, and undone
+    tab.keyboard.press("4")  # labeled otherwise, and undone
     tab.keyboard.press("Control+z")
     assert tab.text_content("#title").startswith("2 of 6")
     assert tab.get_attribute("#choices button >> nth=1", "aria-pressed") == "true"
@@ -143,7 +143,7 @@ def test_undo_brings_back_what_was_and_goes_there(tmp_path: Path, opened: Open) 
     tab.keyboard.press("u")
     tab.keyboard.press("u")
     tab.keyboard.press("u")  # there is nothing any more
-    assert tab.text_content("#count") == "0 of 6 labelled"
+    assert tab.text_content("#count") == "0 of 6 labeled"
     assert exported(tab, tmp_path / "l.jsonl") == []
 
 
@@ -170,7 +170,7 @@ def test_the_next_open_one_is_found_and_notes_are_no_labels(tmp_path: Path, open
     tab.keyboard.press("n")
     tab.keyboard.type("1 2 3 u 0")  # keys of a note label nothing
     tab.keyboard.press("Escape")
-    assert tab.text_content("#count") == "1 of 6 labelled"
+    assert tab.text_content("#count") == "1 of 6 labeled"
     tab.keyboard.press("2")
     assert tab.text_content("#title").startswith("6 of 6")
     tab.keyboard.press("3")
@@ -181,10 +181,10 @@ def test_the_next_open_one_is_found_and_notes_are_no_labels(tmp_path: Path, open
     assert [(one["order"], one.get("note")) for one in found] == [(1, None), (5, "1 2 3 u 0"), (6, None)]
     tab.uncheck("#keys")
     tab.keyboard.press("1")
-    assert tab.text_content("#count") == "3 of 6 labelled"
+    assert tab.text_content("#count") == "3 of 6 labeled"
 
 
-def test_labels_are_taken_in_where_nothing_is_labelled_and_all_or_none(tmp_path: Path, opened: Open) -> None:
+def test_labels_are_taken_in_where_nothing_is_labeled_and_all_or_none(tmp_path: Path, opened: Open) -> None:
     page = page_of(tmp_path, 3)
     tab = opened(page)
     for key in "1230":
@@ -193,7 +193,7 @@ def test_labels_are_taken_in_where_nothing_is_labelled_and_all_or_none(tmp_path:
     other = opened(page)  # in another browser
     other.keyboard.press("4")
     other.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(other, "document.getElementById('count').textContent === '4 of 6 labelled'")
+    until(other, "document.getElementById('count').textContent === '4 of 6 labeled'")
     assert (
         other.text_content("#said") == "3 labels imported; 1 already have another label here, which is kept"
     )
@@ -212,9 +212,9 @@ def test_labels_are_taken_in_where_nothing_is_labelled_and_all_or_none(tmp_path:
         (tmp_path / "bad.jsonl").write_text(text, encoding="utf-8")
         last.set_input_files("#file", str(tmp_path / "bad.jsonl"))
         until(last, f"document.getElementById('trouble').textContent.includes({json.dumps(message)})")
-        assert last.text_content("#count") == "0 of 6 labelled"
+        assert last.text_content("#count") == "0 of 6 labeled"
     last.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(last, "document.getElementById('count').textContent === '4 of 6 labelled'")
+    until(last, "document.getElementById('count').textContent === '4 of 6 labeled'")
     assert last.is_hidden("#trouble")
 
 
@@ -237,7 +237,7 @@ def test_of_a_pair_one_wins_and_the_order_is_kept(tmp_path: Path, opened: Open) 
         assert answers == [ANSWERS[side["query_id"], side["run_id"]] for side in (one, other)]
     again = opened(tmp_path / "label.html")
     again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '4 of 4 labelled'")
+    until(again, "document.getElementById('count').textContent === '4 of 4 labeled'")
     assert exported(again, tmp_path / "again.jsonl") == found
     scored = json.loads(
         rageval(tmp_path / "labels.jsonl", "-m", "win_rate", "--on-missing", "skip", "--format", "json")
@@ -284,7 +284,7 @@ def test_it_fits_a_telephone_and_has_contrast(tmp_path: Path, opened: Open, rubr
 
 
 @pytest.mark.parametrize("size", [(1280, 900), (768, 1024), (400, 800)])
-def test_no_answer_is_labelled_whose_end_was_not_on_screen(
+def test_no_answer_is_labeled_whose_end_was_not_on_screen(
     tmp_path: Path, browser: Any, size: tuple[int, int]
 ) -> None:
     page = page_of(tmp_path, 2)
@@ -331,7 +331,7 @@ def test_a_screen_reader_finds_its_way(tmp_path: Path, opened: Open) -> None:
     snapshot = tab.locator("body").aria_snapshot()
     for line in (
         'button "support"',
-        'progressbar "1 of 12 labelled"',
+        'progressbar "1 of 12 labeled"',
         'textbox "Note n"',
         'heading "2 of 12',
     ):
@@ -395,7 +395,7 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, opened: Open) -> 
     )
     again = opened(page)
     again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '6 of 6 labelled'")
+    until(again, "document.getElementById('count').textContent === '6 of 6 labeled'")
 
 
 def test_a_browser_that_cannot_save_says_so_and_asks_before_it_closes(tmp_path: Path, browser: Any) -> None:
@@ -429,7 +429,7 @@ def test_two_annotators_have_their_own_labels_in_one_browser(
     for name in ("kim", "lee"):
         page = written(tmp_path, "label", "page", "ask.jsonl", "--annotator", name, "-o", f"{name}.html")
         tab.goto(page.as_uri())
-        assert tab.text_content("#count") == "0 of 20 labelled"
+        assert tab.text_content("#count") == "0 of 20 labeled"
         for _ in range(20):
             tab.keyboard.press(wanted(tab) if name == "kim" else "1")
         files.append(tmp_path / f"{name}.jsonl")
@@ -495,10 +495,10 @@ def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
     assert sorted(one["value"] for one in scored["results"]) == [-1, 2]
     again = opened(tmp_path / "label.html")
     again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '4 of 4 labelled'")
+    until(again, "document.getElementById('count').textContent === '4 of 4 labeled'")
 
 
-def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path: Path, opened: Open) -> None:
+def test_documents_of_runs_are_labeled_in_an_order_that_tells_nothing(tmp_path: Path, opened: Open) -> None:
     docs = [f"d{at}" for at in range(8)]
     (tmp_path / "qrels").write_text("".join(f"q 0 {doc} {at % 4}\n" for at, doc in enumerate(docs)))
     for name, first in (("zanzibar-run", 0), ("quagmire-run", 2)):
@@ -569,7 +569,7 @@ def test_what_is_damaged_in_the_browser_is_left_out(tmp_path: Path, opened: Open
     ):
         tab.evaluate("kept => localStorage.setItem(KEY, kept)", kept)
         tab.reload()
-        assert tab.text_content("#count") == "1 of 4 labelled"
+        assert tab.text_content("#count") == "1 of 4 labeled"
         assert [one["label"] for one in exported(tab, tmp_path / "labels.jsonl")] == ["perfect"]
 
 

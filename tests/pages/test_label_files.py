@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import rageval.pages.labels
-from labelling import NAMES
+from labeling import NAMES
 from rageval.cli import main
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.plans import LabelPlan

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from labelling import plan_of
+from labeling import plan_of
 from report_pages import browser_, until  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("LABEL_KILLS", "4"))  # fifty in `make nightly`
 # The port follows from plan and annotator: tests at the same time need one each.
 WHO = f"kim-{os.getpid()}"
-LONGEST = 0.4  # seconds of labelling before a kill
+LONGEST = 0.4  # seconds of labeling before a kill
 SAVED = "saved on this computer"
 IS_SAVED = f"document.getElementById('saved').textContent === '{SAVED}'"
 # What was said of each position since it was last shown as saved: the file has one of these. From outside: by
 # what the page shows, and by its own list of what was said.
 WATCH = """() => {
   window.history_ = {};
-  const value = (at) => (isLabelled(at) ? state.said[at].value : "none");
+  const value = (at) => (isLabeled(at) ? state.said[at].value : "none");
   const values = () => Object.fromEntries([...data.asks.keys()].map((at) => [at, value(at)]));
   const note = () => {
     const isSaved = document.getElementById("saved").textContent === "saved on this computer";
@@ -157,7 +157,7 @@ def test_a_page_says_in_plain_words_that_its_program_is_gone_and_finds_it_again(
     said = tab.text_content("#trouble")
     assert "does not answer. 2 labels are not saved yet. They are saved in this browser" in said
     assert "Start the program again with the same command; this page then reconnects." in said
-    tab.keyboard.press("u")  # taking back is labelling, too
+    tab.keyboard.press("u")  # taking back is labeling, too
     assert program.start() == address
     until(tab, IS_SAVED)
     assert tab.is_hidden("#trouble")
@@ -191,7 +191,7 @@ def test_what_was_said_while_the_program_was_gone_outlives_the_page(
     assert list(said_in(tmp_path / "labels.jsonl").values()) == ["perfect", "incorrect"]
     other = browser.new_context().new_page()  # another browser says otherwise, later
     other.goto(address)
-    until(other, "document.getElementById('count').textContent === '2 of 120 labelled'")
+    until(other, "document.getElementById('count').textContent === '2 of 120 labeled'")
     other.keyboard.press("ArrowLeft")
     other.keyboard.press("1")
     until(other, IS_SAVED)
@@ -266,7 +266,7 @@ def test_two_tabs_of_one_browser_lose_nothing_between_them(
         tab.keyboard.press("o")
         tab.keyboard.press(key)
         for other in tabs:  # each knows what the other has
-            until(other, f"labelled() === {key}")
+            until(other, f"labeled() === {key}")
     assert program.start() == address
     for tab in tabs:
         tab.bring_to_front()
@@ -295,7 +295,7 @@ def test_labels_that_tools_wrote_are_shown_too(tmp_path: Path, program: Program,
     assert program.start() == address
     tab.reload()
     until(tab, IS_SAVED)
-    assert tab.text_content("#count") == "1 of 120 labelled"
+    assert tab.text_content("#count") == "1 of 120 labeled"
     tab.keyboard.press("ArrowLeft")
     assert tab.get_attribute("#choices button >> nth=1", "aria-pressed") == "true"
     assert tab.is_hidden("#remark")

@@ -68,7 +68,7 @@ def test_the_numbers_in_the_page_are_those_of_the_structure(
     ordered = [cells[run, measure] for run in report["runs"] for measure in report["measures"]]
     assert texts(tab, "#overview td.number .value") == [shown(cell["value"]) for cell in ordered]
     exact = tab.eval_on_selector_all("#overview td.number", "all => all.map(one => Number(one.dataset.sort))")
-    assert exact == [cell["value"] or 0 for cell in ordered]  # nothing, where people labelled too few
+    assert exact == [cell["value"] or 0 for cell in ordered]  # nothing, where people labeled too few
     ends = [f"[{shown(cell['low'])}, {shown(cell['high'])}]" for cell in ordered if cell["low"] is not None]
     assert texts(tab, "#overview .interval") == ends
     pairs = report["comparison"]["pairs"]

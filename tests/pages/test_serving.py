@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from labelling import NAMES
+from labeling import NAMES
 from rageval.errors import InputError
 from rageval.files.plans import LabelPlan
 from rageval.pages.labels import LabelFile, LabelServer
@@ -296,7 +296,7 @@ def test_the_page_saves_each_label_and_goes_on_where_it_was(
     assert labels() == ["perfect", "acceptable", "missing"]
     other = browser.new_context().new_page()  # a browser that knows nothing yet
     other.goto(server.address)
-    until(other, "document.getElementById('count').textContent === '3 of 6 labelled'")
+    until(other, "document.getElementById('count').textContent === '3 of 6 labeled'")
     other.keyboard.press("o")
     other.keyboard.press("4")
     until(other, saved)

@@ -24,13 +24,13 @@ from rageval.scoring.scores import SpreadOfAnswers, groups_by
 from rageval.scoring.sources import run_source
 
 
-@pytest.mark.parametrize(("labelled", "is_doubtful"), [(50, False), (65, False), (80, True), (20, True)])
-def test_chances_are_doubtful_where_far_more_or_fewer_are_labelled(labelled: int, is_doubtful: bool) -> None:
+@pytest.mark.parametrize(("labeled", "is_doubtful"), [(50, False), (65, False), (80, True), (20, True)])
+def test_chances_are_doubtful_where_far_more_or_fewer_are_labeled(labeled: int, is_doubtful: bool) -> None:
     """Of 100 chances of a half 50 are expected, give or take 5: 65 are three errors away, 80 are six."""
     chances = {f"q{at}": 0.5 for at in range(100)}
-    draw = _against_chances(Draw(how="stated", chances=chances), list(chances)[:labelled], "gold")
+    draw = _against_chances(Draw(how="stated", chances=chances), list(chances)[:labeled], "gold")
     assert bool(draw.doubt) == is_doubtful
-    if labelled == 80:
+    if labeled == 80:
         p = math.erfc(6 / math.sqrt(2))
         assert f"add up to 50 labels, but there are 80 (p {p:.1e})" in str(draw.doubt)
 

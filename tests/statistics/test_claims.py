@@ -160,7 +160,7 @@ def unclustered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         correction,
         "corrected",
-        lambda judged, labelled, clusters=None, **options: whole(judged, labelled, **options),
+        lambda judged, labeled, clusters=None, **options: whole(judged, labeled, **options),
     )
 
 

@@ -339,7 +339,7 @@ def test_where_parts_of_answers_never_differ_the_rule_of_three_counts_answers() 
     assert found.high == pytest.approx(math.log(20) / 100 * 1.984467 / 1.959964, rel=0.15)
 
 
-def test_a_query_that_is_labelled_twice_is_refused() -> None:
+def test_a_query_that_is_labeled_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="labeled twice"):
         corrected([0.0] * 40, [*((at, 1.0) for at in range(30)), (3, 0.0)], paired=True)
 

@@ -1,4 +1,4 @@
-"""How many labels a claim needs, and at which looks labelling may stop."""
+"""How many labels a claim needs, and at which looks labeling may stop."""
 
 from __future__ import annotations
 

@@ -15,4 +15,4 @@ def boards_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("boards"))
         made = Board()
-        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labelled")}
+        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labeled")}

@@ -41,10 +41,10 @@ def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
         assert found.exit_code == 0, (name, list(found.sentences()))
     said = {name: str(verify(path).steps[1].extent) for name, path in boards.items()}
     nothing = "no judgement has a reply"
-    assert said == {"runs": nothing, "answers": "24 judgements", "labelled": nothing}
+    assert said == {"runs": nothing, "answers": "24 judgements", "labeled": nothing}
 
 
-@pytest.mark.parametrize("name", ["runs", "answers", "labelled", "track"])
+@pytest.mark.parametrize("name", ["runs", "answers", "labeled", "track"])
 def test_earlier_bundles_are_read(name: str) -> None:
     found = verify(EARLIER / f"{name}.tar.gz")
     said = [str(each) for step in found.steps for each in step.differences]
@@ -262,7 +262,7 @@ def test_what_a_manifest_states_of_intervals(boards: Mapping[str, Path], tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["runs", "answers", "labelled"])
+@pytest.mark.parametrize("kind", ["runs", "answers", "labeled"])
 def test_no_order_of_files_changes_a_byte(board: Board, kind: str) -> None:
     words = board.words(kind, "full")
     if kind == "runs":
@@ -317,7 +317,7 @@ def test_how_labels_were_chosen_is_in_the_bundle(
     def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
         manifest["labels_chosen"] = name
 
-    done = command("board", "verify", str(forged(boards["labelled"], forge, tmp_path / "b")))
+    done = command("board", "verify", str(forged(boards["labeled"], forge, tmp_path / "b")))
     assert (done.code, "no such file in the bundle" in done.out) == (1, True)
 
 

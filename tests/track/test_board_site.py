@@ -52,7 +52,7 @@ def test_a_site(boards: Mapping[str, Path], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_records_of_every_eval_ever(boards: Mapping[str, Path], tmp_path: Path) -> None:
-    publish(boards["labelled"], tmp_path / "site")
+    publish(boards["labeled"], tmp_path / "site")
     home = tmp_path / "site" / "every_eval_ever"
     records = [json.loads(path.read_text()) for path in sorted(home.rglob("*.json"))]
     assert {record["model_info"]["name"] for record in records} == {"ours", "theirs"}

@@ -61,7 +61,7 @@ def _sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     folder, draw = tmp_path_factory.mktemp("sample"), random.Random(7)
     asked = [(f"q{at:03}", f"What is the number of item {at}?", str(1000 + at)) for at in range(QUESTIONS)]
     table(folder / "questions.csv", ("id", "question", "gold"), asked)
-    labelled = set(draw.sample(range(QUESTIONS), LABELS))
+    labeled = set(draw.sample(range(QUESTIONS), LABELS))
     truth, labels = {}, []
     for at, name in enumerate(NAMES):
         rows, values = [], []
@@ -70,7 +70,7 @@ def _sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
             said = (gold if draw.random() < 0.9 else "as many as you say") if is_right else str(5000 + number)
             rows.append((query, question, f"It is {said}."))
             values.append(1 if is_right else -1)
-            if number in labelled:
+            if number in labeled:
                 label = "perfect" if is_right else "incorrect"
                 place = {"query_id": query, "run_id": name, "rubric": "crag"}
                 labels.append(place | {"label": label, "judge": "person:ann"})
@@ -187,7 +187,7 @@ class TestByLabels:
         why = "s00: crag_score: no corrected mean: labels for 0 of it (≥ 20 needed)"
         assert f"score: {why}" in said
         assert "labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
-        # A run that nobody labelled may have any rank, and push any other down.
+        # A run that nobody labeled may have any rank, and push any other down.
         assert max(each.rank_high or 0 for each in leaderboard_of(plan)) == SYSTEMS
         organize(sample.plan)
 

@@ -45,6 +45,6 @@ def test_a_narrow_screen_cuts_no_value_off(tmp_path: Path, browser: Any) -> None
     for kind in ("index", "topic-q0", "run-a-team-with-a-long-name-0"):
         tab.goto((plan.out / "pages" / f"{kind}.html").as_uri())
         assert tab.evaluate(CUT_OFF) == 0, kind
-    labelled = tab.locator("td[data-label]").first
-    assert labelled.evaluate("each => getComputedStyle(each, '::before').content") == '"crag_score"'
+    labeled = tab.locator("td[data-label]").first
+    assert labeled.evaluate("each => getComputedStyle(each, '::before').content") == '"crag_score"'
     tab.close()

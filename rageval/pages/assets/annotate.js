@@ -20,7 +20,7 @@ const TITLES = {
 const MAIN = ["sentence", "answer", "answer_a", "answer_b", "passage"]; // what is judged, or judged by
 const PAIR = { a: "A is better", b: "B is better", tie: "equally good" };
 
-let state = { at: 0, said: {} }; // said[position] = { value, seconds, note }; no value: not labelled yet
+let state = { at: 0, said: {} }; // said[position] = { value, seconds, note }; no value: not labeled yet
 const waiting = new Map(); // positions that the program that serves this page has not saved yet: number of the change
 let elsewhere = []; // positions that wait in another tab, which sends them
 const undone = []; // what was so before each label, the last one last
@@ -41,12 +41,12 @@ function choicesAt(position) {
   return names.map((label) => [label, own(data.names, label) ?? label.replaceAll("_", " ")]);
 }
 
-function isLabelled(position) {
+function isLabeled(position) {
   return state.said[position] !== undefined && state.said[position].value !== undefined;
 }
 
-function labelled() {
-  return Object.keys(state.said).filter(isLabelled).length;
+function labeled() {
+  return Object.keys(state.said).filter(isLabeled).length;
 }
 
 function nameOf(value, position) {
@@ -154,7 +154,7 @@ function asLine(judgement) {
 }
 
 function exported() {
-  return [...data.asks.keys()].filter(isLabelled).flatMap(judgementsOf).map((one) => asLine(one) + "\n").join("");
+  return [...data.asks.keys()].filter(isLabeled).flatMap(judgementsOf).map((one) => asLine(one) + "\n").join("");
 }
 
 function saveFile() {
@@ -162,7 +162,7 @@ function saveFile() {
   const address = URL.createObjectURL(new Blob([exported()], { type: "application/x-ndjson" }));
   make("a", { href: address, download: `labels-${data.plan.slice(0, 8)}-${name}.jsonl` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60000);
-  tell(`${labelled()} labels exported`);
+  tell(`${labeled()} labels exported`);
 }
 
 // --- from judgements ----------------------------------------------------------------------------------------
@@ -242,12 +242,12 @@ async function importFile() {
   }
 }
 
-// Takes over what is not labelled here; how many that were, and how many are labelled otherwise here.
+// Takes over what is not labeled here; how many that were, and how many are labeled otherwise here.
 function merge(found) {
   let added = 0;
   let otherwise = 0;
   for (const [position, said] of found) {
-    if (!isLabelled(position)) {
+    if (!isLabeled(position)) {
       state.said[position] = said;
       send(position);
       added += 1;
@@ -351,7 +351,7 @@ async function sendWaiting() {
 }
 
 function bodyOf(position) {
-  if (isLabelled(position)) return JSON.stringify({ labels: judgementsOf(position) });
+  if (isLabeled(position)) return JSON.stringify({ labels: judgementsOf(position) });
   const { shown, ...place } = opened(data.asks[position]);
   return JSON.stringify({ cleared: shown ? shown.map((run) => ({ ...place, run_id: run })) : [place] });
 }
@@ -362,10 +362,10 @@ async function connect() {
   if (!reply.ok) throw new Refusal(refusal(reply.status, reply.text));
   const odd = [];
   const found = takeIn(reply.text, (error) => odd.push(error.message));
-  const isFirst = labelled() === 0;
+  const isFirst = labeled() === 0;
   let isNew = false;
   for (const position of Object.keys(state.said).map(Number)) {
-    if (isLabelled(position) && !found.has(position) && !waiting.has(position)) mark(position);
+    if (isLabeled(position) && !found.has(position) && !waiting.has(position)) mark(position);
   }
   for (const [position, said] of found) {
     const here = state.said[position];
@@ -480,7 +480,7 @@ function showAsked(ask) {
 }
 
 function showChoices(position) {
-  const said = isLabelled(position) ? state.said[position].value : undefined;
+  const said = isLabeled(position) ? state.said[position].value : undefined;
   const button = (value, name, key, kind) => {
     const pressed = { type: "button", class: kind, "aria-pressed": String(said === value), "aria-keyshortcuts": key };
     const found = make("button", pressed, make("kbd", { "aria-hidden": "true" }, key), " ", visible(name));
@@ -494,10 +494,10 @@ function showChoices(position) {
 }
 
 function showProgress() {
-  const done = labelled();
+  const done = labeled();
   byId("bar").max = data.asks.length;
   byId("bar").value = done;
-  byId("count").textContent = `${done} of ${data.asks.length} labelled`;
+  byId("count").textContent = `${done} of ${data.asks.length} labeled`;
   byId("saved").textContent = whereSaved();
   showRejected();
   byId("undo").disabled = undone.length === 0;
@@ -538,7 +538,7 @@ function nextOpen(from) {
   const number = data.asks.length;
   for (let step = 1; step <= number; step += 1) {
     const position = (from + step) % number;
-    if (!isLabelled(position)) return position;
+    if (!isLabeled(position)) return position;
   }
   return -1;
 }
@@ -548,7 +548,7 @@ function choose(value) {
   if (unread.length) return readOn();
   const position = state.at;
   const before = state.said[position];
-  if (labelled() === 0) byId("task").open = false; // has been read by now
+  if (labeled() === 0) byId("task").open = false; // has been read by now
   undone.push({ position, before });
   const seconds = (before?.seconds ?? 0) + spent + (document.hidden ? 0 : performance.now() - since);
   state.said[position] = { value, seconds, note: before?.note ?? "" };
@@ -577,8 +577,8 @@ function move(step) {
 function writeNote() {
   const note = byId("note").value;
   state.said[state.at] = { seconds: 0, ...state.said[state.at], note };
-  if (note === "" && !isLabelled(state.at)) delete state.said[state.at];
-  if (data.served && isLabelled(state.at)) mark(state.at); // sent when it is written
+  if (note === "" && !isLabeled(state.at)) delete state.said[state.at];
+  if (data.served && isLabeled(state.at)) mark(state.at); // sent when it is written
   keep();
   showProgress();
 }
@@ -619,14 +619,14 @@ byId("next").addEventListener("click", () => move(1));
 byId("open").addEventListener("click", KEYS.o);
 byId("undo").addEventListener("click", undo);
 byId("note").addEventListener("input", writeNote);
-byId("note").addEventListener("change", () => isLabelled(state.at) && send(state.at));
+byId("note").addEventListener("change", () => isLabeled(state.at) && send(state.at));
 byId("keys").addEventListener("change", () => document.body.classList.toggle("no-keys", !byId("keys").checked));
 document.addEventListener("keydown", press);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) spent += performance.now() - since;
   since = performance.now();
 });
-// Another tab with the same page has labelled: what it says counts here, too.
+// Another tab with the same page has labeled: what it says counts here, too.
 window.addEventListener("storage", (event) => {
   if (event.key !== KEY || event.newValue === null) return;
   const at = state.at;
@@ -638,12 +638,12 @@ byId("task").addEventListener("toggle", showUnread);
 // Timers sleep in a tab that nobody looks at.
 document.addEventListener("visibilitychange", () => !document.hidden && failures && void flush());
 window.addEventListener("beforeunload", (event) => {
-  if ((!data.served && !isKept && labelled()) || waiting.size) event.preventDefault();
+  if ((!data.served && !isKept && labeled()) || waiting.size) event.preventDefault();
 });
 
 restore();
 if (data.served) elsewhere.splice(0).forEach(mark); // what waited when the page was closed
-byId("task").open = labelled() === 0;
+byId("task").open = labeled() === 0;
 if (data.asks.length) show(state.at);
 keep();
 showProgress();

@@ -14,8 +14,8 @@ from snippets import ROOT
 
 pytestmark = pytest.mark.slow
 
-PAGE = (ROOT / "docs/labelling.md").read_text(encoding="utf-8")
-DATA = ROOT / "examples/data/labelling"
+PAGE = (ROOT / "docs/labeling.md").read_text(encoding="utf-8")
+DATA = ROOT / "examples/data/labeling"
 
 
 @pytest.fixture

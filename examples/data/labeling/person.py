@@ -1,6 +1,6 @@
 """Plays a person who labels a plan: prints the judgements that the page would export.
 
-    python examples/data/labelling/person.py ask.jsonl kim > kim.jsonl
+    python examples/data/labeling/person.py ask.jsonl kim > kim.jsonl
 
 Knows how to add, reads numbers in words, and takes an answer that names two numbers for a wrong one.
 """

@@ -1,4 +1,4 @@
-"""Plans to be labelled, made as anybody makes them, of made-up answers by two systems with telling names."""
+"""Plans to be labeled, made as anybody makes them, of made-up answers by two systems with telling names."""
 
 from __future__ import annotations
 

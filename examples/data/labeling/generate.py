@@ -2,7 +2,7 @@
 
 Some plain answers are in words, which a judge that looks for the digits of the gold answer takes for wrong;
 what hedges names the right number and another one, which the same judge takes for right. So a judge that
-looks for the gold answer prefers the wrong system. `python examples/data/labelling/generate.py` makes the
+looks for the gold answer prefers the wrong system. `python examples/data/labeling/generate.py` makes the
 same files again.
 """
 
