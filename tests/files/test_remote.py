@@ -250,8 +250,8 @@ def test_parts_of_zstandard_fetch_their_frames_and_no_more(
         with stretch.opened(PLAIN) as opened:
             assert sum(len(rows.docs) for rows in rows_of(*opened)) > 0
         first, last = stretch.frames[0], stretch.frames[-1]
-        assert server.asked == [(first.at, last.at + last.packed - first.at)]
-        assert last.at + last.packed - first.at < 0.4 * len(content)
+        assert server.asked == [(first.offset, last.offset + last.packed - first.offset)]
+        assert last.offset + last.packed - first.offset < 0.4 * len(content)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": ({"errors"}, set()),
     "measures": (BASE, {"numpy"}),
-    "scoring": (BASE | {"files", "kernel", "measures", "statistics"}, {"numpy"}),
+    "scoring": (BASE | {"files", "kernel", "measures", "statistics"}, {"numpy", "msgspec"}),
     "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
     "judges": (BASE | {"files", "logs", "measures", "scoring", "statistics"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
