@@ -38,12 +38,7 @@ def judged(
     rubric: str | None = None,
     settings: Settings | None = None,
 ) -> _Options:
-    """Judge the tables among the inputs, which are judged answers then; return the options with their texts.
-
-    Where there is no table, nothing changes.
-    """
-    if not inputs.unjudged:
-        return options
+    """Judge the tables of the inputs, which are judged answers then; return the options with their texts."""
     chosen_rubric = rubric_named(rubric or _RUBRIC)
     material = gathered(inputs.unjudged, options.questions)
     if options.intersection:

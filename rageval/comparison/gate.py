@@ -1159,7 +1159,7 @@ def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
 def side_of(
     subject: Subject, scores: Scores, facts: Facts | None = None, questions_hash: str = ""
 ) -> GateSide:
-    """Return a system as one side; `known` is the hash of the file of the questions."""
+    """Return a system as one side; `questions_hash` is that of the file of the questions."""
     if scores.is_adaptive:
         raise UsageError(
             f"{visible(scores.run)}: {Remark('adaptive_judgements')}; gate judgements of what was fixed"

@@ -99,7 +99,7 @@ def hand_on_unsure(
     error: float | None,
     gold: PeoplesLabels | None,
 ) -> list[_Row]:
-    """Return what the first judge `said` where it is sure, and what the next one says of the rest.
+    """Return the first judge's rows where it is sure, and the next one's for the rest.
 
     `ask_next` judges some answers; without a next judge, `then`, the rest is left to people, and missing. The
     first row says what became of all, once a job.

@@ -467,11 +467,6 @@ class Qrels:
         """Return the digest of their sorted lines, whatever file, order or packing they came in."""
         return digest(sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in self))
 
-    def extremes(self) -> tuple[int | float, int | float]:
-        """Return the lowest and the highest grade of a document; 0 is among them."""
-        # The second 0: with one argument, as for no grades at all, min would iterate over it.
-        return min(0, *self._grades, 0), max(0, *self._grades, 0)
-
     @cached_property
     def highest(self) -> int | float:
         """The highest grade of a document."""

@@ -222,8 +222,7 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
-            for index, query in enumerate(scores.scores[0].query_ids):
-                rows.append([scores.run, query, *(score.numbers[index] for score in scores.scores)])
+            rows += _rows_of_queries(scores)
         if layout.summary:
             rows.append([scores.run, "amean", *(score.value for score in scores.scores)])
     yield from PRINTERS["csv"].table(Table(columns, rows, 2))
@@ -265,6 +264,12 @@ def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
     return [table, *_footnote(results), *basis_notes(results)]
 
 
+def _rows_of_queries(scores: Scores) -> Iterator[list[Any]]:
+    """Yield a row a query: the run, the query, its value by each measure."""
+    for index, query in enumerate(scores.scores[0].query_ids):
+        yield [scores.run, query, *(score.numbers[index] for score in scores.scores)]
+
+
 def _means(
     results: list[Scores], layout: Layout, best: Mapping[str, Collection[str]] = {}, *, with_n: bool = False
 ) -> Table:
@@ -274,8 +279,7 @@ def _means(
     rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
-            for index, query in enumerate(scores.scores[0].query_ids):
-                rows.append([scores.run, query, *(score.numbers[index] for score in scores.scores)])
+            rows += _rows_of_queries(scores)
         if layout.summary:
             rows.append([scores.run, "all"][: len(heads)])
             for name, score in zip(names, scores.scores, strict=True):

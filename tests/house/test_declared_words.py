@@ -91,7 +91,7 @@ def test_every_class_of_errors_with_a_code_of_its_own_is_raised() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "rageval").rglob("*.py"))
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, errors.RagevalError) and "exit_code" in vars(kind):
-            used = re.findall(rf"\b{kind.__name__}\b[(.]|\({kind.__name__}\):", source)
+            used = re.search(rf"(?<!class )\b{kind.__name__}[(.]|\({kind.__name__}\):", source)
             assert used or kind is errors.RagevalError, f"{kind.__name__}: nothing raises it"
 
 
