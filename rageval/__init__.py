@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval.faces import lazy_names
+from rageval.lazy_names import lazy_names
 from rageval.version import __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval.faces import lazy_names
+from rageval.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rageval.comparison.citations import Citation, cite

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval.faces import lazy_names
+from rageval.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rageval.datasets._ir_datasets import register

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval.faces import lazy_names
+from rageval.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from rageval.judges.base import Fatal, Mark, Model, Reply, Request, Transient, as_data

@@ -213,7 +213,7 @@ def test_a_suite_without_our_marks_pays_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {
         "rageval",
-        "rageval.faces",
+        "rageval.lazy_names",
         "rageval.hooks",
         "rageval.version",
         "rageval.pytest_plugin",

@@ -20,11 +20,11 @@ PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
 BASE = {"core", "hooks", "options", "plugins", "errors", "records", "table", "text", "names"}
-BASE |= {"faces", "subjects", "version"}
+BASE |= {"lazy_names", "subjects", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
-    "faces": (set(), set()),
+    "lazy_names": (set(), set()),
     "records": (set(), set()),
     "text": ({"errors"}, set()),
     "names": (set(), set()),
@@ -210,9 +210,9 @@ def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("types", [False, True], ids=["run", "types"])
 def test_no_imports_go_round_in_a_circle(types: bool) -> None:
-    # The face of a package imports its modules for type checkers, and is no part of their order.
-    faces = {name for name, path in NAMES.items() if path.name == "__init__.py"} if types else set[str]()
-    reach = {name: all_imports(path, types) - {name} - faces for name, path in NAMES.items()}
+    # The `__init__` of a package imports its modules for type checkers, and is no part of their order.
+    packages = {name for name, path in NAMES.items() if path.name == "__init__.py"} if types else set[str]()
+    reach = {name: all_imports(path, types) - {name} - packages for name, path in NAMES.items()}
     for through in NAMES:
         for found in reach.values():
             if through in found:

@@ -1,4 +1,4 @@
-"""The face of a package: names of its modules, each imported when it is first asked for."""
+"""Names of a package that stand in its modules, each imported when it is first asked for."""
 
 from __future__ import annotations
 
