@@ -13,3 +13,9 @@ from outputs import output_files, printed_anew
 def test_commands_print_what_the_golden_file_has(path: Path) -> None:
     expected = path.read_text(encoding="utf-8")
     assert printed_anew(expected) == expected
+
+
+@pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)
+def test_no_command_of_a_golden_file_is_mistyped(path: Path) -> None:
+    """An option that is gone would be kept as the error that it gives."""
+    assert "\n! Usage:" not in path.read_text(encoding="utf-8")
