@@ -7,7 +7,7 @@ import copy
 import json
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 import rageval
 from outputs import output_files, printed_anew
 from rageval.core.remark import Remark, Scope, unique
+from rageval.views import findings
 from rageval.views import remarks as views
 from rageval.views.remarks import SCOPE, WORDS, names_in, remark_text
 
@@ -163,6 +164,15 @@ def test_a_remark_on_answers_is_filed_under_its_own_system() -> None:
 @pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)
 def test_words_decide_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What tests or cuts a text finds nothing in one whose letters have the other case."""
+
+    def swap_case(function: Callable[..., str]) -> Callable[..., str]:
+        return lambda *given: function(*given).swapcase()
+
     expected = path.read_text(encoding="utf-8")
-    monkeypatch.setattr(views, "remark_text", lambda remark: remark_text(remark).swapcase())
-    assert printed_anew(expected).casefold() == expected.casefold()
+    monkeypatch.setattr(views, "remark_text", swap_case(remark_text))
+    for name in ("message_text", "effect_text"):
+        monkeypatch.setattr(findings, name, swap_case(getattr(findings, name)))
+    printed = printed_anew(expected)
+    assert printed.casefold() == expected.casefold()
+    # The pages of help have no remark.
+    assert (printed != expected) == (path.stem != "reference"), "no text of this file was tried"
