@@ -223,6 +223,12 @@ class Score(_Float):
         """The value of every query, in the order of the judgements."""
         return dict(zip(self.query_ids, map(float, self.numbers), strict=True))
 
+    def by_group(self, groups: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
+        """Return the values of the queries of each group, as arrays of numpy's."""
+        import numpy as np
+
+        return {group: np.array(values, np.float64) for group, values in self.numbers_by(groups).items()}
+
     def numbers_by(self, groups: Mapping[str, str]) -> dict[str, list[float]]:
         """Return the numbers of the queries of each group, by id: what is drawn from them knows no lines."""
         numbers_by_group: dict[str, list[float]] = {}
