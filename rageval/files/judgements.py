@@ -13,13 +13,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, wraps
 from itertools import accumulate, chain, compress, count, islice, repeat
 from operator import attrgetter, gt, itemgetter, ne, sub
-from typing import Any, Literal, NamedTuple
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 
+from rageval.core.answer import AnswerFacts
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
@@ -41,6 +42,8 @@ _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
 _SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
 _Text = str | int
+_Arguments = ParamSpec("_Arguments")
+_Made = TypeVar("_Made")
 
 
 class JudgementLine(msgspec.Struct, gc=False):
@@ -86,22 +89,6 @@ class AskedNugget(NamedTuple):
     aspect: str
     importance: str | None
     weight: float | None
-
-
-class AnswerFacts:
-    """What is known of an answer beside the judgements: its length by each rule, what each sentence cites.
-
-    `assigned` is set where a record holds its nuggets, and be it that there are none.
-    """
-
-    __slots__ = ("assigned", "cited", "lengths", "sentences")
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.lengths: Mapping[str, float] = {}
-        self.cited: tuple[tuple[str | None, ...], ...] | None = None
-        self.sentences: int | None = None
-        self.assigned = False
 
 
 class _Words(dict[Any, int]):
@@ -155,6 +142,22 @@ def _line_of(number: int, record: Mapping[str, Any]) -> JudgementLine:
         raise problem_of_record(error, fewer, EXPECTED).located(Place("judgements", number)) from None
 
 
+def kept_in_table(
+    make: Callable[Concatenate[JudgementTable, _Arguments], _Made],
+) -> Callable[Concatenate[JudgementTable, _Arguments], _Made]:
+    """Let the table keep what is made of its rows: it is made once, by its arguments."""
+
+    @wraps(make)
+    def look_up(table: JudgementTable, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Made:
+        key = (make.__qualname__, *args, *kwargs.items())
+        if key not in table.kept:
+            table.kept[key] = make(table, *args, **kwargs)
+        made: _Made = table.kept[key]
+        return made
+
+    return look_up
+
+
 class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
 
@@ -175,7 +178,7 @@ class JudgementTable:
         self.questions: Any = None  # who else can be asked
         self.expected: frozenset[int] = frozenset()  # queries that count, whether or not anything is judged
         self.remarks: list[Remark] = []  # what should be said of the table
-        self.kept: dict[Any, Any] = {}  # what others made of the rows
+        self.kept: dict[Any, Any] = {}  # what was made of the rows (`kept_in_table`)
         self.is_adaptive = False  # whether earlier judgements chose what was judged
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
         self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
@@ -414,40 +417,38 @@ class JudgementTable:
 
     def judged_to(self, query: int) -> list[int]:
         """Return the numbers of all systems' answers to a query, by system, judge and repeat."""
-        key = "answers by query"
-        if key not in self.kept:
-            # One pass for all queries: looking for each by itself would take their number squared.
-            by_query: list[list[int]] = [[] for _ in self.queries.words]
-            for answer, number in enumerate(self.query):
-                by_query[number].append(answer)
-            self.kept[key] = by_query
-        of_queries: list[list[int]] = self.kept[key]
-        return of_queries[query] if query < len(of_queries) else []
+        by_query = self._judged_by_query()
+        return by_query[query] if query < len(by_query) else []
+
+    @kept_in_table
+    def _judged_by_query(self) -> list[list[int]]:
+        # One pass for all queries: looking for each by itself would take their number squared.
+        by_query: list[list[int]] = [[] for _ in self.queries.words]
+        for answer, number in enumerate(self.query):
+            by_query[number].append(answer)
+        return by_query
 
     def facts_of_run(self, run: int) -> Mapping[tuple[int, int], AnswerFacts]:
         """Return what is known of the answers of a system, by query and repeat."""
-        key = "facts by run"
-        if key not in self.kept:
-            by_run_number: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
-            for (of, query, repeated), facts in self.facts.items():
-                by_run_number.setdefault(of, {})[query, repeated] = facts
-            self.kept[key] = by_run_number
-        by_run: dict[int, dict[tuple[int, int], AnswerFacts]] = self.kept[key]
-        return by_run.get(run, {})
+        return self._facts_by_run().get(run, {})
 
+    @kept_in_table
+    def _facts_by_run(self) -> dict[int, dict[tuple[int, int], AnswerFacts]]:
+        by_run: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
+        for (run, query, repeated), facts in self.facts.items():
+            by_run.setdefault(run, {})[query, repeated] = facts
+        return by_run
+
+    @kept_in_table
     def repeats_by_query(self, run: int) -> dict[int, list[int]]:
         """Return which repeats a system has to each query, from all that is known of them."""
-        key = "repeats", run
-        if key not in self.kept:
-            # Also answers that were judged and whose texts nobody gave.
-            places = set(self.facts_of_run(run))
-            places |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
-            repeats: dict[int, list[int]] = {}
-            for query, repeat in sorted(places):
-                repeats.setdefault(query, []).append(repeat)
-            self.kept[key] = repeats
-        by_query: dict[int, list[int]] = self.kept[key]
-        return by_query
+        # Also answers that were judged and whose texts nobody gave.
+        places = set(self.facts_of_run(run))
+        places |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
+        repeats: dict[int, list[int]] = {}
+        for query, number in sorted(places):
+            repeats.setdefault(query, []).append(number)
+        return repeats
 
     @property
     def answers_to_each(self) -> int:
@@ -588,6 +589,13 @@ class JudgementTable:
         whole.expected = self.expected | {whole.queries[str(query)] for query in queries}
         return whole
 
+    def with_questions(self, asked: Iterable[str], questions: Any) -> JudgementTable:
+        """Return the table in which the queries that were asked count; the questions say more of them."""
+        whole = self.expecting(asked)
+        # What was made without these questions says less.
+        whole.questions, whole.kept = questions, {}
+        return whole
+
     def facts_of(self, run: str, query: str, repeat: str = "") -> AnswerFacts:
         """Return what is known of an answer; made when first asked for."""
         # Looking a word up numbers it: answers of which nobody judged anything become known here.
@@ -596,15 +604,11 @@ class JudgementTable:
             self.facts[place] = AnswerFacts()
         return self.facts[place]
 
+    @kept_in_table  # asked for each system
     def failed(self) -> int:
         """Return how many judgements failed."""
-        key = "failed"
-        if key not in self.kept:  # asked for each system
-            counts = Counter(self.row_statement)
-            lost = (number for code, number in counts.items() if not self.said.words[code].is_graded)
-            self.kept[key] = sum(lost)
-        number: int = self.kept[key]
-        return number
+        counts = Counter(self.row_statement)
+        return sum(number for code, number in counts.items() if not self.said.words[code].is_graded)
 
     def labels(self) -> list[str]:
         """Return the labels that rows give."""
@@ -618,13 +622,10 @@ class JudgementTable:
         """Return the rubrics that any row names, and nothing for rows that name none."""
         return {statement.rubric for statement in self.distinct_statements()}
 
-    def distinct_statements(self) -> list[Statement]:
+    @kept_in_table
+    def distinct_statements(self) -> tuple[Statement, ...]:
         """Return all that any row says, each once, by first appearance."""
-        key = "said by any"
-        if key not in self.kept:
-            self.kept[key] = [self.said.words[code] for code in sorted(set(self.row_statement))]
-        statements: list[Statement] = self.kept[key]
-        return statements[:]
+        return tuple(self.said.words[code] for code in sorted(set(self.row_statement)))
 
     def add_file(self, source: Source) -> None:
         """Read a file of any of these kinds, distinguished by its first record."""

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
+from rageval.core.answer import AnswerFacts
 from rageval.errors import UsageError
 from rageval.measures.ranking import Share
 from rageval.measures.scales import POSITION, Scale, _scale_named
@@ -113,8 +114,8 @@ class Assessment:
     """
 
     __slots__ = (
-        *("_asker", "_seen", "_lengths", "_sight", "cited", "is_open", "judge", "lost", "place", "query_id"),
-        *("run_id", "scales", "sentences", "was_judged"),
+        *("_asker", "_seen", "_sight", "facts", "is_open", "judge", "lost", "place", "query_id"),
+        *("run_id", "scales", "was_judged"),
     )
 
     def __init__(
@@ -124,29 +125,32 @@ class Assessment:
         judge: str,
         sight: _Sight,
         place: AnswerPlace,
-        lengths: Mapping[str, float],
-        cited: _Citations | None,
-        sentences: int | None,
+        facts: AnswerFacts,
     ) -> None:
-        """Take what is known of the answer, and where to look for what the judge said of it.
-
-        `cited` is what each sentence cites, strongest first, None where the answer itself is not known;
-        `sentences` is how many it has, where that is known.
-        """
+        """Take what is known of the answer, and where to look for what the judge said of it."""
         self.query_id = query_id
         self.run_id = run_id
         self.judge = judge
-        self.cited = cited
-        self.sentences = sentences if cited is None else len(cited)
+        self.facts = facts
         self.lost: dict[str, int] = {}  # by status: judgements the measure asked for and that are missing
         self.scales: list[Scale] = []  # that the measure asked for
         self.was_judged = False  # the judge said something on them
         self.is_open = False  # it is missing, and nobody knows on what it would have been judged
-        self._lengths = lengths
         self._sight = sight
         self.place = place
         self._asker: object = ""
         self._seen: dict[tuple[Scale, Needs | None], Seen] = {}
+
+    @property
+    def cited(self) -> _Citations | None:
+        """What each sentence cites, strongest first; None where the answer is not known."""
+        return self.facts.cited
+
+    @property
+    def sentences(self) -> int | None:
+        """How many sentences the answer has, where that is known."""
+        cited = self.facts.cited
+        return self.facts.sentences if cited is None else len(cited)
 
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
@@ -201,7 +205,7 @@ class Assessment:
         """Return the length of the answer by a counting rule (see the measure `length`); NaN if not known."""
         # Of an answer that is not there, and whose judgements are missing, the length is missing, too.
         self.is_open = self.is_open or (self.place[1] < 0 and bool(self.lost))
-        return self._lengths.get(rule, math.nan)
+        return self.facts.lengths.get(rule, math.nan)
 
     def places(self) -> list[RankingPlace]:
         """Return the place of the answer in each ranking of the answers to this query."""

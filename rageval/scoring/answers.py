@@ -19,7 +19,7 @@ from rageval.core.signature import short_digest
 from rageval.errors import InputError, MeasureError, MissingJudgements, Place, UsageError
 from rageval.files.answers import write_answers
 from rageval.files.jsonl import in_memory
-from rageval.files.judgements import JudgementTable
+from rageval.files.judgements import JudgementTable, kept_in_table
 from rageval.files.kinds import JUDGED_FIRST, kind_of_records
 from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
@@ -896,23 +896,19 @@ def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Ma
     return bases
 
 
+@kept_in_table
 def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:
     """Return by which nuggets the first system was judged in each query, which is as good as any."""
-    if "shared nuggets" not in table.kept:
-        nuggets_by_query: dict[int, frozenset[Any]] = {}
-        support = on(table, SUPPORT) if _speaks_of_nuggets(table) else None
-        for answer, query in enumerate(table.query):
-            if support is not None and query not in nuggets_by_query:
-                nuggets = frozenset(
-                    _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
-                )
-                if nuggets:
-                    nuggets_by_query[query] = nuggets
-        table.kept["shared nuggets"] = {
-            table.queries.words[query]: nuggets for query, nuggets in nuggets_by_query.items()
-        }
-    shared: dict[str, frozenset[Any]] = table.kept["shared nuggets"]
-    return shared
+    nuggets_by_query: dict[int, frozenset[Any]] = {}
+    support = on(table, SUPPORT) if _speaks_of_nuggets(table) else None
+    for answer, query in enumerate(table.query):
+        if support is not None and query not in nuggets_by_query:
+            nuggets = frozenset(
+                _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
+            )
+            if nuggets:
+                nuggets_by_query[query] = nuggets
+    return {table.queries.words[query]: nuggets for query, nuggets in nuggets_by_query.items()}
 
 
 def _nugget(table: JudgementTable, row: int) -> _Nugget:
@@ -925,15 +921,12 @@ def _named(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
     return table.aspects.words[nugget.aspect], nugget.importance, nugget.weight
 
 
+@kept_in_table
 def _unlike_nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nugget]]]:
     """Return the nuggets of each system in queries where not all systems were judged by the same."""
-    if "nuggets" not in table.kept:
-        several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
-        # The cheap look first: of millions of judgements nearly all tables are alike.
-        alike = not several or _have_equal_nuggets(table)
-        table.kept["nuggets"] = {} if alike else dict(_unlike(table))
-    kept: dict[int, dict[int, frozenset[_Nugget]]] = table.kept["nuggets"]
-    return kept
+    several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
+    # The cheap look first: of millions of judgements nearly all tables are alike.
+    return dict(_unlike(table)) if several and not _have_equal_nuggets(table) else {}
 
 
 def _have_equal_nuggets(table: JudgementTable) -> bool:
@@ -974,31 +967,28 @@ def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_N
             yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}
 
 
+@kept_in_table
 def _opponents(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[str]]]:
     """Return the systems beside which each was judged, by query; systems of one ranking share a set."""
-    key = ("met", scale)
-    if key not in table.kept:
-        groups: dict[tuple[int, int, int], set[int]] = {}
-        for answer, row in on(table, scale).rows():
-            place = table.query[answer], table.row_aspect[row], table.judge[answer]
-            groups.setdefault(place, set()).add(table.run[answer])
-        # The same systems in many orders are one set, once: else a ranking of n would hold n sets of n names.
-        run_sets: dict[int, dict[frozenset[int], None]] = {}
-        for (query, _, _), runs in groups.items():
-            run_sets.setdefault(query, {})[frozenset(runs)] = None
-        met: dict[int, dict[int, frozenset[str]]] = {}
-        for query, sets in run_sets.items():
-            named = [(runs, frozenset(map(table.runs.words.__getitem__, runs))) for runs in sets]
-            companions: dict[int, list[frozenset[str]]] = {}
-            for together, names in named:
-                for run in together:
-                    companions.setdefault(run, []).append(names)
-            for run, several in companions.items():
-                whole = several[0] if len(several) == 1 else frozenset().union(*several)
-                met.setdefault(run, {})[query] = whole
-        table.kept[key] = met
-    kept: dict[int, dict[int, frozenset[str]]] = table.kept[key]
-    return kept
+    groups: dict[tuple[int, int, int], set[int]] = {}
+    for answer, row in on(table, scale).rows():
+        place = table.query[answer], table.row_aspect[row], table.judge[answer]
+        groups.setdefault(place, set()).add(table.run[answer])
+    # The same systems in many orders are one set, once: else a ranking of n would hold n sets of n names.
+    run_sets: dict[int, dict[frozenset[int], None]] = {}
+    for (query, _, _), runs in groups.items():
+        run_sets.setdefault(query, {})[frozenset(runs)] = None
+    opponents: dict[int, dict[int, frozenset[str]]] = {}
+    for query, sets in run_sets.items():
+        named = [(runs, frozenset(map(table.runs.words.__getitem__, runs))) for runs in sets]
+        companions: dict[int, list[frozenset[str]]] = {}
+        for together, names in named:
+            for run in together:
+                companions.setdefault(run, []).append(names)
+        for run, several in companions.items():
+            whole = several[0] if len(several) == 1 else frozenset().union(*several)
+            opponents.setdefault(run, {})[query] = whole
+    return opponents
 
 
 def _speaks_of_nuggets(table: JudgementTable) -> bool:

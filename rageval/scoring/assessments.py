@@ -15,8 +15,9 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.core.answer import AnswerFacts
 from rageval.errors import InputError, Place, UsageError
-from rageval.files.judgements import AnswerFacts, JudgementTable, Statement
+from rageval.files.judgements import JudgementTable, Statement, kept_in_table
 from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable, read_facts
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, RankingPlace, Seen
@@ -259,14 +260,10 @@ class ScaleJudgements:
         )
 
 
+@kept_in_table
 def on(table: JudgementTable, scale: Scale) -> ScaleJudgements:
-    """Return the judgements on a scale; looked up once."""
-    key = ("on", scale)
-    if key not in table.kept:
-        table.kept[key] = ScaleJudgements(table, scale)
-    # The table remembers what was looked up in it, so that it is forgotten with the table.
-    kept: ScaleJudgements = table.kept[key]
-    return kept
+    """Return the judgements on a scale."""
+    return ScaleJudgements(table, scale)
 
 
 def required(table: JudgementTable, scale: Scale, asker: object) -> ScaleJudgements:
@@ -319,24 +316,22 @@ def unknown_rubrics(table: JudgementTable, scale: Scale) -> dict[str, int]:
     }
 
 
+@kept_in_table
 def answerable_in(table: JudgementTable) -> dict[int, bool]:
-    """Return which questions can be answered, by number: what judgements or questions say, looked up once."""
-    if "answerable" not in table.kept:
-        answerability = dict(table.answerable)
-        if table.questions is not None:
-            for query, answerable in read_answerable(table.questions).items():
-                number = table.queries.find(query)
-                # Judgements and questions may both say it; when they differ, nobody knows which is right.
-                if answerability.setdefault(number, answerable) != answerable:
-                    raise InputError(
-                        at=Place(visible(name_of(table.questions))),
-                        expected="the same in both",
-                        found=f"answerable={str(answerable).lower()} for query {visible(query)}, and the"
-                        " judgements the opposite",
-                    )
-        table.kept["answerable"] = answerability
-    kept: dict[int, bool] = table.kept["answerable"]
-    return kept
+    """Return which questions can be answered, by number: what judgements or questions say."""
+    answerability = dict(table.answerable)
+    if table.questions is not None:
+        for query, answerable in read_answerable(table.questions).items():
+            number = table.queries.find(query)
+            # Judgements and questions may both say it; when they differ, nobody knows which is right.
+            if answerability.setdefault(number, answerable) != answerable:
+                raise InputError(
+                    at=Place(visible(name_of(table.questions))),
+                    expected="the same in both",
+                    found=f"answerable={str(answerable).lower()} for query {visible(query)}, and the"
+                    " judgements the opposite",
+                )
+    return answerability
 
 
 class JudgeOfRun:
@@ -381,10 +376,7 @@ class JudgeOfRun:
             lacking = [NO_ANSWER if there else _NO_REPEAT] * (number - len(there))
             places = [(index, repeat) for repeat in [*there, *lacking]]
             answers = ((place, self.facts(place)) for place in places)
-            yield [
-                Assessment(query, run, judge, self, place, facts.lengths, facts.cited, facts.sentences)
-                for place, facts in answers
-            ]
+            yield [Assessment(query, run, judge, self, place, facts) for place, facts in answers]
 
     def assessments(self) -> Iterator[Assessment]:
         """Yield one for each query, in their order, of a table without repeats."""
@@ -644,20 +636,17 @@ _SEEN_OPEN = Seen([], {ABSENT: 1}, False, True)
 _Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 
+@kept_in_table
 def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int], _Ranking]:
     """Return the rankings of the answers to a query, by judge, aspect and repeat."""
-    key = ("rankings", query)
-    if key not in table.kept:
-        positions = on(table, POSITION)
-        collected: dict[tuple[int, int, int], _Ranking] = {}
-        for answer in table.judged_to(query):
-            for row in filter(positions.holds, table.rows(answer)):
-                # A failed position keeps its row, so that the ranking is seen to be incomplete.
-                place = table.grade_in(row) if table.statement_of(row).is_graded else math.nan
-                ranking = table.judge[answer], table.row_aspect[row], table.repeat[answer]
-                collected.setdefault(ranking, []).append((table.run[answer], place))
-        table.kept[key] = collected
-    rankings: dict[tuple[int, int, int], _Ranking] = table.kept[key]
+    positions = on(table, POSITION)
+    rankings: dict[tuple[int, int, int], _Ranking] = {}
+    for answer in table.judged_to(query):
+        for row in filter(positions.holds, table.rows(answer)):
+            # A failed position keeps its row, so that the ranking is seen to be incomplete.
+            place = table.grade_in(row) if table.statement_of(row).is_graded else math.nan
+            ranking = table.judge[answer], table.row_aspect[row], table.repeat[answer]
+            rankings.setdefault(ranking, []).append((table.run[answer], place))
     return rankings
 
 
@@ -671,18 +660,15 @@ class _Standing(NamedTuple):
     places: dict[int, list[float]]
 
 
+@kept_in_table
 def _standings_of(table: JudgementTable, query: int) -> list[_Standing]:
-    """Return the rankings of the answers to a query, with each run's places; made once for all runs."""
-    key = ("standings", query)
-    if key not in table.kept:
-        collected = []
-        for (judge, _, repeat), ranking in rankings_of(table, query).items():
-            places: dict[int, list[float]] = {}
-            for run, place in ranking:
-                places.setdefault(run, []).append(place)
-            collected.append(_Standing(judge, repeat, len(ranking), is_permutation(ranking), places))
-        table.kept[key] = collected
-    standings: list[_Standing] = table.kept[key]
+    """Return the rankings of the answers to a query, with each run's places."""
+    standings = []
+    for (judge, _, repeat), ranking in rankings_of(table, query).items():
+        places: dict[int, list[float]] = {}
+        for run, place in ranking:
+            places.setdefault(run, []).append(place)
+        standings.append(_Standing(judge, repeat, len(ranking), is_permutation(ranking), places))
     return standings
 
 
@@ -707,12 +693,9 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
             expected="the questions that were asked (queries there:"
             f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})",
         )
-    expanded = table.expecting(asked)
-    expanded.questions = questions
+    expanded = table.with_questions(asked, questions)
     if hasattr(questions, "seek"):
         questions.seek(0)  # others read it, too
-    # It was looked up without these questions.
-    expanded.kept.pop("answerable", None)
     return expanded
 
 

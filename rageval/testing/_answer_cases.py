@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
+from rageval.core.answer import AnswerFacts
 from rageval.errors import RagevalError
 from rageval.measures.assessment import Assessment, Judgement, RankingPlace, Seen
 from rageval.measures.base import NEITHER, Measure
@@ -153,7 +154,9 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
     asked = _Asked(rng)
     # An answer that cites and one that does not: a measure may ask for more only where there are citations.
     for cited in ((("d1",), ()), ()):
-        answer = Assessment("q", "r", "", asked, (0, 0), _LENGTHS, cited, None)
+        facts = AnswerFacts()
+        facts.lengths, facts.cited = _LENGTHS, cited
+        answer = Assessment("q", "r", "", asked, (0, 0), facts)
         try:
             measure.value(answer.asked_by(measure))
         # Some measures refuse what is drawn here; what they asked for is known by then.
