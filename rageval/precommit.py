@@ -20,8 +20,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.policy import Policy, find_policy
 from rageval.scoring.evaluation import Evaluator
-from rageval.scoring.rules import NAMES, RUNS
-from rageval.subjects import ANSWERS, kind_of_measure
+from rageval.subjects import ANSWERS, RUNS, kind_of_measure
 from rageval.text import visible
 
 
@@ -89,7 +88,7 @@ def _signatures(policy: Policy) -> dict[str, str]:
         if isinstance(measure, Measure) and kind_of_measure(measure) is ANSWERS
     ]
     runs = [measure for measure in measures if measure not in answers]
-    names = {name.replace("_", "-"): name for name in NAMES[RUNS]}
+    names = {name.replace("_", "-"): name for name in RUNS.rules}
     rules: dict[str, Any] = {names[key]: value for key, value in settings.items() if key in names}
     signatures = dict.fromkeys(map(str, answers), "")
     if runs:

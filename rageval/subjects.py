@@ -30,7 +30,7 @@ class CommandFiles(Protocol):
         """What may have the fields of questions, where no file of questions is given."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a kind is itself, and no other is equal to it
 class SubjectKind:
     """A kind of subject.
 
@@ -49,6 +49,8 @@ class SubjectKind:
         The role of a file by what that holds (`rageval.files.start`).
     options
         The options of commands that are of this kind, and not of all.
+    rules
+        The names of the `Rules` of scoring that hold for it.
     example
         Measures to name, where nobody named one.
     suggestion
@@ -56,10 +58,14 @@ class SubjectKind:
         ask for themselves, if they do, and else measures to name.
     subject
         Makes the subject of files: (inputs, measures, options, whether streams are looked at again).
+    gated
+        Makes the subject that Python's `gate` compares: (candidate, measures, rules, its other inputs).
     population
         What people may label of it: (inputs, systems to compare, options).
     page
         Adds what it is made of to a report: (report, results, inputs of the page, subject).
+    standings
+        Scores the systems of a leaderboard: (`ScoringInputs` of a track or a bundle, what prints a remark).
     completions
         Adds the verdict under every completion of what is not known: (comparison, subject, results).
     sensitivity
@@ -72,11 +78,14 @@ class SubjectKind:
     roles: tuple[str, ...]
     takes: Mapping[str, str]
     options: frozenset[str]
+    rules: tuple[str, ...]
     example: str
     subject: Hook[..., Any]
+    gated: Hook[..., Any]
     suggestion: Hook[..., tuple[str, str]] | None = None
     population: Hook[..., Any] | None = None
     page: Hook[..., Any] | None = None
+    standings: Hook[..., list[Any]] | None = None
     completions: Hook[..., Any] | None = None
     sensitivity: Hook[..., Any] | None = None
 
@@ -97,10 +106,16 @@ RUNS = SubjectKind(
             "zero_rel",
         }
     ),
+    rules=(
+        *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel", "rel", "groups", "compat"),
+        *("provider", "bounds", "nuggets_in_qrels", "intent_weights", "nothing_judged"),
+    ),
     example="-m ndcg@10, with nuggets -m alpha_ndcg@10",
     subject=Hook("rageval.scoring.runs_from_files:subject_of_runs"),
     population=Hook("rageval.cli.label_plan:population_of_runs"),
     page=Hook("rageval.pages.report:with_documents"),
+    gated=Hook("rageval.scoring.runs_from_files:gated_run"),
+    standings=Hook("rageval.track.values:score_runs"),
     completions=Hook("rageval.comparison.comparisons:under_every_completion"),
     sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_runs"),
 )
@@ -111,11 +126,14 @@ ANSWERS = SubjectKind(
     roles=("judgements",),
     takes={"judged answers": "judgements", "answers": "judgements"},
     options=frozenset({"nuggets", "on_missing", "answers", "weights", "system", "passages", "aa"}),
+    rules=("on_missing", "groups", "weights", "compat", "intersection"),
     example="-m crag_score",
     suggestion=Hook("rageval.scoring.answers_from_files:suggest_measure"),
     subject=Hook("rageval.scoring.answers_from_files:subject_of_answers"),
     population=Hook("rageval.cli.label_plan:population_of_answers"),
     page=Hook("rageval.pages.report:with_answers"),
+    gated=Hook("rageval.scoring.answers_from_files:gated_answers"),
+    standings=Hook("rageval.track.values:score_answers"),
     sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_answers"),
 )
 KINDS = (RUNS, ANSWERS)

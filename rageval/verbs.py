@@ -34,14 +34,13 @@ from rageval.names import suggestion
 from rageval.pages.page import page
 from rageval.pages.report import PageInputs, provenance, report_of_scores
 from rageval.records import Answer, Question, is_frame
-from rageval.scoring.answers import Answers, evaluate_judged, measures_of_answers, read_judgements
+from rageval.scoring.answers import evaluate_judged, measures_of_answers
 from rageval.scoring.arguments import as_source, in_order
-from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
-from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
 from rageval.scoring.runs import documents_of
 from rageval.scoring.scores import Scores, ScoresTable, require_groups
 from rageval.scoring.sources import one_run
+from rageval.subjects import ANSWERS, RUNS
 from rageval.table import Displayed
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
                     " compared by their scores: compare(evaluate_answers(measures, judgements)); tables of"
                     " answers are judged first: compare(judge(rubric, tables, judges, measures).scores)"
                 )
-            _refuse_unknown_options(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"], compare)
+            _refuse_unknown_options(options, [*RUNS.rules, *fields, "gold", "gold_chosen"], compare)
             return comparison.compare_runs(measures, runs, qrels, settings, **options)
         _refuse_unknown_options(options, fields, compare)
         if isinstance(measures, str):
@@ -208,7 +207,8 @@ def gate(
         floors = chosen["fail_under"].items()
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
-    _refuse_unknown_options(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own], gate)
+    kind = ANSWERS if qrels is None else RUNS
+    _refuse_unknown_options(rules, [*kind.rules, *own], gate)
     before, judging = "", list[Remark]()
     if judge is not None:
         if qrels is not None:
@@ -231,7 +231,7 @@ def gate(
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     files = {"qrels": qrels, "answers": answers, "nuggets": nuggets, "questions": questions}
     with in_order(order, files, candidate=candidate, qrels=qrels, measures=measures):
-        subject = _gate_subject(candidate, qrels, measures, rules, answers, nuggets, questions)
+        subject = kind.gated(candidate, measures, rules, files)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.with_gold(subject.read_gold(labels, drawn(gold_chosen)))
@@ -293,29 +293,6 @@ def _is_table(given: Any) -> bool:
         kind = kind_of_records(records_of_frame(given)[:1])
         return kind is not None and kind.holds == ROWS
     return isinstance(given, str | os.PathLike) and os.path.exists(given) and is_answer_table(given)
-
-
-def _gate_subject(
-    candidate: Any,
-    qrels: Any,
-    measures: Any,
-    rules: Mapping[str, Any],
-    answers: Any,
-    nuggets: Any,
-    questions: Any,
-) -> Runs | Answers:
-    """Return what is gated: judged answers, or the run of which there are judgements."""
-    if qrels is None:
-        records = {"answers": answers, "nuggets": nuggets}
-        table = read_judgements(candidate, **records, questions=questions)
-        # What failed is missing, and the verdict then holds at both ends of its bounds.
-        how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
-        return Answers(measures_of_answers(measures), table, how, records)
-    if questions is not None:
-        raise UsageError("questions= is for judged answers; for a run, the judged queries count")
-    evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
-    evaluator.refuse_without_nuggets()
-    return Runs(evaluator, [one_run(candidate).in_memory()])
 
 
 def report(

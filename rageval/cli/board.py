@@ -97,7 +97,7 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
         topics = list(hooks.questions_in(options.topics, []))
     inputs = ScoringInputs(
         ",".join(options.measures or sources.measures),
-        sources.kind is RUNS,
+        sources.kind,
         [System(run.name, Path(_file(file)).name, _file(file)) for run, file in named],
         judged=list(map(_file, sources.files["judgements"])),
         qrels=qrels[0] if qrels else None,
@@ -109,7 +109,7 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     )
     about = Board(
         options.title,
-        "run" if inputs.of_runs else "answers",
+        "run" if inputs.kind is RUNS else "answers",
         {
             "qrels": inputs.qrels,
             "nuggets": options.nuggets,

@@ -152,8 +152,8 @@ def kept_in_table(
         key = (make.__qualname__, *args, *kwargs.items())
         if key not in table.kept:
             table.kept[key] = make(table, *args, **kwargs)
-        made: _Made = table.kept[key]
-        return made
+        value: _Made = table.kept[key]
+        return value
 
     return look_up
 

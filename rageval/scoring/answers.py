@@ -44,7 +44,7 @@ from rageval.scoring.assessments import (
     with_labeled,
     with_questions,
 )
-from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
+from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
     EXAMPLES,
     RunFingerprint,
@@ -59,8 +59,7 @@ from rageval.scoring.scores import (
     says_something,
     undefined_remarks,
 )
-from rageval.subjects import ANSWERS as ANSWERS_SUBJECT
-from rageval.subjects import require_kind
+from rageval.subjects import ANSWERS, require_kind
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -195,7 +194,7 @@ class Answers:
         The files of the judgements, which have quotes and the keys of replies.
     """
 
-    kind = ANSWERS_SUBJECT
+    kind = ANSWERS
 
     def __init__(
         self,
@@ -434,7 +433,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
     parsed = parse_measures(measures)
     if not parsed:
         raise MeasureError("no measure named; expected something like v_strict or crag_score")
-    require_kind(ANSWERS_SUBJECT, parsed)
+    require_kind(ANSWERS, parsed)
     return [measure for measure in parsed if isinstance(measure, Measure)]
 
 

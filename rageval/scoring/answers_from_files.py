@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,10 @@ from rageval.files.questions import read_weights
 from rageval.measures.scales import usual_measure
 from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 from rageval.scoring.query_groups import groups_of
-from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
+from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import checked_weights
 from rageval.scoring.subject import with_labels
-from rageval.subjects import CommandFiles
+from rageval.subjects import ANSWERS, CommandFiles
 from rageval.text import visible
 
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
@@ -46,6 +46,17 @@ def subject_of_answers(
     weights = None if path is None else checked_weights(read_weights(path), groups, str(path))
     answers.rules = replace(answers.rules, groups=groups, weights=weights)
     return answers
+
+
+def gated_answers(
+    candidate: Any, measures: Any, rules: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> Answers:
+    """Return the judged answers that Python's `gate` compares."""
+    texts = {"answers": inputs["answers"], "nuggets": inputs["nuggets"]}
+    table = read_judgements(candidate, **texts, questions=inputs["questions"])
+    # What failed is missing, and the verdict then holds at both ends of its bounds.
+    how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
+    return Answers(measures_of_answers(measures), table, how, texts)
 
 
 def suggest_measure(files: Sequence[Any]) -> tuple[str, str]:

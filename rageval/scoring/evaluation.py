@@ -31,8 +31,6 @@ from rageval.scoring.rules import (
     EXPECTED,
     FLOORS,
     JUDGED,
-    NAMES,
-    RUNS,
     USUAL,
     Rules,
     as_in,
@@ -66,8 +64,7 @@ from rageval.scoring.sources import (
     runs_of,
     whole_qrels,
 )
-from rageval.subjects import RUNS as RUNS_SUBJECT
-from rageval.subjects import require_kind
+from rageval.subjects import RUNS, require_kind
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -101,7 +98,7 @@ class Evaluator:
         self.asked = parse_measures(measures)
         if not self.asked:
             raise MeasureError("no measure named; expected something like alpha_ndcg@10")
-        require_kind(RUNS_SUBJECT, self.asked)
+        require_kind(RUNS, self.asked)
         # First the grade, then the provider: a provider is asked for the measure as it will be computed.
         self.measures: list[AnyMeasure] = []
         for measure in map(self._with_rel, self.asked):
@@ -249,7 +246,7 @@ class Evaluator:
         self, qrels: QrelsLike, measures: MeasuresLike | None = None, **rules: Unpack[RunOptions]
     ) -> Evaluator:
         """Return measures, the same ones by default, under the same rules but these; without groups."""
-        ours: dict[str, Any] = {name: getattr(self.rules, name) for name in NAMES[RUNS]}
+        ours: dict[str, Any] = {name: getattr(self.rules, name) for name in RUNS.rules}
         # Groups name the queries of these judgements; others may hold fewer, which is no error here.
         ours |= {"groups": None, "nothing_judged": "zero", **rules}
         return Evaluator(self.asked if measures is None else measures, qrels, **ours)
@@ -424,7 +421,7 @@ class Runs:
         Whether a run of which nothing is judged has no scores, and is named with the reason.
     """
 
-    kind = RUNS_SUBJECT
+    kind = RUNS
 
     def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource], refuses: bool = False) -> None:
         self.evaluator = evaluator

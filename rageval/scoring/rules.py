@@ -26,9 +26,9 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.names import suggestion
 from rageval.options import OnMissing, Ties, ZeroRel, refuse_other_words
 from rageval.scoring.runs import Order, View
+from rageval.subjects import ANSWERS, RUNS, SubjectKind
 from rageval.version import __version__
 
-RUNS, ANSWERS = "runs", "answers"  # what is scored
 EXPECTED = "expected"  # of ties
 
 
@@ -227,16 +227,11 @@ class Rules:
 
 
 USUAL = Rules()
-_OF_ANSWERS_ALONE = ("on_missing", "weights")
-NAMES: Mapping[str, tuple[str, ...]] = {
-    RUNS: tuple(name for name in Rules.__dataclass_fields__ if name not in _OF_ANSWERS_ALONE),
-    ANSWERS: ("on_missing", "groups", "weights", "compat", "intersection"),
-}
 
 
-def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
-    """Return the rules of runs or of answers; `UsageError` for what is no rule of these."""
-    names = NAMES[what]
+def rules_of(kind: SubjectKind, given: Mapping[str, Any]) -> Rules:
+    """Return the rules of a kind of subject; `UsageError` for what is no rule of it."""
+    names = kind.rules
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
         hint = suggestion(unknown, names) or f"; expected some of {', '.join(names)}"
@@ -245,9 +240,9 @@ def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
     # Asked here, too: `ties="trec"` is the usual rule, and `Rules` could not tell that somebody said it.
     if compat and given.get("ties"):
         raise UsageError(_brings(compat, given["ties"]))
-    if compat is not None and what == RUNS:
+    if compat is not None and kind is RUNS:
         _refuse_unknown(compat)
-    if compat is not None and what == ANSWERS and compat not in COMPAT_OF_ANSWERS:
+    if compat is not None and kind is ANSWERS and compat not in COMPAT_OF_ANSWERS:
         raise UsageError(f"compat={compat!r}: for answers, expected {', '.join(COMPAT_OF_ANSWERS)}")
     return Rules(**given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval import hooks
@@ -13,10 +13,10 @@ from rageval.files.opening import name_of
 from rageval.files.trec import Reading
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS
-from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
+from rageval.scoring.rules import COMPAT_OF_ANSWERS
+from rageval.scoring.sources import RunSource, one_run, read_qrels, run_name, source_of_run
 from rageval.scoring.subject import with_labels
-from rageval.subjects import CommandFiles
+from rageval.subjects import RUNS, CommandFiles
 from rageval.text import visible
 
 
@@ -34,7 +34,7 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
         groups = hooks.groups_of(
             options.group_by, qrels.query_ids, options.questions, inputs.question_sources
         )
-    rules = {name: value for name in NAMES[RUNS] if (value := getattr(options, name, None)) is not None}
+    rules = {name: value for name in RUNS.rules if (value := getattr(options, name, None)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": are_nuggets, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
@@ -42,6 +42,15 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     run_files = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
     kept = [source.in_memory() if source.is_stream and is_reread else source for source in run_files]
     return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
+
+
+def gated_run(candidate: Any, measures: Any, rules: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runs:
+    """Return the run that Python's `gate` compares, with the judgements of documents."""
+    if inputs["questions"] is not None:
+        raise UsageError("questions= is for judged answers; for a run, the judged queries count")
+    evaluator = Evaluator(measures, inputs["qrels"], **{**rules, "nothing_judged": "error"})
+    evaluator.refuse_without_nuggets()
+    return Runs(evaluator, [one_run(candidate).in_memory()])
 
 
 def _is_named(source: Any) -> bool:

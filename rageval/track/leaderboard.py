@@ -20,7 +20,7 @@ from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import write_lines
 from rageval.text import visible
 from rageval.track.bundle import Board, Mode, given_away, write_bundle
-from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
+from rageval.track.plan import ANSWERS_FILE, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission, answers_of
 from rageval.track.values import (
     STANDINGS,
@@ -51,7 +51,7 @@ _Say = Callable[[str], None]
 
 def parsed(plan: TrackPlan) -> list[Any]:
     """Return the measures, which must fit the kind of the submissions."""
-    return measures_of(plan.measures, plan.is_of_runs, f"--track {plan.track}")
+    return measures_of(plan.measures, plan.kind, f"--track {plan.track}")
 
 
 def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], say: _Say) -> list[str]:
@@ -116,7 +116,7 @@ def write_archive(
         plan.track,
         {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
         HOW,
-        answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
+        answers=[plan.out / ANSWERS_FILE] if plan.is_of_tables else [],
         rubrics=plan.rubrics,
         contents={
             **{name: plan.out / name for name in files},
@@ -134,7 +134,7 @@ def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable
     topics = questions_of(plan)
     return ScoringInputs(
         plan.measures,
-        plan.is_of_runs,
+        plan.kind,
         [
             System(submission.run, submission.file, str(plan.folder / submission.file))
             for submission in submissions

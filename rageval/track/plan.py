@@ -19,6 +19,7 @@ from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.records import Question
+from rageval.subjects import ANSWERS, RUNS, SubjectKind
 from rageval.text import replace_surrogates
 from rageval.track.bundle import Mode
 from rageval.track.entries import EntryLimits
@@ -26,7 +27,7 @@ from rageval.track.values import OnMissing
 
 NAME = "stages.json"
 # What tables hold together, as lines: answers under the names of runs, and what was asked.
-ANSWERS, QUESTIONS = "answers.jsonl", "questions.jsonl"
+ANSWERS_FILE, QUESTIONS_FILE = "answers.jsonl", "questions.jsonl"
 _PART = "a file of a track"
 Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
 STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "archive")
@@ -121,6 +122,11 @@ class TrackPlan:
         return self.track == OF_RUNS
 
     @property
+    def kind(self) -> SubjectKind:
+        """What its measures score."""
+        return RUNS if self.is_of_runs else ANSWERS
+
+    @property
     def is_of_tables(self) -> bool:
         """Whether tables of answers, or plain ones, were handed in."""
         return self.track == OF_TABLES
@@ -154,7 +160,7 @@ def source_of(plan: TrackPlan, what: str) -> Any:
 def questions_of(plan: TrackPlan) -> dict[str, Question] | None:
     """Return the questions, by id; None if no file has them."""
     # Tables may say it themselves, or topics be a table: what came of it was written.
-    source = plan.out / QUESTIONS if plan.is_of_tables else source_of(plan, "topics")
+    source = plan.out / QUESTIONS_FILE if plan.is_of_tables else source_of(plan, "topics")
     return None if source is None else hooks.questions_in(source, [])
 
 

@@ -35,9 +35,9 @@ from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
 from rageval.track.leaderboard import judged_topics, parsed, read_standings, score, write_archive
 from rageval.track.plan import (
-    ANSWERS,
+    ANSWERS_FILE,
     NAME,
-    QUESTIONS,
+    QUESTIONS_FILE,
     STAGES,
     DoneStages,
     Stage,
@@ -140,7 +140,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
     candidates = [(query, doc) for query, docs in pool.items() for doc in docs]
     topics, nuggets, passages = (source_of(plan, name) for name in ("topics", "nuggets", "passages"))
     if plan.is_of_tables:
-        topics = plan.out / QUESTIONS
+        topics = plan.out / QUESTIONS_FILE
     # Without the answers: a question or a text that one of them holds would be taken for those of all.
     material = gathered([], topics, nuggets, passages, candidates, every_question=False)
     if plan.is_of_runs:
@@ -454,7 +454,9 @@ def _stage_inputs(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str
     ]
     before = {"valid": valid, **ledger.files(*STAGES[first : STAGES.index(stage)])}
     tables = {
-        name: digest for name, digest in ledger.files("validate").items() if name in (ANSWERS, QUESTIONS)
+        name: digest
+        for name, digest in ledger.files("validate").items()
+        if name in (ANSWERS_FILE, QUESTIONS_FILE)
     }
     before |= tables
     if stage == "pool":
@@ -514,5 +516,5 @@ def _run_stage(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> 
     # Pages are published beside, and show texts that a bundle of digests does not give away.
     published = list(ledger.files("validate", "pool", "score"))
     if plan.topics is not None:  # whose right answers are the organizer's to publish
-        published = [name for name in published if name != QUESTIONS]
+        published = [name for name in published if name != QUESTIONS_FILE]
     return write_archive(plan, valid, ledger.files("judge"), published, say)

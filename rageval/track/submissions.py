@@ -41,7 +41,7 @@ from rageval.track.entries import (
     entries_in,
     refused,
 )
-from rageval.track.plan import ANSWERS, QUESTIONS, TrackPlan, source_of
+from rageval.track.plan import ANSWERS_FILE, QUESTIONS_FILE, TrackPlan, source_of
 from rageval.track.values import some_of
 
 # Entries are read by processes of their own, so that one that kills or stops its reader harms no other.
@@ -341,7 +341,7 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
 def answers_of(plan: TrackPlan, submissions: Iterable[Submission]) -> Iterator[Answer]:
     """Yield the answers of valid entries, each under the name that its entry is listed under."""
     if plan.is_of_tables:
-        yield from read_answers(str(plan.out / ANSWERS))
+        yield from read_answers(str(plan.out / ANSWERS_FILE))
         return
     for submission in submissions:
         for answer in read_answers(str(plan.folder / submission.file)):
@@ -381,9 +381,9 @@ def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callab
             lacking.append(f"{visible(submission.run)} ({len(lost):,})")
     if lacking:
         say(f"validate: questions that a run does not answer count as failed: {some_of(lacking)}")
-    write_lines(plan.out / ANSWERS, write_answers(answers_found, "plain"))
-    write_lines(plan.out / QUESTIONS, write_questions(asked.values()))
-    return [ANSWERS, QUESTIONS]
+    write_lines(plan.out / ANSWERS_FILE, write_answers(answers_found, "plain"))
+    write_lines(plan.out / QUESTIONS_FILE, write_questions(asked.values()))
+    return [ANSWERS_FILE, QUESTIONS_FILE]
 
 
 def lines_of(submissions: Iterable[Submission]) -> Iterator[str]:

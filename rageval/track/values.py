@@ -23,7 +23,7 @@ from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import read_qrels, source_of_run
-from rageval.subjects import ANSWERS, RUNS, kind_of_measure
+from rageval.subjects import SubjectKind, kind_of_measure
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, or_none
 from rageval.text import visible
 
@@ -62,7 +62,7 @@ class ScoringInputs:
     """
 
     measures: str
-    of_runs: bool
+    kind: SubjectKind
     systems: Sequence[System]
     judged: Sequence[str] = ()
     answers: Iterable[Answer] = ()
@@ -74,20 +74,22 @@ class ScoringInputs:
     on_missing: OnMissing = "error"
 
 
-def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
+def measures_of(text: str, kind: SubjectKind, what: str) -> list[Any]:
     """Return the measures, which must fit the submissions; `what` names the option that sets them."""
     measures = parse_measures(text)
     for measure in measures:
-        kind = kind_of_measure(measure)
+        other = kind_of_measure(measure)
         # Before anything is judged or paid for.
-        if kind is not (RUNS if of_runs else ANSWERS):
-            raise UsageError(f"{measure} scores {kind.noun}, which does not fit {what}")
+        if other is not kind:
+            raise UsageError(f"{measure} scores {other.noun}, which does not fit {what}")
     return measures
 
 
 def values_of(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     """Score every system."""
-    return (_run_values if inputs.of_runs else _answer_values)(inputs, say)
+    if inputs.kind.standings is None:
+        raise UsageError(f"a leaderboard of {inputs.kind.noun} is not available")
+    return inputs.kind.standings(inputs, say)
 
 
 def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
@@ -136,7 +138,8 @@ def some_of(runs: Sequence[str]) -> str:
     return ", ".join(runs[:_NAMED]) + more
 
 
-def _answer_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+def score_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    """Score the systems whose answers were judged."""
     topics = inputs.topics
     if topics is not None and inputs.judged:
         rows = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
@@ -158,7 +161,7 @@ def _answer_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
         record |= failed if answer.error else {"answer": parts}
         answers.append(record | ({"repeat": answer.repeat} if answer.repeat else {}))
     results = scored(
-        measures_of(inputs.measures, False, "this"),
+        measures_of(inputs.measures, inputs.kind, "this"),
         list(inputs.judged),
         say,
         answers=answers,
@@ -176,10 +179,11 @@ def _answer_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     return kept
 
 
-def _run_values(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+def score_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    """Score the runs; one without any judged document has no scores."""
     qrels = _qrels_of_judgements(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
     judged = set(topics_of_qrels(qrels))
-    evaluator = Evaluator(measures_of(inputs.measures, True, "this"), qrels)
+    evaluator = Evaluator(measures_of(inputs.measures, inputs.kind, "this"), qrels)
     results = []
     for system in inputs.systems:
         try:

@@ -42,6 +42,7 @@ from rageval.judges.verdicts import FIRST_STAGE
 from rageval.judges.votes import GRADED
 from rageval.records import Answer
 from rageval.scoring.gold import UNIFORM
+from rageval.subjects import ANSWERS, RUNS
 from rageval.table import Table
 from rageval.text import visible, without_keys
 from rageval.track.bundle import MANIFEST, Bundle, opened_bundle
@@ -414,16 +415,16 @@ class _Verification:
             ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")
             topics = [str(row.get("query_id")) for _, row in ids]
         chosen = manifest.labels_chosen
-        of_runs = manifest.track == "run"
+        kind = RUNS if manifest.track == "run" else ANSWERS
         return ScoringInputs(
             manifest.measures,
-            of_runs,
+            kind,
             [
                 System(system.name, system.file, path(system.file) if system.file else "")
                 for system in manifest.systems
             ],
             judged=[path(file.file) for file in manifest.judgements],
-            answers=() if of_runs else self._answers(),
+            answers=() if kind is RUNS else self._answers(),
             topics=topics,
             gold=[path(name) for name in manifest.labels],
             gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),

@@ -18,7 +18,8 @@ import pytest
 from rageval import comparison, judges
 from rageval import typing as public
 from rageval.measures.base import About, Facts
-from rageval.scoring.rules import ANSWERS, COMPAT, NAMES, RUNS, rules_of
+from rageval.scoring.rules import COMPAT, rules_of
+from rageval.subjects import ANSWERS, RUNS, SubjectKind
 from snippets import ROOT, blocks
 
 PROJECT = ROOT / "tests" / "downstream"
@@ -90,11 +91,11 @@ def test_type_checkers_accept_what_is_right_and_refuse_each_mistake(checker: str
         (public.ComparisonOptions, comparison.Settings),
         (public.JudgeOptions, judges.Settings),
     ],
-    ids=str,
+    ids=["runs", "answers", "comparisons", "judges"],
 )
 def test_type_checkers_know_every_option(options: Any, settings: Any) -> None:
-    if settings in NAMES:
-        names, settings = NAMES[settings], lambda what=settings, **given: rules_of(what, given)
+    if isinstance(settings, SubjectKind):
+        names, settings = list(settings.rules), lambda kind=settings, **given: rules_of(kind, given)
     else:
         names = [field.name for field in dataclasses.fields(settings)]
     assert sorted(options.__annotations__) == sorted(names)

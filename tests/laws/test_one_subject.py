@@ -14,9 +14,10 @@ from rageval.cli import main
 from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
-from rageval.scoring.rules import ANSWERS, NAMES, RUNS, Rules, rules_of
+from rageval.scoring.rules import Rules, rules_of
 from rageval.scoring.sources import run_source
 from rageval.scoring.subject import Subject
+from rageval.subjects import ANSWERS, RUNS
 
 QUERIES = [f"q{at:02}" for at in range(40)]
 LABELLED = QUERIES[::2]
@@ -177,10 +178,10 @@ def test_bounds_hold_of_a_comparison_from_python_too(tmp_path: Path) -> None:
 
 def test_an_option_of_the_other_kind_is_none() -> None:
     for kind, other in ((RUNS, ANSWERS), (ANSWERS, RUNS)):
-        for name in set(NAMES[other]) - set(NAMES[kind]):
+        for name in set(other.rules) - set(kind.rules):
             with pytest.raises(rageval.errors.UsageError, match=f"unknown option '{name}'"):
                 rules_of(kind, {name: getattr(Rules(), name)})
-    assert set(NAMES[RUNS]) | set(NAMES[ANSWERS]) == set(Rules.__dataclass_fields__)
+    assert set(RUNS.rules) | set(ANSWERS.rules) == set(Rules.__dataclass_fields__)
 
 
 def test_remarks_stand_once(files: Files) -> None:
