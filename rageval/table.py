@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rageval.hooks import Hook
 
 _Shown = TypeVar("_Shown")
+_Record = TypeVar("_Record")
 
 # The kinds of columns. A word in a column of numbers ("not reachable") is written as it is.
 TEXT, NUMBER, COUNT, P, INTERVAL, TALLY = "text", "number", "count", "p", "interval", "tally"
@@ -113,6 +114,21 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
     narrow: Table | None = None
     widest: int | None = None
+
+
+def table_of(
+    cells: Iterable[tuple[Column, Callable[[_Record], Any]]],
+    records: Iterable[_Record],
+    labels: int = 1,
+    title: str = "",
+) -> Table:
+    """Return a row a record, of columns that each say what they show of it.
+
+    >>> table_of([(Column("name"), str.lower), (Column("length", COUNT), len)], ["A", "Bc"]).rows
+    [['a', 1], ['bc', 2]]
+    """
+    columns, shows = zip(*cells, strict=True)
+    return Table(columns, [[show(record) for show in shows] for record in records], labels, title)
 
 
 class Prose(str):

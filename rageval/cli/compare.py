@@ -11,7 +11,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import ids_of_datasets, named_measures, sort_words
+from rageval.cli._inputs import Inputs, ids_of_datasets, named_measures, sort_words
 from rageval.cli._options import (
     Command,
     Comparing,
@@ -110,18 +110,14 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
 
+    _refuse_combinations(options)
+    plot = checked_plot(options.plot, options.size)
     inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
         options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
-    style = options.style
-    if options.by_query and style in ("latex", "cite"):
-        others = ", ".join(name for name in FORMATS if name != "latex")
-        raise UsageError(f"--by-query is not available with --format {style}; use one of {others}")
-    refuse_single_values_of_labels(options.by_query, options.gold)
-    plot = checked_plot(options.plot, options.size)
     subject = subject_of(inputs, measures, options)
     subject.require_comparable()
     settings = settings_of_claims(options, list(subject.queries), inputs.question_sources)
@@ -139,18 +135,25 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if plot is not None:
         save(figure_of_comparison(comparison, results, options.size), plot)
-    if style == "cite":
-        deliver([str(cite(comparison, ids_of_datasets(inputs, options)))], options.output)
-    else:
-        deliver(_comparison_lines(comparison, results, style, options), options.output)
+    deliver(_comparison_lines(comparison, results, inputs, options), options.output)
     refuse(refused)
 
 
+def _refuse_combinations(options: Options) -> None:
+    """Refuse options that do not go together."""
+    if options.by_query and options.style in ("latex", "cite"):
+        others = ", ".join(name for name in FORMATS if name != "latex")
+        raise UsageError(f"--by-query is not available with --format {options.style}; use one of {others}")
+    refuse_single_values_of_labels(options.by_query, options.gold)
+
+
 def _comparison_lines(
-    comparison: Comparison, results: list[Scores], style: str, options: Options
+    comparison: Comparison, results: list[Scores], inputs: Inputs, options: Options
 ) -> Iterable[str]:
     """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
-    places = places_of(options.places)
+    style, places = options.style, places_of(options.places)
+    if style == "cite":
+        return [str(cite(comparison, ids_of_datasets(inputs, options)))]
     if style == "latex":
         return latex_of(comparison, options.caption, options.label, options.show or "", places)
     if not options.by_query:

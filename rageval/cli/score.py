@@ -12,7 +12,7 @@ import click
 
 from rageval import hooks
 from rageval import options as opt
-from rageval.cli._inputs import ids_of_datasets, named_measures, sort_words
+from rageval.cli._inputs import Inputs, ids_of_datasets, named_measures, sort_words
 from rageval.cli._options import (
     Command,
     Scoring,
@@ -141,6 +141,34 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
     plot = checked_plot(options.plot, options.size)
+    _refuse_combinations(options, style)
+    gates = _parse_gates(options.require, options.fail_under)
+    inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
+    if inputs.unjudged:
+        options = hooks.judge_tables(inputs, options)
+    measures = named_measures(options, inputs, [gate.measure for gate in gates])
+    subject = subject_of(inputs, measures, options, keep_streams=bool(options.gold))
+    results, remarks, refused = subject.score(on_workers(options))
+    if not results:
+        refuse(refused)
+    results = best_first(results, options.sort)
+    say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
+    if plot:
+        hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
+    if options.values:
+        write_scores(results, options.values)
+    queries = list(subject.queries)
+    passed = not gates or _passes_gates(results, gates, len(queries), options.population)
+    places = places_of(options.places, 6 if style == "ndeval" else 4)
+    shown = options.by_query, not options.no_summary
+    layout = Layout(places, *shown, options.caption, options.label, _freshstack_topic(words))
+    deliver(_score_lines(results, inputs, queries, layout, style, options), options.output)
+    refuse(refused)
+    ctx.exit(0 if passed else FAULTS)
+
+
+def _refuse_combinations(options: Options, style: str) -> None:
+    """Refuse options that do not go together."""
     if options.values:
         checked_values(options.values)
     if options.output and options.output.suffix == ".parquet":
@@ -160,44 +188,25 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
             f" {', '.join(SLICE_FORMATS)}"
         )
     refuse_single_values_of_labels(options.by_query, options.gold)
-    gates = _parse_gates(options.require, options.fail_under)
-    inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
-    if inputs.unjudged:
-        options = hooks.judge_tables(inputs, options)
-    measures = named_measures(options, inputs, [gate.measure for gate in gates])
-    subject = subject_of(inputs, measures, options, keep_streams=bool(options.gold))
-    results, remarks, refused = subject.score(on_workers(options))
-    if not results:
-        refuse(refused)
-    queries = list(subject.queries)
-    results = best_first(results, options.sort)
-    say(*set_remarks([*options.measures, *inputs.measures], options.compat), *remarks)
-    if plot:
-        hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
-    if options.values:
-        write_scores(results, options.values)
-    passed = not gates or _passes_gates(results, gates, len(queries), options.population)
-    places = places_of(options.places, 6 if style == "ndeval" else 4)
-    shown = options.by_query, not options.no_summary
-    layout = Layout(places, *shown, options.caption, options.label, _freshstack_topic(words))
-    lines: Iterable[str]
+
+
+def _score_lines(
+    results: list[Scores], inputs: Inputs, queries: list[str], layout: Layout, style: str, options: Options
+) -> Iterable[str]:
+    """Return the lines of scores in a format; of slices, where --by or --gold asks for them."""
     if style == "cite":
-        lines = [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
-    elif options.by or options.gold:
+        return [str(hooks.citation_of(results, ids_of_datasets(inputs, options)))]
+    if options.by or options.gold:
         groups: dict[str, dict[str, str]] = {}
         if options.by:
             groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
             if not groups:
                 raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = hooks.comparison_settings(population=options.population)
-        lines = slice_lines(results, groups, layout, style, settings)
-    elif style == "trec" and options.compat == "trec_eval":
-        lines = trec_eval(results, layout, options.rel)
-    else:
-        lines = lines_of(results, layout, style)
-    deliver(lines, options.output)
-    refuse(refused)
-    ctx.exit(0 if passed else FAULTS)
+        return slice_lines(results, groups, layout, style, settings)
+    if style == "trec" and options.compat == "trec_eval":
+        return trec_eval(results, layout, options.rel)
+    return lines_of(results, layout, style)
 
 
 def _freshstack_topic(words: Iterable[object]) -> str | None:

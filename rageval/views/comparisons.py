@@ -29,6 +29,7 @@ from rageval.table import (
     label_of,
     latex_table,
     lines,
+    table_of,
 )
 from rageval.text import visible
 from rageval.views.bases import (
@@ -364,51 +365,52 @@ def pairs_of(comparison: Comparison, places: int = 4) -> Table:
     by_labels = bool(comparison.gold)
     difference = partial(Column, kind=NUMBER, places=places, sign="+", nan="-" if by_labels else None)
     p = partial(Column, kind=P, nan="-" if by_labels else None)
-    tested = [
-        difference("low"),
-        difference("high"),
-        p("p"),
-        p(f"p ({ADJUSTMENTS[comparison.settings.adjust]})"),
+    cells: list[tuple[Column, Callable[[Pair], Any]]] = [
+        (Column("measure"), lambda pair: pair.measure),
+        (Column("run"), lambda pair: pair.run),
+        (Column("against"), lambda pair: pair.other),
     ]
-    columns = [Column("measure"), Column("run"), Column("against")]
     if by_labels:
-        columns += [difference("judge", none="-"), difference("corrected"), *tested]
-        columns += [Column("labels", COUNT, none="-"), Column("gain", NUMBER, 0, none="-", nan="-")]
-        columns += [Column("verdict")]
-        row = _corrected_row
-    else:
-        columns += [difference("difference"), *tested, Column("effect", NUMBER, 2, "+")]
-        columns += [Column("won-tied-lost", TALLY), Column("detectable", NUMBER, places)]
-        columns += [Column("needed"), Column("verdict")]
-        row = _pair_row
-    rows = [row(pair) for pair in comparison.pairs]
-    if not by_labels and any(pair.every_completion for pair in comparison.pairs):
-        columns.append(Column("every completion", none="-"))
-        rows = [
-            [*row, pair.every_completion or None] for row, pair in zip(rows, comparison.pairs, strict=True)
+        cells.append((difference("judge", none="-"), lambda pair: _of_labels(pair, pair.judged)))
+    cells += [
+        (difference("corrected" if by_labels else "difference"), lambda pair: pair.difference),
+        (difference("low"), lambda pair: pair.low),
+        (difference("high"), lambda pair: pair.high),
+        (p("p"), lambda pair: pair.p),
+        (p(f"p ({ADJUSTMENTS[comparison.settings.adjust]})"), lambda pair: pair.adjusted),
+    ]
+    if by_labels:
+        cells += [
+            (Column("labels", COUNT, none="-"), lambda pair: pair.labels),
+            (Column("gain", NUMBER, 0, none="-", nan="-"), lambda pair: _of_labels(pair, pair.gain)),
         ]
+    else:
+        cells += [
+            (Column("effect", NUMBER, 2, "+"), lambda pair: pair.effect),
+            (Column("won-tied-lost", TALLY), lambda pair: (pair.wins, pair.ties, pair.losses)),
+            (Column("detectable", NUMBER, places), _detectable),
+            (Column("needed"), lambda pair: pair.needed),
+        ]
+    cells.append((Column("verdict"), lambda pair: pair.verdict))
+    if not by_labels and any(pair.every_completion for pair in comparison.pairs):
+        cells.append((Column("every completion", none="-"), lambda pair: pair.every_completion or None))
     # Names of runs are long; the table of values has a letter for each.
     letters = letters_of(comparison)
-    short = [[measure, f"{letters[run]} - {letters[other]}", *rest] for measure, run, other, *rest in rows]
-    narrow = Table([columns[0], Column("runs"), *columns[3:]], short, 2)
-    return Table(columns, rows, 3, narrow=narrow)
+    runs = Column("runs"), lambda pair: f"{letters[pair.run]} - {letters[pair.other]}"
+    narrow = table_of([cells[0], runs, *cells[3:]], comparison.pairs, 2)
+    return table_of(cells, comparison.pairs, 3)._replace(narrow=narrow)
 
 
-def _pair_row(pair: Pair) -> list[Any]:
-    detectable: float | str = pair.detectable
-    if math.isnan(pair.detectable):
-        # NaN with a p: so few queries differ that no difference could be found.
-        detectable = "-" if math.isnan(pair.p) else "not reachable"
-    tested = [pair.difference, pair.low, pair.high, pair.p, pair.adjusted, pair.effect]
-    counts = (pair.wins, pair.ties, pair.losses)
-    return [pair.measure, pair.run, pair.other, *tested, counts, detectable, pair.needed, pair.verdict]
+def _of_labels(pair: Pair, value: float | None) -> float | None:
+    """Return what is known by labels alone; None of a pair without labels."""
+    return None if pair.labels is None else value
 
 
-def _corrected_row(pair: Pair) -> list[Any]:
-    """Return the judge's difference and the corrected one, with what the latter rests on."""
-    judged, gain = (None, None) if pair.labels is None else (pair.judged, pair.gain)
-    tested = [pair.difference, pair.low, pair.high, pair.p, pair.adjusted]
-    return [pair.measure, pair.run, pair.other, judged, *tested, pair.labels, gain, pair.verdict]
+def _detectable(pair: Pair) -> float | str:
+    if not math.isnan(pair.detectable):
+        return pair.detectable
+    # NaN with a p: so few queries differ that no difference could be found.
+    return "-" if math.isnan(pair.p) else "not reachable"
 
 
 def parts_of(comparison: Comparison, places: int = 4) -> list[Table | str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from rageval.comparison.gate import Decision, GateReport
 from rageval.core.estimate import Estimate
-from rageval.table import COUNT, NUMBER, Column, Display, Table, md_code, md_line
+from rageval.table import COUNT, NUMBER, Column, Display, Table, md_code, md_line, table_of
 from rageval.text import visible
 from rageval.views.bases import attribution, single_values_note
 
@@ -52,18 +53,19 @@ class GateDisplay(Display[GateReport]):
 
     def table(self) -> Table:
         """Return the decisions beneath the verdict."""
-        columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
-        names = ("change", *name_bounds(self.shown.level))
-        columns += [Column(name, NUMBER, 3, "+", nan="-") for name in names]
-        columns.append(Column("verdict"))
-        rows: list[list[Any]] = []
-        for decision in self.shown.decisions:
-            name = f"  {decision.place}" if decision.is_part else decision.measure
-            numbers = decision.difference, decision.low, decision.high
-            rows.append(
-                [name, decision.questions, _means(decision, 3), *numbers, decision.verdict, decision.needed]
-            )
-        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline())
+        number = partial(Column, kind=NUMBER, places=3, sign="+", nan="-")
+        low, high = name_bounds(self.shown.level)
+        cells: list[tuple[Column, Callable[[Decision], Any]]] = [
+            (Column("measure"), lambda of: f"  {of.place}" if of.is_part else of.measure),
+            (Column("n", COUNT), lambda decision: decision.questions),
+            (Column("before → now"), lambda decision: _means(decision, 3)),
+            (number("change"), lambda decision: decision.difference),
+            (number(low), lambda decision: decision.low),
+            (number(high), lambda decision: decision.high),
+            (Column("verdict"), lambda decision: decision.verdict),
+            (Column("needed", COUNT, none="-"), lambda decision: decision.needed),
+        ]
+        return table_of(cells, self.shown.decisions, title=self.headline())
 
     def sentences(self) -> list[str]:
         """Return which floors are missed, and what should be known besides."""

@@ -20,6 +20,7 @@ import pytest
 from building_samples import by_rule, write_samples
 from fair_judge import fair
 from llm_server import Asked, LlmServer, Saying, openai_reply
+from rageval import subjects
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import OutputOption
 from rageval.judges.base import Reply, Request
@@ -214,7 +215,7 @@ EVERY = pytest.mark.parametrize("which", JOBS, ids=" ".join)
 def bundle() -> bytes:
     """A bundle of the runs that stand in the working directory."""
     systems = [System(name, name, f"runs/{name}") for name in ("one", "two")]
-    inputs = ScoringInputs("recall@5", True, systems, qrels="qrels")
+    inputs = ScoringInputs("recall@5", subjects.RUNS, systems, qrels="qrels")
     bundled(Path("board"), inputs, Board("Board", "run", {"qrels": "qrels"}), "digests", print)
     return Path("board").read_bytes()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import json
@@ -15,8 +16,11 @@ from typing import Any
 import pytest
 
 from boards import FORGERIES, Board, forged, packed, unpacked
+from rageval.errors import UsageError
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import rubric_named
+from rageval.subjects import RUNS
+from rageval.track.values import ScoringInputs, values_of
 from rageval.track.verification import verify
 from rageval.version import __version__
 from test_bad_input import command
@@ -342,3 +346,9 @@ def test_packing_is_as_it_was(boards: Mapping[str, Path], tmp_path: Path) -> Non
     path = tmp_path / "b"
     packed(path, unpacked(boards["runs"]))
     assert path.read_bytes() == boards["runs"].read_bytes()
+
+
+def test_a_kind_without_standings_has_no_leaderboard() -> None:
+    kind = dataclasses.replace(RUNS, standings=None)
+    with pytest.raises(UsageError, match="a leaderboard of runs is not available"):
+        values_of(ScoringInputs("recall@5", kind, ()), print)
