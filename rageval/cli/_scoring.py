@@ -38,7 +38,13 @@ def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, keep_strea
     """
     kind = inputs.kind
     refuse_other_options(kind, options.changed())
+    for name, rule in (("compat", "compat"), ("group_by", "groups")):
+        if getattr(options, name, None) and rule not in kind.rules:
+            raise UsageError(f"--{name.replace('_', '-')} is not available for {kind.noun}; leave it out")
     subject: Subject = kind.subject(inputs, measures, options, keep_streams)
+    # A kind that forgets its labels would print the judge's values as if they were corrected.
+    if options.gold and subject.gold is None:
+        raise UsageError(f"--gold is not available for {kind.noun}; leave it out")
     return subject
 
 

@@ -371,7 +371,8 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     """Score the candidate; refuse several, and judgements by others than the judge who is named."""
     measures = named_measures(options, inputs)
     # What failed is missing, and the verdict then holds at both ends of its bounds.
-    options = options.replaced(on_missing="error" if inputs.kind is RUNS else "skip")
+    if "on_missing" in inputs.kind.options:
+        options = options.replaced(on_missing="skip")
     subject = subject_of(inputs, measures, options)
     # Of runs each is a file, which is left out; of answers, a file may hold those of several systems.
     if inputs.kind is RUNS and len(inputs.files["run"]) != 1:
