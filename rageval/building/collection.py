@@ -596,15 +596,20 @@ class Plan:
 _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 
 
-def _runs_of(plan: Plan, topics: Topics) -> _Runs:
-    """Return the runs that are given; else what BM25 finds in the corpus for every setting."""
+def _fused_runs(plan: Plan, topics: Topics) -> dict[str, Run]:
+    """Return a run for each setting: the runs given, or else what BM25 finds in the corpus, fused."""
     if plan.runs:
-        return _read_runs(plan.runs)
-    index = Index(passages_in(plan.corpus))
+        runs = _read_runs(plan.runs)
+    else:
+        index = Index(passages_in(plan.corpus))
+        runs = {
+            setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
+            for setting, texts in topics.items()
+            if texts
+        }
     return {
-        setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
-        for setting, texts in topics.items()
-        if texts
+        setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
+        for setting, named in runs.items()
     }
 
 
@@ -619,14 +624,6 @@ def _read_runs(runs: tuple[tuple[str, str], ...]) -> _Runs:
             raise UsageError(f"{path}: is named twice for the setting {setting}; expected each run once")
         named[name] = read_run(path)
     return table
-
-
-def _fuse_settings(plan: Plan, runs: _Runs) -> dict[str, Run]:
-    """Return a run a setting, in the order of the settings."""
-    return {
-        setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
-        for setting, named in runs.items()
-    }
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
@@ -684,10 +681,23 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
         require_answers(questions.values())
     # One budget for all steps: a limit a step would add up to several times what was allowed.
     budget, built = plan.settings.budget(), Built()
-    banks = _get_nuggets(plan, questions, budget, built, say)
-    topics = _topics(plan, questions, banks, budget, built, say)
-    runs = _runs_of(plan, topics)
-    by_setting = _fuse_settings(plan, runs)
+    if plan.nuggets is not None:
+        nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
+    else:
+        # Without an answer a model would make the nuggets up.
+        answered = {query: question for query, question in questions.items() if question.gold}
+        nuggets = _write_texts(plan, "nuggetize", answered, budget, built, say)
+    banks = _by_query(nuggets)
+    write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
+    written: dict[str, dict[str, list[str]]] = {}
+    # Where runs are given, somebody has searched already: variants would be paid for and not used.
+    for setting in () if plan.runs else WRITTEN:
+        for variant in _write_texts(plan, setting, questions, budget, built, say):
+            written.setdefault(setting, {}).setdefault(variant.query_id, []).append(variant.text)
+    topics = topics_of(questions.values(), banks, written)
+    for setting, texts in topics.items():
+        write_lines(plan.steps / "topics" / f"{setting}.tsv", topic_lines(texts))
+    by_setting = _fused_runs(plan, topics)
     names = file_names(by_setting)
     for setting, run in by_setting.items():
         write_lines(plan.steps / "fused" / f"{names[setting]}.trec", run_lines(run))
@@ -705,21 +715,6 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     )
     write_lines(plan.folder / MANIFEST, text.splitlines())
     return built
-
-
-def _get_nuggets(
-    plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
-) -> dict[str, list[Nugget]]:
-    """Return the nuggets of every question, read or written."""
-    if plan.nuggets is not None:
-        nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
-    else:
-        # Without an answer a model would make the nuggets up.
-        answered = {query: question for query, question in questions.items() if question.gold}
-        nuggets = _write_texts(plan, "nuggetize", answered, budget, built, say)
-    banks = _by_query(nuggets)
-    write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
-    return banks
 
 
 def _write_texts(
@@ -747,26 +742,6 @@ def _texts(
         say(f"{rubric_name}: nothing for query {visible(query)}: {why}")
     name = judge if isinstance(judge, str) else judge.name
     return texts.nuggets, Step(rubric, [name], texts.calls, texts.usage, len(texts.failed))
-
-
-def _topics(
-    plan: Plan,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, list[Nugget]],
-    budget: Budget,
-    built: Built,
-    say: _Say,
-) -> Topics:
-    """Return the texts to look for; a model writes variants only where we are the ones who look."""
-    written: dict[str, dict[str, list[str]]] = {}
-    # Where runs are given, somebody has searched already: variants would be paid for and not used.
-    for setting in () if plan.runs else WRITTEN:
-        for text in _write_texts(plan, setting, questions, budget, built, say):
-            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = topics_of(questions.values(), banks, written)
-    for setting, texts in topics.items():
-        write_lines(plan.steps / "topics" / f"{setting}.tsv", topic_lines(texts))
-    return topics
 
 
 def _judge_pool(
@@ -858,8 +833,7 @@ def forecast(plan: Plan) -> Iterator[str]:
     questions = hooks.questions_in(plan.questions, [])
     banks = _banks_in(plan.nuggets)
     topics = topics_of(questions.values(), banks, {})
-    runs = _runs_of(plan, topics)
-    every = _fuse_settings(plan, runs)
+    every = _fused_runs(plan, topics)
     # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
     texts = texts_of(plan.corpus, documents_of(deepest))
@@ -1056,15 +1030,13 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
         raise InputError(
             at=Place(visible(table.name)), problem=f"none of its {failed:,} judgements has a grade"
         )
-    qrels = nugget_qrels if form == "nuggets" else _of_documents(nugget_qrels, form, rel)
+    qrels = nugget_qrels
+    if form != "nuggets":
+        grades: dict[tuple[str, str], list[int | float]] = {}
+        for qrel in nugget_qrels:
+            grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
+        qrels = [
+            Qrel(query, doc, max(of) if form == "best" else sum(grade >= rel for grade in of))
+            for (query, doc), of in grades.items()
+        ]
     return GradedDocuments(qrels, failed, table.is_adaptive)
-
-
-def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:
-    grades: dict[tuple[str, str], list[int | float]] = {}
-    for qrel in qrels:
-        grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
-    return [
-        Qrel(query, doc, max(of) if form == "best" else sum(grade >= rel for grade in of))
-        for (query, doc), of in grades.items()
-    ]

@@ -92,13 +92,31 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         table, labelers, draw = _corrected_strengths(grades, options)
         basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
-        table = _matrix(grades, options.invalid)
+        names = grades.runs.words
+        if has_rankings(grades):
+            outcomes = outcome_matrix(
+                [score.values for score in _rank_points(grades, options.invalid).values()]
+            )
+        else:
+            outcomes = games(grades).outcomes()
+        rows = [
+            [name, *(outcomes[i, j].tolist() if i != j else None for j in range(len(names)))]
+            for i, name in enumerate(names)
+        ]
+        table = Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)
     elif options.compat:
         ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
         table = _table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
         table = _standings_table(grades, positions, options.invalid)
-    table = _with_basis(table, basis)
+    texts = basis.texts if basis.corrected else {"basis": str(basis)}
+    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
+    rows = [[*row, *texts.values()] for row in table.rows]
+    if basis.corrected:
+        notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]
+    else:
+        notes = [note.replace(": strength", "", 1) for note in uncorrected_notes({"strength": basis})]
+    table = table._replace(columns=columns, rows=rows, notes=notes)
     deliver(lines(options.style, lambda: [table], lambda: table), options.output)
     for position in positions:
         say(*position_remarks(position.as_dict(), position.judge))
@@ -194,33 +212,8 @@ def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
     return table._replace(columns=[*table.columns, column], rows=rows)
 
 
-def _with_basis(table: Table, basis: Basis) -> Table:
-    """Add the basis of strengths: columns for programs, a note for people."""
-    texts = basis.texts if basis.corrected else {"basis": str(basis)}
-    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
-    rows = [[*row, *texts.values()] for row in table.rows]
-    if basis.corrected:
-        notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]
-    else:
-        notes = [note.replace(": strength", "", 1) for note in uncorrected_notes({"strength": basis})]
-    return table._replace(columns=columns, rows=rows, notes=notes)
-
-
 def _rank_points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
     """Each system's points for its places."""
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
     scores_of_runs = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in scores_of_runs.items()}
-
-
-def _matrix(grades: JudgementTable, invalid: str) -> Table:
-    names = grades.runs.words
-    if has_rankings(grades):
-        outcomes = outcome_matrix([score.values for score in _rank_points(grades, invalid).values()])
-    else:
-        outcomes = games(grades).outcomes()
-    rows = [
-        [name, *(outcomes[i, j].tolist() if i != j else None for j in range(len(names)))]
-        for i, name in enumerate(names)
-    ]
-    return Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)

@@ -116,8 +116,11 @@ class _Settings:
         self.is_saved = bool(self.baseline)
         self.rubric, self.judge = self._rubric_and_judge()
         self.before, self.candidate = self._candidates()
-        if not self.measures:
-            self.measures = self._usual_measures()
+        if not self.measures and (self.files.judged or self.files.answers or self.tables):
+            usual = usual_measure(self.rubric)
+            self.measures = [usual] if usual else []
+        elif not self.measures and self.files.qrels:
+            self.measures = [OF_RUNS[any(map(_has_nuggets, self.files.qrels.values()))]]
         if not self.baseline and len(self.tables) > 1:
             # A table is judged wherever it stands, so the one before needs not be saved.
             self.baseline, self.is_saved = self.tables[0], True
@@ -167,13 +170,6 @@ class _Settings:
             files = ["CANDIDATE"]
         return files[0], files[-1]
 
-    def _usual_measures(self) -> list[str]:
-        """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
-        if self.files.judged or self.files.answers or self.tables:
-            usual = usual_measure(self.rubric)
-            return [usual] if usual else []
-        return [OF_RUNS[any(map(_has_nuggets, self.files.qrels.values()))]] if self.files.qrels else []
-
     def lines(self) -> Iterator[str]:
         """Yield the lines of the policy."""
         yield from (
@@ -194,16 +190,6 @@ class _Settings:
             yield "# The baseline to compare a candidate with. It does not exist yet; save what you have now:"
             yield f"#   {self._saving()}"
         yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
-        yield from self._lines_of_judge()
-        if self.files.questions:
-            yield from (
-                "",
-                "# The questions. With this file, a question without a judged answer counts as missing.",
-                _setting("questions", next(iter(self.files.questions)), is_set=False),
-            )
-
-    def _lines_of_judge(self) -> Iterator[str]:
-        """Yield the lines about the judge, where answers are judged."""
         if self.rubric in rubric_names():
             yield from (
                 "",
@@ -222,6 +208,12 @@ class _Settings:
                 "# The judge that the gate accepts. It also judges what pytest records, and its calls may",
                 "# cost money: uncomment it if you want that.",
                 _setting("judge", self.judge, is_set=False),
+            )
+        if self.files.questions:
+            yield from (
+                "",
+                "# The questions. With this file, a question without a judged answer counts as missing.",
+                _setting("questions", next(iter(self.files.questions)), is_set=False),
             )
 
     def _saving(self) -> str:

@@ -240,7 +240,11 @@ def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, optio
 
 def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return which documents of runs people may label, the rubric, and the texts if there are any."""
-    qrels = _read_single_qrels(inputs)
+    files = inputs.files["qrels"]
+    if len(files) != 1:
+        raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
+    (source,) = files
+    qrels: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.files["run"]]
@@ -249,15 +253,6 @@ def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options:
         return population, rubric, None
     asked = {(query, ask.item_id): None for query, asks in population.asks.items() for ask in asks}
     return population, rubric, _material(options, asked)
-
-
-def _read_single_qrels(inputs: Inputs) -> Qrels:
-    files = inputs.files["qrels"]
-    if len(files) != 1:
-        raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
-    (source,) = files
-    qrels: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
-    return qrels
 
 
 def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:

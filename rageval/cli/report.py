@@ -146,11 +146,6 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
         options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
-    contents = _contents_of_systems(inputs, options)
-    return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
-
-
-def _contents_of_systems(inputs: Inputs, options: Options) -> Report:
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Where they are of no measure, nuggets are texts for the page alone.
@@ -158,20 +153,10 @@ def _contents_of_systems(inputs: Inputs, options: Options) -> Report:
     subject = subject_of(inputs, measures, own)
     subject.require_comparable()
     queries = list(subject.queries)
-    extra = _page_extras(options, queries, inputs.question_sources)
-    results, remarks, refused = scored(subject, options.baseline)
-    settings = settings_of_claims(options, queries, inputs.question_sources)
-    contents = report_of(results, settings, extra, subject)
-    whole = {**contents, "remarks": unique([*refused, *remarks, *contents["remarks"]])}
-    systems = {scores.run for scores in results}
-    unjudged = [name for name in subject.systems if name not in systems]
-    return {**whole, "unjudged": unjudged} if unjudged else whole
-
-
-def _page_extras(options: Options, queries: list[str], sources: list[Any]) -> PageInputs:
-    groups = slices_of(options.by, queries, options.questions, sources)
+    groups = slices_of(options.by, queries, options.questions, inputs.question_sources)
     texts = TEXTS if options.texts is None else options.texts
-    return PageInputs(
+    settings = settings_of_claims(options, queries, inputs.question_sources)
+    extra = PageInputs(
         title=options.title,
         groups=groups,
         details=options.details,
@@ -183,8 +168,15 @@ def _page_extras(options: Options, queries: list[str], sources: list[Any]) -> Pa
         passages=options.passages,
         texts=texts if isinstance(texts, int) else None,
         store=options.store,
-        settings=settings_of_claims(options, queries, sources),
+        settings=settings,
     )
+    results, remarks, refused = scored(subject, options.baseline)
+    contents = report_of(results, settings, extra, subject)
+    contents = {**contents, "remarks": unique([*refused, *remarks, *contents["remarks"]])}
+    systems = {scores.run for scores in results}
+    if unjudged := [name for name in subject.systems if name not in systems]:
+        contents["unjudged"] = unjudged
+    return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
 
 
 def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:

@@ -149,10 +149,6 @@ def track(folder: Path, options: Options) -> None:
     print_lines(_lines(plan, outcome))
 
 
-def _drawn(table: Table) -> Iterator[str]:
-    return PRINTERS["table"].table(table)
-
-
 def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
     columns = [*map(Column, ("file", "run", "valid"))]
     columns += [Column(name, COUNT) for name in ("topics", "errors", "warnings")]
@@ -167,7 +163,7 @@ def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
         ]
         for submission in submissions
     ]
-    yield from _drawn(Table(columns, rows, 3))
+    yield from PRINTERS["table"].table(Table(columns, rows, 3))
     yield ""
     for submission in submissions:
         if not submission.valid:
@@ -192,7 +188,7 @@ def _lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
                 + [row.judged, row.labels] * bool(judge_columns)
                 for row in of_measure
             ]
-            yield from _drawn(Table([*columns, *judge_columns], standing))
+            yield from PRINTERS["table"].table(Table([*columns, *judge_columns], standing))
             yield ""
         if first := next((row for row in rows if row.basis), None):
             yield describe_basis(first.claim_basis)

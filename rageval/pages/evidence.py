@@ -121,29 +121,25 @@ def read_notes(
             continue
         for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}"):
             for line in lines:
-                _add(notes, line, is_wanted)
+                if line.usage is not None:
+                    spent = notes.spent.setdefault(line.judge, [0, 0, 0])
+                    for index, number in enumerate((1, line.usage.input, line.usage.output)):
+                        spent[index] += number
+                for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
+                    # Files may be anybody's; what has another shape says nothing.
+                    if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
+                        attacks = notes.attacks.setdefault(line.judge, [0, 0])
+                        attacks[:] = [attacks[0] + rate[0], attacks[1] + rate[1]]
+                key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
+                is_whole = key[0] in notes.in_full
+                note = note_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
+                raw = line.raw if isinstance(line.raw, str) else ""
+                reply = line.key if isinstance(line.key, str) else ""
+                if is_whole and (raw or reply):
+                    notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
+                if note and is_wanted(key):
+                    notes.by_place.setdefault(key, {})[line.judge] = note
     return notes
-
-
-def _add(notes: JudgesNotes, line: _NoteLine, is_needed: Callable[[Key], bool]) -> None:
-    if line.usage is not None:
-        spent = notes.spent.setdefault(line.judge, [0, 0, 0])
-        for index, number in enumerate((1, line.usage.input, line.usage.output)):
-            spent[index] += number
-    for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
-        # Files may be anybody's; what has another shape says nothing.
-        if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
-            attacks = notes.attacks.setdefault(line.judge, [0, 0])
-            attacks[:] = [attacks[0] + rate[0], attacks[1] + rate[1]]
-    key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
-    is_whole = key[0] in notes.in_full
-    note = note_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
-    raw = line.raw if isinstance(line.raw, str) else ""
-    reply = line.key if isinstance(line.key, str) else ""
-    if is_whole and (raw or reply):
-        notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
-    if note and is_needed(key):
-        notes.by_place.setdefault(key, {})[line.judge] = note
 
 
 def note_in(evidence: Any, reason: Any, detail: Any = None, most: int | None = LONGEST) -> dict[str, str]:

@@ -157,7 +157,10 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
 def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
     """Return the report with what was judged of answers, and with their texts."""
     table = subject.table
-    order = _unsure_first(_worst_queries(results), table)
+    doubts: dict[str, float] = {}
+    for doubt, query, _, _ in table.doubts():
+        doubts[query] = max(doubt, doubts.get(query, 0.0))
+    order = sorted(_worst_queries(results), key=lambda query: -doubts.get(query, 0.0))
     kept = [source for source in extra.answers if can_read_again(source)]
     streams = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
@@ -493,14 +496,6 @@ def _worst_queries(results: Sequence[Scores]) -> list[str]:
         return not defined, sign * math.fsum(defined) / max(1, len(defined))
 
     return sorted(queries, key=place)
-
-
-def _unsure_first(queries: Sequence[str], table: JudgementTable) -> list[str]:
-    """Return the queries with those first of which the judge is least sure, where it says how sure it is."""
-    doubts: dict[str, float] = {}
-    for doubt, query, _, _ in table.doubts():
-        doubts[query] = max(doubt, doubts.get(query, 0.0))
-    return sorted(queries, key=lambda query: -doubts.get(query, 0.0))
 
 
 _Input = tuple[str, Source]  # what it is, and where
