@@ -274,11 +274,27 @@ def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Findin
     """Read what others are compared with: topics, a corpus, a pool or a manifest."""
     contents = FileContents(name_of(path), kind)
     if kind == RETRIEVED:
-        return [], _contents_of_run(path, reading)
+        contents = FileContents(path, RUNS)
+        for query, docs in documents_of(read_run(path, reading=reading).queries):
+            contents.queries[query] = 1
+            contents.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
+            contents.rows.append(([1] * len(docs), contents.ranked[query]))
+        return [], contents
     if kind == GRADED:
-        return [], _contents_of_qrels(path, reading)
+        contents = FileContents(path, JUDGED)
+        for row in read_qrels(path, reading=reading):
+            contents.queries.setdefault(row.query_id, 1)
+            contents.nuggets.setdefault((row.query_id, row.iteration), 1)
+            contents.docs.setdefault(row.query_id, {}).setdefault(
+                row.doc_id.encode("utf-8", "surrogatepass"), 1
+            )
+        return [], contents
     if kind == SPANS:
-        return _diagnose_spans(path, contents), contents
+        spans = read_spans(path).spans
+        contents.queries = dict.fromkeys((span.query_id for span in spans), 1)
+        contents.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
+        wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
+        return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query"))), contents
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
         documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
         return [], FileContents(name_of(path), CORPUS, documents=documents)
@@ -296,36 +312,6 @@ def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Findin
         names = changed(Path(path))
         return [error("changed_file", 1, name=name).in_file(path) for name in names], contents
     return [], contents
-
-
-def _diagnose_spans(path: str, contents: FileContents) -> list[Finding]:
-    """Note what spans are of, and return what is odd about them."""
-    spans = read_spans(path).spans
-    contents.queries = dict.fromkeys((span.query_id for span in spans), 1)
-    contents.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
-    wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
-    return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query")))
-
-
-def _contents_of_run(path: str, reading: Reading) -> FileContents:
-    """Return what a run in JSON or Parquet holds."""
-
-    contents = FileContents(path, RUNS)
-    for query, docs in documents_of(read_run(path, reading=reading).queries):
-        contents.queries[query] = 1
-        contents.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
-        contents.rows.append(([1] * len(docs), contents.ranked[query]))
-    return contents
-
-
-def _contents_of_qrels(path: str, reading: Reading) -> FileContents:
-    """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
-    contents = FileContents(path, JUDGED)
-    for row in read_qrels(path, reading=reading):
-        contents.queries.setdefault(row.query_id, 1)
-        contents.nuggets.setdefault((row.query_id, row.iteration), 1)
-        contents.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
-    return contents
 
 
 def _refusal_findings(code: str, path: str, refused: InputError) -> Iterator[Finding]:
@@ -375,7 +361,7 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
                 lost = {doc: line for doc, line in documents.items() if doc not in corpus.documents}
                 yield from once(
                     "documents_not_in_file",
-                    _level_of_lost(lost, documents),
+                    ERROR if len(lost) == len(documents) else WARNING,
                     file.source,
                     lost,
                     ("document",),
@@ -387,7 +373,13 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
         yield from run.qrels_findings
     for nuggets in by_kind.get("nuggets", ()):
         for qrels in by_kind.get("qrels", ()):
-            yield from _nuggets_and_qrels(nuggets, qrels)
+            unknown = {(name, query): line for (query, name), line in qrels.nuggets.items()
+                       if (query, name) not in nuggets.nuggets}  # fmt: skip
+            unjudged = {(name, query): line for (query, name), line in nuggets.nuggets.items()
+                        if (query, name) not in qrels.nuggets}  # fmt: skip
+            names, bank, judged = ("nugget", "query"), nuggets.source, qrels.source
+            yield from once("nuggets_not_in_file", WARNING, judged, unknown, names, other=bank)
+            yield from once("nuggets_without_judgement", WARNING, bank, unjudged, names, other=judged)
     for kind in _BANKS:
         for file, other in combinations(by_kind.get(kind, ()), 2):
             yield from different_banks(file, other)
@@ -396,9 +388,11 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
 def _queries_not_in(other: FileContents, one: FileContents) -> Iterator[Finding]:
     """Yield the queries of one file that another one, which should know them, does not have."""
     lost = {query: line for query, line in one.queries.items() if query not in other.queries}
+    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
+    # typing slip.
     yield from once(
         "queries_not_in_file",
-        _level_of_lost(lost, one.queries),
+        ERROR if len(lost) == len(one.queries) else WARNING,
         one.source,
         lost,
         total=len(one.queries),
@@ -407,12 +401,6 @@ def _queries_not_in(other: FileContents, one: FileContents) -> Iterator[Finding]
         kind=one.kind,
         other_kind=other.kind,
     )
-
-
-def _level_of_lost(lost: Mapping[str, _Line], ids: Mapping[str, _Line]) -> str:
-    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
-    # typing slip.
-    return ERROR if len(lost) == len(ids) else WARNING
 
 
 def _run_and_qrels(run: FileContents, qrels: FileContents) -> Iterator[Finding]:
@@ -446,17 +434,6 @@ def _run_and_qrels(run: FileContents, qrels: FileContents) -> Iterator[Finding]:
     share = unjudged / max(1, sum(map(len, top.values())))
     if share >= _HOLES_FROM:
         yield from once("unjudged_documents_in_top", WARNING, run.source, holes, share=share, depth=_TOP)
-
-
-def _nuggets_and_qrels(nuggets: FileContents, qrels: FileContents) -> Iterator[Finding]:
-    """Nuggets that only one of the two knows."""
-    lost = {(name, query): line for (query, name), line in qrels.nuggets.items()
-            if (query, name) not in nuggets.nuggets}  # fmt: skip
-    names = ("nugget", "query")
-    yield from once("nuggets_not_in_file", WARNING, qrels.source, lost, names, other=nuggets.source)
-    idle = {(name, query): line for (query, name), line in nuggets.nuggets.items()
-            if (query, name) not in qrels.nuggets}  # fmt: skip
-    yield from once("nuggets_without_judgement", WARNING, nuggets.source, idle, names, other=qrels.source)
 
 
 class _Ranking(NamedTuple):

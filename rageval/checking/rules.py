@@ -233,16 +233,11 @@ def says_something(record: Record) -> Iterator[Finding]:
             yield warning("empty_field", field=f"{place}.text")
 
 
-def _length_of(record: Record, counting: str) -> int:
-    """Count the words of the answer, by the rule of the track."""
-    return sum(RULES[counting](text) for _, text in texts_of(record))
-
-
 def within_length(limit: int, counting: str) -> Rule:
     """Require that the answer is no longer than the track takes."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        words = _length_of(record, counting)
+        words = sum(RULES[counting](text) for _, text in texts_of(record))
         if words > limit:
             yield error("too_long", number=words, limit=limit, unit=counting)
 
@@ -253,7 +248,8 @@ def response_length_agrees(counting: str) -> Rule:
     """Warn where the record says another length than is counted; the track corrects it."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        stated, words = record.get("response_length"), _length_of(record, counting)
+        stated = record.get("response_length")
+        words = sum(RULES[counting](text) for _, text in texts_of(record))
         if is_number(stated) and stated != words:
             yield warning("wrong_length", number=words, stated=stated, unit=counting)
 

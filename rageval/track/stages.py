@@ -299,7 +299,9 @@ def organize(
     Organized
         The submissions and the stages.
     """
-    named = _with_defaults(plan)
+    rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
+    measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
+    named = replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
     _check(named)
     if named != plan:
         plan = named
@@ -347,13 +349,6 @@ def leaderboard_of(plan: TrackPlan) -> list[Standing]:
         By each measure, the best run first.
     """
     return read_standings(plan.out / STANDINGS)
-
-
-def _with_defaults(plan: TrackPlan) -> TrackPlan:
-    """Return the plan with what goes without saying: the rubric of plain answers, and a rubric's measure."""
-    rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
-    measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
-    return replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
 
 
 def _check(plan: TrackPlan) -> None:
