@@ -151,13 +151,22 @@ class CallGate:
     async def __aenter__(self) -> float:
         """Wait for one's turn; when the call begins."""
         if self._waiting or not self._has_room():
-            await self._turn()
+            turn = self._loop.create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():  # let in and cancelled at the same moment
+                    self._inside -= 1
+                    self._let_in()
+                raise
         else:
             self._inside += 1
         return self._loop.time()
 
     async def __aexit__(self, *_: object) -> None:
-        self._leave()
+        self._inside -= 1
+        self._let_in()
 
     def widen(self, start_time: float) -> None:
         """Become a little wider, as a call that began then was answered."""
@@ -195,20 +204,6 @@ class CallGate:
     def is_closed(self) -> bool:
         """Whether nobody may go; also who is inside should look again before the call."""
         return self._loop.time() + _SLACK < self._opens
-
-    async def _turn(self) -> None:
-        turn = self._loop.create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # let in and cancelled at the same moment
-                self._leave()
-            raise
-
-    def _leave(self) -> None:
-        self._inside -= 1
-        self._let_in()
 
     def _let_in(self) -> None:
         while self._waiting and self._has_room():
@@ -638,7 +633,15 @@ class _LiveJob(Job):
 
     async def _call_model(self, key: str, request: Request, start_time: float) -> Reply:
         """Make one call and store its outcome; what is not known about its cost is taken to be the most."""
-        reservation = await self._await_reservation(key, request)
+        # What other calls really cost may leave enough for this one.
+        while key not in self._reservations:
+            settled = self._settled  # before the look: what is settled during it is not to be missed
+            await self._commits.do(partial(self._reserve, key, request))
+            if key not in self._reservations:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_LOOK):
+                        await settled.wait()
+        reservation = self._reservations.pop(key)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
         # Which of the three is called at the end depends on how far the call came: a call that never left
@@ -719,17 +722,6 @@ class _LiveJob(Job):
         """Let those who wait for the budget look again; another event is for what is settled from now on."""
         self._settled.set()
         self._settled = asyncio.Event()
-
-    async def _await_reservation(self, key: str, request: Request) -> Reservation:
-        """Leave from the budget, which may have to wait for what others really cost."""
-        while key not in self._reservations:
-            settled = self._settled  # before the look: what is settled during it is not to be missed
-            await self._commits.do(partial(self._reserve, key, request))
-            if key not in self._reservations:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_LAST_LOOK):
-                        await settled.wait()
-        return self._reservations.pop(key)
 
     def _note(self, key: str, error: Transient) -> None:
         """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""

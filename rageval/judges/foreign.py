@@ -72,7 +72,21 @@ def yaml_texts(path: str) -> dict[str, str]:
             while position < len(lines) and re.match(r"[ -]|$", lines[position]):
                 position += 1
         else:
-            texts[match[1]] = _scalar(value, Place(path, number))
+            where = Place(path, number)
+            if value.startswith('"'):
+                try:
+                    text = json.loads(value)
+                except ValueError:
+                    raise InputError(
+                        at=where, expected="one quoted text on this line", found=f"{value[:80]!r}"
+                    ) from None
+                texts[match[1]] = str(text)
+            elif value.startswith("'") and value.endswith("'") and len(value) > 1:
+                texts[match[1]] = value[1:-1].replace("''", "'")
+            elif value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
+                raise InputError(at=where, expected="a text", found=f"{value[:80]!r}")
+            else:
+                texts[match[1]] = value.partition(" #")[0].rstrip()
     return texts
 
 
@@ -93,22 +107,6 @@ def _block(lines: list[str], position: int, chomping: str, where: Place) -> tupl
         return text if position == len(lines) else text + "\n", position
     text = text.rstrip("\n")
     return text + "\n" if text and not chomping else text, position
-
-
-def _scalar(value: str, where: Place) -> str:
-    if value.startswith('"'):
-        try:
-            text = json.loads(value)
-        except ValueError:
-            raise InputError(
-                at=where, expected="one quoted text on this line", found=f"{value[:80]!r}"
-            ) from None
-        return str(text)
-    if value.startswith("'") and value.endswith("'") and len(value) > 1:
-        return value[1:-1].replace("''", "'")
-    if value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
-        raise InputError(at=where, expected="a text", found=f"{value[:80]!r}")
-    return value.partition(" #")[0].rstrip()
 
 
 def python_texts(path: str) -> dict[str, str]:

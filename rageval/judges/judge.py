@@ -28,7 +28,6 @@ from rageval.judges.base import (
     Mark,
     Reply,
     Request,
-    Shown,
     Usage,
     as_data,
     as_note,
@@ -263,7 +262,14 @@ class _Round:
         # Once where there is nothing to ask, too: a share without a task has its store like the others.
         while True:
             self._is_probing = self._run.is_long
-            requests = self._next_requests()
+            # All that waits goes out together, unless nothing may come of it.
+            if self._is_probing:
+                some = [number for number in self._run.first_suspects() if number in self._waiting]
+            elif self._judge.asks_at_once and not self._run.is_proven:
+                some = [*self._waiting][:IN_A_ROW]
+            else:
+                some = [*self._waiting]
+            requests = {number: self._waiting[number] for number in some}
             for number, reply in self._judge.ask(requests.items(), self._hear, self._refresh):
                 if number not in self._read:
                     self._hear(number, reply, was_stored=False)
@@ -292,16 +298,6 @@ class _Round:
         # Far enough from one another for the further tries of each.
         return replace(request, sample=request.sample + _REPETITION_STEP * self._judge.repetition)
 
-    def _next_requests(self) -> dict[int, Request]:
-        """Return what is asked next: all that waits goes out together, unless nothing may come of it."""
-        if self._is_probing:
-            some = [number for number in self._run.first_suspects() if number in self._waiting]
-        elif self._judge.asks_at_once and not self._run.is_proven:
-            some = [*self._waiting][:IN_A_ROW]
-        else:
-            some = [*self._waiting]
-        return {number: self._waiting[number] for number in some}
-
     def _hear(self, number: int, reply: Reply, was_stored: bool) -> bool:
         """Read a reply as it comes, in whatever thread; tell whether nothing more should be asked for now."""
         task = self._now[number]
@@ -311,18 +307,15 @@ class _Round:
         is_said = was_stored and outcome.status in self._judge.retry and not self._refresh
         # A step on the way is free text, and shows nothing.
         if not is_said and not self._rubric.is_step(task.data):
-            self._count(number, outcome, reply)
+            if outcome.status in GRADED:
+                self._run.read()
+            elif outcome.status not in UNREADABLE:
+                self._run.refused()
+            else:
+                key = self._waiting[number].key(self._judge.name, self._judge.endpoint)
+                is_first = self._tries[number] == 1
+                self._run.unreadable(number, key, outcome.detail, reply.text, is_first)
         return self._run.is_long and not self._is_probing
-
-    def _count(self, number: int, outcome: _Outcome, reply: Reply) -> None:
-        if outcome.status in GRADED:
-            self._run.read()
-        elif outcome.status not in UNREADABLE:
-            self._run.refused()
-        else:
-            key = self._waiting[number].key(self._judge.name, self._judge.endpoint)
-            is_first = self._tries[number] == 1
-            self._run.unreadable(number, key, outcome.detail, reply.text, is_first)
 
     def _take(self, number: int, reply: Reply, outcome: _Outcome, retry: Request | None) -> None:
         """Keep what a reply came to, or what is to be asked after it."""
@@ -379,25 +372,39 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
         return _Outcome(OK), None
     try:
         verdicts, repaired = rubric.read(reply.text, task.ids)
-        verdicts = _with_evidence(rubric, verdicts, task.data)
+        # A quote that nobody was shown is no evidence.
+        source = rubric.file.evidence_from
+        if source is not None:
+            data = task.data[source]
+            shown = data if isinstance(data, str) else "\n\n".join(data)
+            kept = []
+            for verdict in verdicts:
+                is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(
+                    verdict.evidence or "", shown
+                )
+                may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
+                if not is_fine and not may_lack:
+                    of = f" of {verdict.id}" if verdict.id else ""
+                    raise Invalid(
+                        f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
+                        f" found {verdict.evidence!r:.80}"
+                    )
+                kept.append(verdict if is_fine else replace(verdict, unquoted=True))
+            verdicts = kept
     except Invalid as error:
         if rubric.file.unfenced:
             return _Outcome(INVALID, detail=str(error)), rubric.again(request)
         # Another sample is another key, as the same question would find its stored, bad reply.
         resampled = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
-        retry = resampled.with_more(_note(str(error)))
+        trouble = str(error)
+        opening, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
+        why = ("; why stands, as data, between the two lines ", Mark(1), " below")
+        # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
+        # fence.
+        quote = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
+        retry = resampled.with_more(as_note((opening, *why, end, *quote), f"{opening}: {trouble}{end}"))
         return _Outcome(INVALID, detail=str(error)), retry
     return _Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
-
-
-def _note(trouble: str) -> Shown:
-    """Return what was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
-    opening, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
-    why = ("; why stands, as data, between the two lines ", Mark(1), " below")
-    # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
-    # fence.
-    shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
-    return as_note((opening, *why, end, *shown), f"{opening}: {trouble}{end}")
 
 
 def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> list[dict[str, Any]]:
@@ -461,29 +468,6 @@ def _undecided(rubric: Rubric, data: Mapping[str, Any]) -> Mapping[str, Any]:
         return data
     answer = trim_data(rubric.file.trim, data)["answer"]
     return {**data, "gold": [gold for gold in data["gold"] if script_stage(answer, gold) is None]}
-
-
-def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, Any]) -> list[Verdict]:
-    """Return the verdicts; `Invalid` if one lacks the quote it needs, or has one that nobody was shown.
-
-    Where a rubric keeps what has no quote, it is said to have none.
-    """
-    source = rubric.file.evidence_from
-    if source is None:
-        return verdicts
-    shown = data[source] if isinstance(data[source], str) else "\n\n".join(data[source])
-    kept = []
-    for verdict in verdicts:
-        is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(verdict.evidence or "", shown)
-        may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
-        if not is_fine and not may_lack:
-            of = f" of {verdict.id}" if verdict.id else ""
-            raise Invalid(
-                f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
-                f" found {verdict.evidence!r:.80}"
-            )
-        kept.append(verdict if is_fine else replace(verdict, unquoted=True))
-    return kept
 
 
 def _is_quoted(evidence: str, text: str) -> bool:

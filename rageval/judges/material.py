@@ -489,7 +489,18 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({}, {"": (row,)}, failed=answer.error)
             continue
         question = material.question(answer.query_id)
-        passages = _passages_of(answer, material)
+        passages = dict(answer.passages)
+        if not passages:
+            cited_docs = [
+                doc for sentence in answer.sentences for doc in sentence.citations if doc is not None
+            ]
+            passages = {doc: material.passage(doc) for doc in cited_docs}
+        if strange := {_GOLD, "answer"} & set(passages):
+            raise InputError(
+                at=Place(f"document {min(strange)}"),
+                problem="this id is reserved for answers",
+                remedy="use another one",
+            )
         premises = {"response": dict(passages), _GOLD: {"answer": answer.text, **passages}}
         if question.gold:
             premises["response"] = {_GOLD: question.gold[0], **passages}
@@ -515,21 +526,6 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 _UNKNOWN_CLAIMS = ((_GOLD, "response:0"), ("answer", "gold:0"))  # what is said of which
 _UNKNOWN_PASSAGE = "passage"
-
-
-def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
-    """Return the passages that an answer came with, or else those that it cites."""
-    passages = dict(answer.passages)
-    if not passages:
-        cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
-        passages = {doc: material.passage(doc) for doc in cited}
-    if strange := {_GOLD, "answer"} & set(passages):
-        raise InputError(
-            at=Place(f"document {min(strange)}"),
-            problem="this id is reserved for answers",
-            remedy="use another one",
-        )
-    return passages
 
 
 _BEFORE = 3  # sentences that are shown before one

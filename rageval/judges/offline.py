@@ -32,7 +32,7 @@ from rageval.judges.cascade import PeoplesLabels, require_random_labels
 from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
-from rageval.records import Answer, Nugget, Question
+from rageval.records import Answer, Question
 from rageval.text import compatible, problem_of_id, visible
 
 # --- Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests.
@@ -202,7 +202,20 @@ def judge_offline(
     if spec.startswith("frozen:"):
         yield from _replay_file(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
     elif spec == _LEXICAL_RUBRIC:
-        yield from _lexical(rubric, material)
+        if rubric.file.unit != "nuggets":
+            raise UsageError(
+                f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}"
+            )
+        for answer in material.answers:
+            for nugget in material.bank(answer.query_id):
+                expected_texts = [gold.text for gold in nugget.answers] or [nugget.text]
+                supports = [_lexical_evidence(expected, answer.text) for expected in expected_texts]
+                grade, evidence = max(supports, key=lambda pair: pair[0])
+                if nugget.aggregator == "AND":
+                    grade = math.fsum(share for share, _ in supports) / len(supports)
+                verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
+                verdict |= {"evidence": evidence} if evidence else {}
+                yield _row(answer, nugget.nugget_id, "lexical", verdict)
     else:
         if rubric.name not in _SHORT_ANSWERS:
             raise UsageError(
@@ -389,27 +402,6 @@ def short_remarks(material: Material, is_packed: bool) -> Iterator[Remark]:
     if longer:
         facts = {"number": longer, "total": len(material.answers), "words": most}
         yield Remark("long_answers", facts=facts)
-
-
-def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
-    if rubric.file.unit != "nuggets":
-        raise UsageError(f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}")
-    for answer in material.answers:
-        for nugget in material.bank(answer.query_id):
-            grade, evidence = _of_nugget(nugget, answer.text)
-            verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
-            verdict |= {"evidence": evidence} if evidence else {}
-            yield _row(answer, nugget.nugget_id, "lexical", verdict)
-
-
-def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
-    """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
-    expected_texts = [answer.text for answer in nugget.answers] or [nugget.text]
-    supports = [_lexical_evidence(expected, text) for expected in expected_texts]
-    grade, evidence = max(supports, key=lambda pair: pair[0])
-    if nugget.aggregator == "AND":
-        grade = math.fsum(share for share, _ in supports) / len(supports)
-    return grade, evidence
 
 
 def _row(answer: Answer, aspect: str, judge: str, fields: Mapping[str, Any]) -> _Row:

@@ -741,7 +741,20 @@ class Rubric:
         """Read (the verdicts of a reply, whether it was repaired); `Invalid` if it is not what was asked."""
         parser = PARSERS.get(self.file.reads)
         if parser is not None:
-            return parser.read(text, self._reading, ids), False
+            file = self.file
+            return parser.read(
+                text,
+                ReplyRules(
+                    self.scale,
+                    file.values,
+                    file.tags or ("", ""),
+                    file.patterns,
+                    file.kind == "texts",
+                    file.unreadable,
+                    file.lenient,
+                ),
+                ids,
+            ), False
         record, repaired = read_object(text)
         return KINDS[self.file.kind].read(record, self.scale, ids), repaired
 
@@ -795,19 +808,6 @@ class Rubric:
         if abstentions not in ABSTENTIONS:
             raise UsageError(f"abstentions={abstentions!r}: expected {' or '.join(ABSTENTIONS)}")
         return replace(self, file=msgspec.structs.replace(self.file, abstentions=abstentions))
-
-    @property
-    def _reading(self) -> ReplyRules:
-        file = self.file
-        return ReplyRules(
-            self.scale,
-            file.values,
-            file.tags or ("", ""),
-            file.patterns,
-            file.kind == "texts",
-            file.unreadable,
-            file.lenient,
-        )
 
     def _step(self, data: Mapping[str, Any]) -> int | None:
         """Return the step that comes next, None where the verdict is asked for."""
@@ -906,7 +906,26 @@ def rubric_named(name: str) -> Rubric:
     if name.endswith(".toml"):
         return Rubric(Path(name).stem, rubric_file_of(_text_of(Path(name)), name))
     if name.endswith(".py"):
-        return _out_of_python(Path(name))
+        path = Path(name)
+        # The file is run, as any script that the user names.
+        if not os.path.isfile(path):
+            raise missing_file(str(path))
+        try:
+            rubric = runpy.run_path(str(path)).get("RUBRIC")
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever somebody's script may raise
+            raise InputError(
+                at=Place(str(path)), problem=f"cannot be run: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(rubric, Rubric):
+            raise InputError(
+                at=Place(str(path)),
+                expected="RUBRIC = Rubric(name, RubricFile(…))",
+                found=type(rubric).__name__,
+            )
+        require_numbers(rubric.file, str(path))
+        return rubric
     if name in rubric_names():
         return _builtin(name)
     offered = plugin("rubrics", name.lower().replace("-", "_"))
@@ -944,26 +963,6 @@ def rubric_text(name: str) -> str:
 def _builtin(name: str) -> Rubric:
     text = (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
     return Rubric(name, rubric_file_of(text, f"{name}.toml"))
-
-
-def _out_of_python(path: Path) -> Rubric:
-    """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
-    if not os.path.isfile(path):
-        raise missing_file(str(path))
-    try:
-        rubric = runpy.run_path(str(path)).get("RUBRIC")
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:  # whatever somebody's script may raise
-        raise InputError(
-            at=Place(str(path)), problem=f"cannot be run: {type(error).__name__}: {error}"
-        ) from error
-    if not isinstance(rubric, Rubric):
-        raise InputError(
-            at=Place(str(path)), expected="RUBRIC = Rubric(name, RubricFile(…))", found=type(rubric).__name__
-        )
-    require_numbers(rubric.file, str(path))
-    return rubric
 
 
 def _text_of(path: Path) -> str:

@@ -120,24 +120,39 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
         connection = connect(path)
         try:
             _checked(connection, path)
-            _choose_journal(connection, path)
-            _migrate(connection, path)
-            _keep_private(path)
+            # A write-ahead log does not work on network disks, and not on every file system.
+            journal = "DELETE" if on_network(path) else "WAL"
+            taken = _switch_journal(connection, journal)
+            # A file system without shared memory refuses WAL silently and answers with the old mode.
+            if taken not in (journal.lower(), "memory"):
+                taken = _switch_journal(connection, "DELETE")
+            # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
+            connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
+            # One transaction, which also shows that the file can be written.
+            with transaction(connection):
+                _checked(connection, path)  # again: another process may just have made the file
+                for script in MIGRATIONS[_number(connection, "user_version") :]:
+                    for statement in filter(str.strip, script.split(";")):
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={_OURS}")
+                connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+            # Nobody else reads what was asked and answered, unless a group was let in to write.
+            with suppress(OSError):
+                status = os.stat(path)
+                mode = stat.S_IMODE(status.st_mode)
+                if (
+                    os.name == "posix"
+                    and status.st_uid == os.geteuid()
+                    and mode & 0o077
+                    and not mode & stat.S_IWGRP
+                ):
+                    for name in (path, f"{path}-wal", f"{path}-shm"):
+                        if os.path.exists(name):
+                            os.chmod(name, _PRIVATE)
         except BaseException:
             connection.close()
             raise
         return connection
-
-
-def _keep_private(path: str) -> None:
-    """Let nobody else read what was asked and answered, unless a group was let in to write."""
-    with suppress(OSError):
-        status = os.stat(path)
-        mode = stat.S_IMODE(status.st_mode)
-        if os.name == "posix" and status.st_uid == os.geteuid() and mode & 0o077 and not mode & stat.S_IWGRP:
-            for name in (path, f"{path}-wal", f"{path}-shm"):
-                if os.path.exists(name):
-                    os.chmod(name, _PRIVATE)
 
 
 def rescue_store(connection: sqlite3.Connection, path: str) -> str:
@@ -203,17 +218,6 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
-    """Choose a write-ahead log, or the slower journal on network disks and where the log does not work."""
-    mode = "DELETE" if on_network(path) else "WAL"
-    taken = _switch_journal(connection, mode)
-    # A file system without shared memory refuses WAL silently and answers with the old mode.
-    if taken not in (mode.lower(), "memory"):
-        taken = _switch_journal(connection, "DELETE")
-    # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
-    connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
-
-
 def _switch_journal(connection: sqlite3.Connection, mode: str) -> str:
     """Ask for a journal mode and return the one in force; SQLite does not wait here when it is busy."""
     tries = 0
@@ -261,17 +265,6 @@ def _mounted_on_a_mac() -> list[tuple[str, str]]:
     return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
 
 
-def _migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Brings the file to the newest form, in one transaction that also shows that it can be written."""
-    with transaction(connection):
-        _checked(connection, path)  # again: another process may just have made the file
-        for script in MIGRATIONS[_number(connection, "user_version") :]:
-            for statement in filter(str.strip, script.split(";")):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id={_OURS}")
-        connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
-
-
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Do all that is within, or nothing."""
@@ -307,7 +300,20 @@ def explained(path: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of SQLite's own message, which repeats what is damaged
         raise _damaged(path) from error
     except sqlite3.DatabaseError as error:
-        explanation = _user_error(path, error)
+        # The low byte is the primary code, whatever the extended one says.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        explanation: RagevalError | None = None  # else it is a bug of ours
+        if code == sqlite3.SQLITE_NOTADB:
+            explanation = InputError(
+                at=Place(path), problem="is not a store of judgements", remedy="name another file"
+            )
+        else:
+            # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
+            is_ruined = str(error).startswith(("unsupported file format", "no such "))
+            if code == sqlite3.SQLITE_CORRUPT or is_ruined:
+                explanation = _damaged(path)
+            elif code in _REASONS:
+                explanation = OutputError(f"{path}: {_REASONS[code]} (replies stored before are kept)")
         if explanation is None:
             raise
         raise explanation from error
@@ -321,21 +327,6 @@ def _damaged(path: str) -> InputError:
     return InputError(
         at=Place(path), problem="is damaged", remedy="export what can be read and import it into a new store"
     )
-
-
-def _user_error(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
-    """Return what a user can do something about; None for what is a bug of ours."""
-    # The low byte is the primary code, whatever the extended one says.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_NOTADB:
-        return InputError(at=Place(path), problem="is not a store of judgements", remedy="name another file")
-    # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
-    is_ruined = str(error).startswith(("unsupported file format", "no such "))
-    if code == sqlite3.SQLITE_CORRUPT or is_ruined:
-        return _damaged(path)
-    if code not in _REASONS:
-        return None
-    return OutputError(f"{path}: {_REASONS[code]} (replies stored before are kept)")
 
 
 def place() -> str:
@@ -445,11 +436,6 @@ _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
 
 
-def _nonempty_fields(record: Any, kind: type[Any]) -> dict[str, Any]:
-    """Return the fields that say something."""
-    return {name: value for name in _FIELDS[kind] if (value := getattr(record, name))}
-
-
 def request_as_record(request: Request) -> dict[str, Any]:
     """Return everything of the request, so that its key can be checked anywhere."""
     fields_of = {name: getattr(request, name) for name in _FIELDS[Request]}
@@ -458,7 +444,10 @@ def request_as_record(request: Request) -> dict[str, Any]:
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
     """Return the reply without its empty fields."""
-    return {**_nonempty_fields(reply, Reply), "usage": _nonempty_fields(reply.usage, Usage)}
+    return {
+        **{name: value for name in _FIELDS[Reply] if (value := getattr(reply, name))},
+        "usage": {name: value for name in _FIELDS[Usage] if (value := getattr(reply.usage, name))},
+    }
 
 
 def request_of(record: Mapping[str, Any]) -> Request:
@@ -594,7 +583,13 @@ class Store:
         if reply.status not in STORABLE:
             # An error of the network kept as a reply would never be asked again.
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
-        text = _storable(reply)
+        try:
+            record = reply_as_record(reply)
+            text = as_json(record)
+            # What is JSON and of these types will be a reply again.
+            _known_fields(Reply, record), _known_fields(Usage, record["usage"])
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
         answer = without(text, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
@@ -734,7 +729,17 @@ class Store:
                 return
         with self.reading() as connection:
             # SQLite writes happily into a deleted file; replies that were paid for would be gone.
-            self._require_file()
+            if self._file is not None:
+                if self._loss is None and not _is_same(self.path, self._file):
+                    # The open connection still sees the deleted file: what is in it is copied out.
+                    where = rescue_store(self._connection, self.path)
+                    self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
+                        f"its content is in {where}: continue with --store {where}, or move it back"
+                        if where
+                        else "its content is lost, and judging stopped"
+                    )
+                if self._loss is not None:
+                    raise StoreLost(self._loss)
             if durably:
                 # The id of a batch that is lost with the power cannot be found again, and the batch would be
                 # bought twice.
@@ -745,21 +750,6 @@ class Store:
             finally:
                 if durably:
                     connection.execute(f"PRAGMA synchronous={self._usual_sync}")
-
-    def _require_file(self) -> None:
-        """`StoreLost` if what is written would be nowhere: no transaction of SQLite's would say so."""
-        if self._file is None:
-            return
-        if self._loss is None and not _is_same(self.path, self._file):
-            # The open connection still sees the deleted file: what is in it is copied out.
-            where = rescue_store(self._connection, self.path)
-            self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
-                f"its content is in {where}: continue with --store {where}, or move it back"
-                if where
-                else "its content is lost, and judging stopped"
-            )
-        if self._loss is not None:
-            raise StoreLost(self._loss)
 
     def together(self) -> AbstractContextManager[Any]:
         """Make all that is written within one transaction."""
@@ -832,18 +822,6 @@ class Store:
 
 class Unstorable(ValueError):
     """A reply that a store could not give back: a plug-in's, with something else than text and numbers."""
-
-
-def _storable(reply: Reply) -> str:
-    """Return the reply as text that can be read again; `Unstorable` if there is none."""
-    try:
-        record = reply_as_record(reply)
-        text = as_json(record)
-        # What is JSON and of these types will be a reply again.
-        _known_fields(Reply, record), _known_fields(Usage, record["usage"])
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
-    return text
 
 
 def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:

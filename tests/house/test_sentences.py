@@ -33,7 +33,7 @@ ALLOWED = {
     "judges/_exact.py": "patterns of answers",
     "judges/base.py:describe_fences": "a prompt",
     "judges/foreign.py": "published prompts, and how ours differ, as their rubrics have it",
-    "judges/judge.py:_note": "a prompt",
+    "judges/judge.py:_read": "a prompt",
     "judges/models/_openai.py:": "a prompt",
     "judges/models/_openai.py:_Choices.questions": "a prompt",
     "judges/models/_remote.py:with_schema": "a prompt",

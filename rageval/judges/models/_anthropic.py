@@ -102,7 +102,17 @@ class AnthropicMessages(RemoteBatches):
         for name, value in parameters.items():
             # An argument that the SDK does not know is a TypeError before anything is sent.
             call.add(name, value, taken=name not in form.refused and name in _taken_by_sdk())
-        _add_system(call, request, form)
+        is_told = form.mode == TEXT and request.form == SCHEMA_FORM
+        system = with_schema(request) if is_told else sendable(request.system)
+        if system:
+            # Said to be dropped, as a call without it may cost more.
+            if "cache_control" in form.refused:
+                call.dropped += ("cache_control",)
+                call.arguments["system"] = system
+            else:
+                call.sent["cache_control"] = "ephemeral"
+                block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+                call.arguments["system"] = [block]
         return call
 
     def _holds_reply(self, body: Mapping[str, Any]) -> bool:
@@ -167,22 +177,6 @@ def _taken_by_sdk() -> frozenset[str]:
     """Return the arguments that the installed SDK knows: from 1.0 on it has no temperature."""
     messages = import_module("anthropic.resources.messages").AsyncMessages
     return frozenset(inspect.signature(messages.create).parameters)
-
-
-def _add_system(call: Call, request: Request, form: RequestForm) -> None:
-    """Return the system text: as a block for the cache, or plainly where a server refuses that."""
-    is_told = form.mode == TEXT and request.form == SCHEMA_FORM
-    system = with_schema(request) if is_told else sendable(request.system)
-    if not system:
-        return
-    # Said to be dropped, as a call without it may cost more.
-    if "cache_control" in form.refused:
-        call.dropped += ("cache_control",)
-        call.arguments["system"] = system
-    else:
-        call.sent["cache_control"] = "ephemeral"
-        block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
-        call.arguments["system"] = [block]
 
 
 def _format(request: Request, mode: str) -> dict[str, Any]:
