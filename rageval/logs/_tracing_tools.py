@@ -823,6 +823,16 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         elif score.data_type == "CATEGORICAL":
             value = score.string_value if score.string_value is not None else value
         grades.append(graded(score.name, value, judge, score.comment or ""))
+    spent: Counter[str] = Counter()
+    for generation in generations:
+        used = generation.usage_details or {}
+        spent.update(
+            spent_as(
+                cost=(generation.cost_details or {}).get("total"),
+                input_tokens=used.get("input"),
+                output_tokens=used.get("output"),
+            )
+        )
     return Row(
         where,
         question,
@@ -836,23 +846,9 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         failed=why
         if answer is None or any(observation.type == "GENERATION" for observation in failed)
         else "",
-        spent=_langfuse_spent(trace, generations),
+        spent=dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency),
         record=record,
     )
-
-
-def _langfuse_spent(trace: _LangfuseTrace, generations: Sequence[_Observation]) -> dict[str, float]:
-    spent: Counter[str] = Counter()
-    for generation in generations:
-        used = generation.usage_details or {}
-        spent.update(
-            spent_as(
-                cost=(generation.cost_details or {}).get("total"),
-                input_tokens=used.get("input"),
-                output_tokens=used.get("output"),
-            )
-        )
-    return dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency)
 
 
 # Runs of LangSmith: the runs of a trace, one a line.

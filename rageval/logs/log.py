@@ -90,7 +90,23 @@ def parted(
     # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
     # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
-    _fail_non_numbers(kept)
+    # N/A is no label of a metric of numbers, but a failure. A number that has a label, as that of
+    # yes and no, stands among labels.
+    counts: Counter[tuple[str, str]] = Counter()
+    numbers: Counter[tuple[str, str]] = Counter()
+    for row in kept:
+        for grade in filter(_has_value, row.grades):
+            counts[grade.aspect, grade.judge] += 1
+            numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
+    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
+    if odd:
+        for row in kept:
+            row.grades = [
+                grade._replace(label=None, reason=grade.reason or grade.label or "")
+                if grade.grade is None and (grade.aspect, grade.judge) in odd
+                else grade
+                for grade in row.grades
+            ]
     _mark_failures(kept, reading)
     # Columns that neither the reader nor `--map` reads are named, so that nothing is lost in silence.
     mapped = {path.steps[0] for path in mapping.values() if path.steps}
@@ -105,29 +121,6 @@ def parted(
     log.remarks += reading.remarks
     log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
-
-
-def _fail_non_numbers(rows: list[Row]) -> None:
-    """Make failures of what a metric of numbers said that is no number: N/A is no label of such a one.
-
-    A number that has a label, as that of yes and no, stands among labels.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    numbers: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        for grade in filter(_has_value, row.grades):
-            counts[grade.aspect, grade.judge] += 1
-            numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
-    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
-    if not odd:
-        return
-    for row in rows:
-        row.grades = [
-            grade._replace(label=None, reason=grade.reason or grade.label or "")
-            if grade.grade is None and (grade.aspect, grade.judge) in odd
-            else grade
-            for grade in row.grades
-        ]
 
 
 def _mark_failures(rows: list[Row], reading: LogReading) -> None:
@@ -354,7 +347,22 @@ class _Parting:
             self._graded_pairs.update(
                 dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
             )
-        by_rank = self._goes_by_rank(rows)
+        scores = [[passage.score for passage in row.contexts] for row in rows]
+        given = [score for ranking in scores for score in ranking if score is not None]
+        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
+        if len(given) < sum(map(len, scores)):
+            if given:
+                self._reading.remarks.append(Remark("passages_without_score"))
+            by_rank = True
+        else:
+            rising = any(
+                one < other  # type: ignore[operator]
+                for ranking in scores
+                for one, other in pairwise(ranking)
+            )
+            if rising:
+                self._reading.remarks.append(Remark("scores_do_not_fall"))
+            by_rank = rising
         most = self._reading.limits.id
         for row, query in zip(rows, queries, strict=True):
             for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
@@ -438,24 +446,6 @@ class _Parting:
         """Return the id that is given, or one that is made from the text."""
         text = passage.text.encode("utf-8", "surrogatepass")
         return word(passage.id) or hashlib.sha256(text).hexdigest()[:_DOCUMENT]
-
-    def _goes_by_rank(self, rows: list[Row]) -> bool:
-        """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
-        scores = [[passage.score for passage in row.contexts] for row in rows]
-        given = [score for ranking in scores for score in ranking if score is not None]
-        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
-        if len(given) < sum(map(len, scores)):
-            if given:
-                self._reading.remarks.append(Remark("passages_without_score"))
-            return True
-        rising = any(
-            one < other  # type: ignore[operator]
-            for ranking in scores
-            for one, other in pairwise(ranking)
-        )
-        if rising:
-            self._reading.remarks.append(Remark("scores_do_not_fall"))
-        return rising
 
     def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:
         if row.answer is None and not row.missing:

@@ -230,7 +230,22 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
         logs.append(log)
         tables.remarks += remarks
     names = [visible(name_of(source)) for source in sources]
-    logs, remarks = _join_tables(names, logs)
+    clash = _clash([log.questions for log in logs])
+    if not clash and not _share_no_question(logs):
+        logs, remarks = logs, []
+    else:
+        joined = list(map(_with_question_ids, logs))
+        if _share_no_question(joined):
+            if clash:
+                raise InputError(
+                    f"{clash}, and the tables have no question in common by its text",
+                    expected="the same ids for the same questions in all tables",
+                )
+            shown = "; ".join(
+                f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
+            )
+            raise InputError(problem=f"the tables have no question in common, by id or by text: {shown}")
+        logs, remarks = joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
     tables.remarks += remarks
     logs, remarks = _rename_same_systems(sources, logs)
     tables.remarks += remarks
@@ -260,25 +275,6 @@ def only_system(source: Source, names: Sequence[str]) -> str:
             found=f"{len(names)}: {', '.join(map(visible, names))[:200]}",
         )
     return names[0]
-
-
-def _join_tables(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
-    """Return the tables with ids that mean the same question in all of them, and how that came about."""
-    clash = _clash([log.questions for log in logs])
-    if not clash and not _share_no_question(logs):
-        return logs, []
-    joined = list(map(_with_question_ids, logs))
-    if _share_no_question(joined):
-        if clash:
-            raise InputError(
-                f"{clash}, and the tables have no question in common by its text",
-                expected="the same ids for the same questions in all tables",
-            )
-        shown = "; ".join(
-            f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
-        )
-        raise InputError(problem=f"the tables have no question in common, by id or by text: {shown}")
-    return joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
 
 
 def _clash(tables: Iterable[Iterable[Question]]) -> Remark | None:
