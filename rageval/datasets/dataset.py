@@ -158,7 +158,15 @@ def own(
         if what == "qrels" and not benchmark.nuggets_in_qrels:
             # The column holds what the publishers put there, which is no nugget.
             items = (qrel._replace(iteration="0") for qrel in items)
-        return _of_split(items, what, spec, reader, paths)
+        if spec.split is None:
+            return items
+        if what == "questions":
+            return (question for question in items if dict(question.facts).get("split") == spec.split)
+        # The questions say which split they are of; everything else says only its question.
+        everything = reader.read["questions"](paths)
+        asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
+        question_of = reader.question_of or (lambda item: str(item.query_id))
+        return (item for item in items if question_of(item) in asked)
 
     def store() -> Any:
         if spec.documents_from:
@@ -182,21 +190,6 @@ def reader_of(benchmark: Benchmark) -> Reader:
     module, _, name = (benchmark.reader or benchmark.name).replace("-", "_").partition(":")
     reader: Reader = getattr(import_module(f"rageval.datasets._{module}"), name or "READER")
     return reader
-
-
-def _of_split(
-    items: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
-) -> Iterator[Any]:
-    """Yield what belongs to the questions of the split, if the dataset is one."""
-    if spec.split is None:
-        return items
-    if what == "questions":
-        return (question for question in items if dict(question.facts).get("split") == spec.split)
-    # The questions say which split they are of; everything else says only its question.
-    everything = reader.read["questions"](paths)
-    asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
-    question_of = reader.question_of or (lambda item: str(item.query_id))
-    return (item for item in items if question_of(item) in asked)
 
 
 def _load_referred(spec: Spec) -> Any:
@@ -236,7 +229,19 @@ def of_ir_datasets(dataset: str) -> Dataset:
     if foreign is None:
         raise UnknownDataset(dataset)
     store = foreign.docs_store if foreign.has_docs() else None
-    return Dataset(dataset, _holds_of(foreign), partial(_read_foreign, foreign), store=store)
+    available = {
+        "questions": foreign.has_queries(),
+        "documents": foreign.has_docs(),
+        "qrels": foreign.has_qrels(),
+    }
+    if foreign.has_queries() and "subtopics" in foreign.queries_cls()._fields:
+        available["nuggets"] = True
+    return Dataset(
+        dataset,
+        tuple(what for what, is_there in available.items() if is_there),
+        partial(_read_foreign, foreign),
+        store=store,
+    )
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
@@ -286,18 +291,6 @@ def _load_ir_dataset(dataset: str) -> Any:
         return ir_datasets.load(dataset)
     except KeyError:
         return None
-
-
-def _holds_of(dataset: Any) -> tuple[str, ...]:
-    """Return what there is of questions, documents, qrels and nuggets."""
-    available = {
-        "questions": dataset.has_queries(),
-        "documents": dataset.has_docs(),
-        "qrels": dataset.has_qrels(),
-    }
-    if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
-        available["nuggets"] = True
-    return tuple(what for what, is_there in available.items() if is_there)
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
@@ -509,7 +502,17 @@ def _by_role(
         # Parts of a file that was cut follow one another as their publishers list them.
         files.sort(key=lambda pair: (spec.files.index(pair[1]) if pair[1] else 0, pair[0].name))
     for name, files in by_role.items():
-        _refuse_incomplete(spec, name, files)
+        # Parts of a file that was cut make sense together only.
+        expected = [source for source in spec.files if source.role == name]
+        given = [source for _, source in files if source]
+        if len(expected) > 1 and given and len(given) < len(expected):
+            lost = ", ".join(source.name for source in expected if source not in given)
+            raise InputError(
+                at=Place(spec.id),
+                expected=f"{len(expected)} files",
+                found=f"{len(given)}",
+                remedy=f"missing: {lost}",
+            )
     return by_role
 
 
@@ -543,20 +546,6 @@ def _only_role(spec: Spec, path: Path) -> str:
     if len(spec.roles) == 1:
         return spec.roles[0]
     raise UsageError(f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}")
-
-
-def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | None]]) -> None:
-    """Parts of a file that was cut make sense together only."""
-    expected = [source for source in spec.files if source.role == role]
-    given = [source for _, source in files if source]
-    if len(expected) > 1 and given and len(given) < len(expected):
-        lost = ", ".join(source.name for source in expected if source not in given)
-        raise InputError(
-            at=Place(spec.id),
-            expected=f"{len(expected)} files",
-            found=f"{len(given)}",
-            remedy=f"missing: {lost}",
-        )
 
 
 def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:

@@ -102,7 +102,13 @@ class Transport:
         url = _at_hub(url)
         linked: dict[str, str] = {}
         for _ in range(_MOST_REDIRECTS):
-            self._refuse_unsafe(url)
+            scheme = urlsplit(url).scheme
+            if scheme != "https" and not (scheme == "http" and self.allow_http):
+                raise InputError(
+                    at=Place(_shown(url)),
+                    expected="https",
+                    remedy="--allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http",
+                )
             answer = self._answer(url, {**(headers or {}), **_authorization(url)})
             for name in ("X-Linked-Etag", "X-Linked-Size"):
                 # The hub names hash and size on its own answer, before it sends us on to a store that knows
@@ -126,15 +132,6 @@ class Transport:
             answer.close()
             raise _error_of_status(answer.status, answer.headers, url)
         raise InputError(at=Place(_shown(url)), problem=f"redirects more than {_MOST_REDIRECTS} times")
-
-    def _refuse_unsafe(self, url: str) -> None:
-        scheme = urlsplit(url).scheme
-        if scheme != "https" and not (scheme == "http" and self.allow_http):
-            raise InputError(
-                at=Place(_shown(url)),
-                expected="https",
-                remedy="--allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http",
-            )
 
     def _answer(self, url: str, headers: dict[str, str]) -> Any:
         # Packed on the way, the bytes would not be those that the hash and the size are of.
@@ -482,7 +479,16 @@ class _Fetch:
             self._download_all()
             digest = self.part.digest.hexdigest()
         if self.sha256 not in (None, digest):
-            raise self._wrong_hash(digest)
+            # A mirror without LFS serves a small text in place of each large file: the most common cause.
+            pointer = self.part.head() == _LFS_POINTER
+            hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
+            self.part.clear()
+            raise InputError(
+                at=Place(_shown(self.url)),
+                problem=f"sha256 {digest}",
+                expected=f"{visible(str(self.sha256))}{hint}",
+                remedy="the file was rejected and the existing one is kept",
+            )
         return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, digest)
 
     def _download_all(self) -> None:
@@ -573,15 +579,3 @@ class _Fetch:
         # A connection that ends early looks like the end of a file, but for the size.
         if total is not None and self.part.size < total:
             raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
-
-    def _wrong_hash(self, digest: str) -> InputError:
-        # A mirror without LFS serves a small text in place of each large file: the most common cause.
-        pointer = self.part.head() == _LFS_POINTER
-        hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
-        self.part.clear()
-        return InputError(
-            at=Place(_shown(self.url)),
-            problem=f"sha256 {digest}",
-            expected=f"{visible(str(self.sha256))}{hint}",
-            remedy="the file was rejected and the existing one is kept",
-        )
