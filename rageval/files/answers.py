@@ -501,7 +501,15 @@ def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
 
 def _from_plain(line: _Plain, limits: Limits) -> Answer:
     parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer or []
-    error = _error(line, parts)
+    if line.status != _ERROR and line.answer is UNSET:
+        raise Unfit(problem="Object missing required field `answer`")
+    error = ""
+    if line.status == _ERROR or line.answer is None:
+        if any(part.text for part in parts):
+            raise Unfit(
+                problem="found a text in an answer with the status `error`", remedy="remove one of them"
+            )
+        error = line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
     passages = tuple(
         (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
     )
@@ -528,17 +536,6 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
         error,
     )
-
-
-def _error(line: _Plain, parts: list[_PlainSentence]) -> str:
-    """Return why there is no answer, if there is none."""
-    if line.status != _ERROR and line.answer is UNSET:
-        raise Unfit(problem="Object missing required field `answer`")
-    if line.status != _ERROR and line.answer is not None:
-        return ""
-    if any(part.text for part in parts):
-        raise Unfit(problem="found a text in an answer with the status `error`", remedy="remove one of them")
-    return line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
 
 
 def _cited(

@@ -180,6 +180,7 @@ class _RowBatch:
     def ids(self, name: str) -> list[bytes]:
         """Return a column of text, as bytes."""
         import pyarrow
+        from pyarrow import compute
 
         column = self._whole(name)
         # Ids that are all digits are written as numbers by pandas.
@@ -188,7 +189,10 @@ class _RowBatch:
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
         if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
             raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
-        self._refuse_long(name, column)
+        # Before ids are written out row by row: one of a gigabyte would be copied for each of its rows.
+        is_long = compute.greater(_lengths_of(column), self._limits.id)
+        if (too_long := compute.index(is_long, value=True).as_py()) >= 0:
+            raise self._wrong(too_long, name, self._length_of_ids(), column)
         column = column.cast(pyarrow.large_string())
         try:
             # Parquet does not check that text is UTF-8.
@@ -206,17 +210,6 @@ class _RowBatch:
 
     def _length_of_ids(self) -> str:
         return f"1 to {self._limits.id:,} bytes (see --limit id=…)"
-
-    def _refuse_long(self, name: str, column: Any) -> None:
-        """`InputError` for the first id that is too long, before ids are written out row by row."""
-        from pyarrow import compute
-
-        lengths = _lengths_of(column)
-        if (compute.max(lengths).as_py() or 0) <= self._limits.id:
-            return
-        too_long = compute.index(compute.greater(lengths, self._limits.id), value=True).as_py()
-        if too_long >= 0:
-            raise self._wrong(too_long, name, self._length_of_ids(), column)
 
     def nuggets(self) -> list[bytes]:
         """Return the column that names the nugget, `0` everywhere if there is none, or nothing in it."""

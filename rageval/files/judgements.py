@@ -251,7 +251,18 @@ class JudgementTable:
             for line, record in zip(lines, records, strict=True):
                 if record.sentences is not None:
                     facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
-                    _count_sentences(facts, record.sentences, Place(source, line))
+                    where = Place(source, line)
+                    if record.sentences < 1:
+                        raise InputError(
+                            at=where, expected="1 or more sentences", found=f"{record.sentences}"
+                        )
+                    if facts.sentences not in (None, record.sentences):
+                        raise InputError(
+                            at=where,
+                            expected=f"an answer of {facts.sentences} sentences, as before",
+                            found=f"{record.sentences}",
+                        )
+                    facts.sentences = record.sentences
         if list(map(_ANSWERABLE, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 answerable = record.answerable
@@ -274,11 +285,10 @@ class JudgementTable:
         """
         needs_checks = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
         # `new` are the words since the last look.
-        needs_checks = needs_checks or any(
-            problem_of_id(str(word)) for words in self._ids for word in words.new
-        )
+        ids = self.queries, self.runs, self.items
+        needs_checks = needs_checks or any(problem_of_id(str(word)) for words in ids for word in words.new)
         for words, longest in (
-            *((words, limits.id) for words in (*self._ids, self.repeats)),
+            *((words, limits.id) for words in (*ids, self.repeats)),
             (self.aspects, limits.line),
             (self.judges, _LONGEST_WORD),
         ):
@@ -302,10 +312,6 @@ class JudgementTable:
             (kinds[code].label is not None or not nothing) != kinds[code].is_graded for code, nothing in pairs
         )
         return needs_checks or any(abs(grade) > limits.grade for grade in grades)
-
-    @property
-    def _ids(self) -> tuple[_Words, _Words, _Words]:
-        return self.queries, self.runs, self.items
 
     def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
@@ -649,7 +655,20 @@ class JudgementTable:
             for lines, records in read_batches(source, JudgementLine, EXPECTED):
                 self.add(name_of(source), lines, records, limits_of(source))
         elif kind == "assignments":
-            _add_assignments(self, source)
+            name = name_of(source)
+            for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
+                rows = [list(_assigned_rows(answer)) for answer in answers]
+                of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
+                self.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
+                # Measures must know that these aspects are texts, which no bank has as ids.
+                self.by_text.add(len(self.sources) - 1)
+                for answer in answers:
+                    facts = self.facts_of(str(answer.run_id), str(answer.qid))
+                    facts.assigned = True
+                    if answer.answer_text is not None:
+                        facts.lengths = _lengths([answer.answer_text])
+                    elif answer.response_length is not None:
+                        facts.lengths = {"nfkc": float(answer.response_length)}
         else:
             self.add_answers(source)
 
@@ -752,16 +771,6 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         yield names.index(str(record.run_id)) + 1
 
 
-def _count_sentences(facts: AnswerFacts, sentences: int, where: Place) -> None:
-    if sentences < 1:
-        raise InputError(at=where, expected="1 or more sentences", found=f"{sentences}")
-    if facts.sentences not in (None, sentences):
-        raise InputError(
-            at=where, expected=f"an answer of {facts.sentences} sentences, as before", found=f"{sentences}"
-        )
-    facts.sentences = sentences
-
-
 def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
     findings = Complaints()
@@ -839,24 +848,6 @@ class Assignment(msgspec.Struct):
     run_id: str | int = "run"
     answer_text: str | None = None
     response_length: int | None = None
-
-
-def _add_assignments(table: JudgementTable, source: Source) -> None:
-    """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
-    name = name_of(source)
-    for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
-        rows = [list(_assigned_rows(answer)) for answer in answers]
-        of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
-        table.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
-        # Measures must know that these aspects are texts, which no bank has as ids.
-        table.by_text.add(len(table.sources) - 1)
-        for answer in answers:
-            facts = table.facts_of(str(answer.run_id), str(answer.qid))
-            facts.assigned = True
-            if answer.answer_text is not None:
-                facts.lengths = _lengths([answer.answer_text])
-            elif answer.response_length is not None:
-                facts.lengths = {"nfkc": float(answer.response_length)}
 
 
 def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:

@@ -109,7 +109,21 @@ def read_leaderboard(
         rows = _from_json(name, lines, limits_of(source))
     else:
         rows = _from_columns(name, lines, form, topics, limits_of(source))
-    return _distinct(name, rows)
+    first: dict[tuple[str, str, str], int] = {}
+    distinct = []
+    for number, row in rows:
+        before = first.setdefault(row[:3], number)
+        if before != number:
+            what = ", ".join(map(visible, row[:3]))
+            raise InputError(
+                at=Place(name, number),
+                problem=f"a second value for {what}, the first is in line {before}",
+                expected="one",
+            )
+        distinct.append(row)
+    if not distinct:
+        raise InputError(at=Place(name), problem="holds no value", expected="a leaderboard")
+    return distinct
 
 
 def _from_json(
@@ -119,28 +133,28 @@ def _from_json(
     complaints = Complaints()
     for number, text in lines:
         try:
-            yield number, _row_of(decode(plain_json(text)), limits)
+            line = decode(plain_json(text))
+            # Either name will do, or both where they agree.
+            given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
+            if len(set(map(str, given))) != 1:
+                problem = "neither" if not given else "two that differ"
+                raise Unfit(expected="a topic_id (or query_id)", found=problem)
+            value = math.nan if line.value is None else float(line.value)
+            if math.isinf(value):
+                raise Unfit(expected="a finite value", found="one that is too large")
+            yield (
+                number,
+                LeaderboardRow(
+                    identifier(line.run_id, "run_id", limits),
+                    identifier(given[0], "topic_id", limits),
+                    identifier(line.measure, "measure", limits),
+                    value,
+                ),
+            )
         except (ValueError, RecursionError) as error:
             expected = "{run_id, topic_id, measure, value}"
             complaints.add(explained(error, text, expected).located(Place(name, number)))
     complaints.raise_if_any()
-
-
-def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
-    # Either name will do, or both where they agree.
-    given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
-    if len(set(map(str, given))) != 1:
-        problem = "neither" if not given else "two that differ"
-        raise Unfit(expected="a topic_id (or query_id)", found=problem)
-    value = math.nan if line.value is None else float(line.value)
-    if math.isinf(value):
-        raise Unfit(expected="a finite value", found="one that is too large")
-    return LeaderboardRow(
-        identifier(line.run_id, "run_id", limits),
-        identifier(given[0], "topic_id", limits),
-        identifier(line.measure, "measure", limits),
-        value,
-    )
 
 
 def _from_columns(
@@ -251,24 +265,6 @@ def number_in(text: str) -> float | None:
     return _TRUTH.get(text.lower())
 
 
-def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[LeaderboardRow]:
-    first: dict[tuple[str, str, str], int] = {}
-    distinct = []
-    for number, row in rows:
-        before = first.setdefault(row[:3], number)
-        if before != number:
-            what = ", ".join(map(visible, row[:3]))
-            raise InputError(
-                at=Place(name, number),
-                problem=f"a second value for {what}, the first is in line {before}",
-                expected="one",
-            )
-        distinct.append(row)
-    if not distinct:
-        raise InputError(at=Place(name), problem="holds no value", expected="a leaderboard")
-    return distinct
-
-
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
     r"""Yield the lines of a leaderboard; what `read_leaderboard` reads of them is the same, bit for bit.
 
@@ -289,7 +285,15 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
                 problem=f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}"
             )
         seen.add(row[:3])
-        _check_ids(row)
+        place = Place(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}")
+        if math.isinf(row.value):
+            raise InputError(at=place, problem=f"{row.value}")
+        try:
+            for field, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
+                identifier(name, field)
+                name.encode()
+        except (Unfit, UnicodeEncodeError) as error:
+            raise input_error_of(error).located(place) from None
         if form == "jsonl":
             value = None if math.isnan(row.value) else float(row.value)
             record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
@@ -302,19 +306,6 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             "value": repr(float(row.value)),
         }
         yield "\t".join(_unbroken(cells[what]) for what in columns)
-
-
-def _check_ids(row: LeaderboardRow) -> None:
-    """Refuse what no leaderboard is read back with."""
-    place = Place(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}")
-    if math.isinf(row.value):
-        raise InputError(at=place, problem=f"{row.value}")
-    try:
-        for what, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
-            identifier(name, what)
-            name.encode()
-    except (Unfit, UnicodeEncodeError) as error:
-        raise input_error_of(error).located(place) from None
 
 
 def _unbroken(text: str) -> str:

@@ -239,7 +239,17 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
     name = name_of(source)
     for number, line in read_records(source, _ChunkLine, _EXPECTED_CHUNK):
         try:
-            chunk = _chunk(line, limits_of(source))
+            limits = limits_of(source)
+            ids = identifier(line.id, "id", limits), identifier(line.doc_id, "doc_id", limits)
+            if (line.start is None) != (line.end is None):
+                raise Unfit(expected="both start and end, or neither")
+            if line.start is None and not (line.text or "").strip():
+                raise Unfit(expected="start and end, or a text")
+            if line.start is not None and line.end is not None and line.end <= line.start:
+                raise Unfit(
+                    expected="a chunk of at least one code point", found=f"{line.start} to {line.end}"
+                )
+            chunk = Chunk(*ids, line.start, line.end, line.text)
         except Unfit as error:
             findings.add(error.parts.located(Place(name, number)))
             continue
@@ -250,14 +260,3 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
         elif not findings.count:
             yield chunk
     findings.raise_if_any()
-
-
-def _chunk(line: _ChunkLine, limits: Limits) -> Chunk:
-    ids = identifier(line.id, "id", limits), identifier(line.doc_id, "doc_id", limits)
-    if (line.start is None) != (line.end is None):
-        raise Unfit(expected="both start and end, or neither")
-    if line.start is None and not (line.text or "").strip():
-        raise Unfit(expected="start and end, or a text")
-    if line.start is not None and line.end is not None and line.end <= line.start:
-        raise Unfit(expected="a chunk of at least one code point", found=f"{line.start} to {line.end}")
-    return Chunk(*ids, line.start, line.end, line.text)

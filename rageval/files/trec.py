@@ -64,7 +64,9 @@ class LineForm(NamedTuple):
 
     def is_tabbed(self, content: bytes) -> bool:
         """Return whether tabs part the fields of this line, so that ids may hold spaces."""
-        return _has_tabs(content, self.width) and all(part.strip(b" ") for part in content.split(b"\t"))
+        return content.count(b"\t") == self.width - 1 and all(
+            part.strip(b" ") for part in content.split(b"\t")
+        )
 
     def first_is_tabbed(self, text: bytes, comments: str) -> bool | None:
         """Return whether tabs part the fields of the first row, which decides for all; None without a row."""
@@ -98,8 +100,14 @@ class LineForm(NamedTuple):
         spans = [match.span() for match in re.finditer(rb"[^ \t]+", content)]
         # A line that reads both ways goes by how the file's first row reads; only one that has no other
         # reading, or the wrong number of blanks, goes by its own tabs.
-        if _has_tabs(content, self.width) and (tabbed or len(spans) != self.width):
-            return _by_tabs(content)
+        if content.count(b"\t") == self.width - 1 and (tabbed or len(spans) != self.width):
+            spans = []
+            start = 0
+            for part in content.split(b"\t"):
+                left = start + len(part) - len(part.lstrip(b" "))
+                spans.append((left, max(left, start + len(part.rstrip(b" ")))))
+                start += len(part) + 1
+            return spans
         return spans
 
     def problem(
@@ -199,7 +207,11 @@ class LineForm(NamedTuple):
                 for index, query in enumerate(queries):
                     share[query].append(index)
                 for path, places in zip(paths, parted, strict=True):
-                    _append(path, [numbers[index] for index in places], [lines[index] for index in places])
+                    if places:
+                        with path.open("ab") as file:
+                            file.write(b"\n".join([*[lines[index] for index in places], b""]))
+                        with path.with_suffix(".lines").open("ab") as file:
+                            array("q", [numbers[index] for index in places]).tofile(file)
             for path in paths:
                 if path.exists():
                     yield from in_order(_read(path), self.width, tabbed)
@@ -270,21 +282,6 @@ def kind_of_line(content: bytes) -> LineForm | None:
     tabbed = (kind for kind in (RUN, QRELS) if kind.is_tabbed(content))
     width = len(content.split())
     return next(tabbed, None) or next((kind for kind in (RUN, QRELS) if len(kind.columns) == width), None)
-
-
-def _has_tabs(content: bytes, width: int) -> bool:
-    return content.count(b"\t") == width - 1
-
-
-def _by_tabs(content: bytes) -> list[tuple[int, int]]:
-    """Return spans of the fields, without the blanks around them."""
-    spans = []
-    start = 0
-    for part in content.split(b"\t"):
-        left = start + len(part) - len(part.lstrip(b" "))
-        spans.append((left, max(left, start + len(part.rstrip(b" ")))))
-        start += len(part) + 1
-    return spans
 
 
 def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> InputError | None:
@@ -542,14 +539,6 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
             for line in lines
         ]
     return numbers, lines, queries
-
-
-def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
-    if lines:
-        with path.open("ab") as file:
-            file.write(b"\n".join([*lines, b""]))
-        with path.with_suffix(".lines").open("ab") as file:
-            array("q", numbers).tofile(file)
 
 
 def _read(path: Path) -> Iterator[Text]:
