@@ -808,9 +808,11 @@ def _write_collection(
     return fates
 
 
-def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = (*_FILES, MANIFEST)) -> None:
-    """`UsageError` if a file of the folder would take the place of one it is made from."""
-    sources = list(inputs)
+def _refuse_inputs(
+    folder: Path, inputs: Iterable[Source], names: Iterable[str] = (*_FILES, MANIFEST)
+) -> None:
+    """Raise `UsageError` if a file of the folder would take the place of one it is made from."""
+    sources = [source for source in inputs if isinstance(source, str)]  # files, and no datasets
     for name in names:
         refuse_place(folder / name, *sources)
 
@@ -880,7 +882,7 @@ def write_variants(
     source: Source, nuggets: Source, judge: _Judge, folder: Path, settings: Settings, say: _Say
 ) -> int:
     """Write the texts to search with, a file a setting; return how many could not be written."""
-    _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in SETTINGS])
+    _refuse_inputs(folder, [source, nuggets], [f"{setting}.tsv" for setting in SETTINGS])
     questions = hooks.questions_in(source, [])
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
@@ -936,7 +938,7 @@ def filter_questions(
     judgements: Source, questions: Source, nuggets: Source, folder: Path, threshold: float, rule: str
 ) -> Iterator[str]:
     """Write the questions whose nuggets are supported; return lines of how many fell and why."""
-    _refuse_inputs(folder, _paths(judgements, questions, nuggets))
+    _refuse_inputs(folder, [judgements, questions, nuggets])
     support = read_support(judgements)
     known_questions = hooks.questions_in(questions, [])
     fates = _write_collection(folder, known_questions, _banks_in(nuggets), support, threshold, rule)
@@ -967,11 +969,6 @@ def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | N
 def _banks_in(source: Source | None) -> dict[str, list[Nugget]]:
     """Return the nuggets of a file, by query."""
     return _by_query(read_nuggets(source) if source else ())
-
-
-def _paths(*sources: Source) -> list[str]:
-    """Return those that are files, and no datasets."""
-    return [source for source in sources if isinstance(source, str)]
 
 
 def _runs_by_name(words: Iterable[str]) -> dict[str, Run]:

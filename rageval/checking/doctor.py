@@ -973,7 +973,28 @@ class _JudgedQueries:
         nugget_rows.rows.append((lines, docs))
         fresh = dict(zip(docs, grades, strict=True))
         if len(fresh) < len(docs) or not nugget_rows.grades.keys().isdisjoint(fresh):
-            self._add_some(key, nugget_rows, zip(lines, docs, grades, strict=True))
+            # Some of these rows were there before.
+            for line, doc, grade in zip(lines, docs, grades, strict=True):
+                first_grade = nugget_rows.grades.setdefault(doc, grade)
+                before = nugget_rows.line_of(doc)
+                if before == line:
+                    if grade < 0:
+                        self.negative[doc] = line
+                elif first_grade == grade:
+                    self.repeated.setdefault((*key, doc.decode()), line)
+                else:
+                    query, name = key
+                    conflict = error(
+                        "contradicting_grade",
+                        line,
+                        grade=grade,
+                        document=doc.decode(),
+                        nugget=name,
+                        query=query,
+                        first_grade=first_grade,
+                        first_line=before,
+                    )
+                    self.conflicts.append(conflict.in_file(self.contents.source))
         else:
             nugget_rows.grades.update(fresh)
             if min(grades) < 0:
@@ -986,32 +1007,6 @@ class _JudgedQueries:
         for doc, line in zip(docs, lines, strict=True):
             if doc not in of_query:
                 of_query[doc] = line
-
-    def _add_some(
-        self, key: tuple[str, str], nugget: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
-    ) -> None:
-        """Take rows of which some were there before."""
-        for line, doc, grade in rows:
-            first = nugget.grades.setdefault(doc, grade)
-            before = nugget.line_of(doc)
-            if before == line:
-                if grade < 0:
-                    self.negative[doc] = line
-            elif first == grade:
-                self.repeated.setdefault((*key, doc.decode()), line)
-            else:
-                query, name = key
-                conflict = error(
-                    "contradicting_grade",
-                    line,
-                    grade=grade,
-                    document=doc.decode(),
-                    nugget=name,
-                    query=query,
-                    first_grade=first,
-                    first_line=before,
-                )
-                self.conflicts.append(conflict.in_file(self.contents.source))
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], FileContents]:

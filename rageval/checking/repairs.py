@@ -61,7 +61,18 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[Finding]]:
     # not.
     for step in (_drop_citations, _trim, _drop_references, _update_positions):
         step(draft)
-    changed = _changed_fields(record, draft)
+    changed: dict[str, Any] = {}
+    # Only then: what was not repaired stays byte for byte.
+    if draft.done:
+        changed["references"] = draft.references
+        changed["answer"] = [
+            part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
+        ]
+    # Counted anew, as sentences may have gone.
+    words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
+    if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
+        draft.done.append(fixed("set_length", number=words))
+        changed["response_length"] = words
     return (msgspec.json.encode(record | changed) if changed else line), draft.done
 
 
@@ -129,23 +140,6 @@ def _update_positions(draft: _Draft) -> None:
                 part.cited[index] = (place[doc], doc)
     if turned:
         draft.done.append(fixed("turned_citations", number=turned))
-
-
-def _changed_fields(record: _Fields, draft: _Draft) -> dict[str, Any]:
-    """Return the fields that are not what they were."""
-    changed: dict[str, Any] = {}
-    # Only then: what was not repaired stays byte for byte.
-    if draft.done:
-        changed["references"] = draft.references
-        changed["answer"] = [
-            part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
-        ]
-    # Counted anew, as sentences may have gone.
-    words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
-    if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
-        draft.done.append(fixed("set_length", number=words))
-        changed["response_length"] = words
-    return changed
 
 
 class _ReportDraft:

@@ -493,7 +493,25 @@ def are_responses(record: Record) -> Iterator[Finding]:
     for index, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
             yield from _text(f"{key}[{index}]", part)
-            yield from _citations(f"{key}[{index}]", part)
+            where = f"{key}[{index}]"
+            citations_place = f"{where}.citations"
+            cited = part.get("citations", MISSING)
+            if cited is MISSING:
+                yield error("missing_field", field=citations_place, expected="citations")
+            elif isinstance(cited, list):
+                for doc in cited:
+                    if not isinstance(doc, str) or not doc.strip():
+                        yield error("citation_not_text", field=where, **value_facts(doc))
+            elif isinstance(cited, dict):
+                for doc, number in cited.items():
+                    if not is_confidence(number):
+                        yield error(
+                            "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
+                        )
+            else:
+                yield error(
+                    "unexpected_value", field=citations_place, expected="citations", **value_facts(cited)
+                )
         else:
             place = f"{key}[{index}]"
             yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
@@ -505,25 +523,6 @@ def _text(where: str, part: Record) -> Iterator[Finding]:
         yield error("missing_field", field=place, expected="text")
     elif not isinstance(part["text"], str):
         yield error("unexpected_value", field=place, expected="text", **value_facts(part["text"]))
-
-
-def _citations(where: str, part: Record) -> Iterator[Finding]:
-    place = f"{where}.citations"
-    cited = part.get("citations", MISSING)
-    if cited is MISSING:
-        yield error("missing_field", field=place, expected="citations")
-    elif isinstance(cited, list):
-        for doc in cited:
-            if not isinstance(doc, str) or not doc.strip():
-                yield error("citation_not_text", field=where, **value_facts(doc))
-    elif isinstance(cited, dict):
-        for doc, number in cited.items():
-            if not is_confidence(number):
-                yield error(
-                    "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
-                )
-    else:
-        yield error("unexpected_value", field=place, expected="citations", **value_facts(cited))
 
 
 def is_confidence(value: Any) -> bool:

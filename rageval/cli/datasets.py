@@ -26,7 +26,6 @@ from rageval.views.scores import freshstack_measures
 
 if TYPE_CHECKING:
     from rageval.datasets.catalogue import Benchmark, Spec
-    from rageval.datasets.dataset import Dataset
 
 
 _Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a dataset that has some (CRAG).")]
@@ -124,7 +123,8 @@ def _export(
     limits: opt.Limits = (),
 ) -> None:
     """Print one part of ID in the format of ir_datasets; nuggets as AutoNuggetizer, answers as questions."""
-    print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
+    loaded = load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
+    print_lines(exported(loaded, what, style))
 
 
 @datasets.command("check")
@@ -142,7 +142,7 @@ def _check(
 
     Exits 1 if they differ. If ir_datasets has the same dataset, its topics and judgements are compared too.
     """
-    loaded = _loaded(dataset, accept_license, limits)
+    loaded = load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
     counts = checked(loaded)
     others, remarks = compared(loaded)
     counts += others
@@ -207,10 +207,6 @@ def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     if not isinstance(entries, list) or not all(map(is_entry, entries)):
         raise InputError(at=Place(file), expected=expected)
     return entries
-
-
-def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
-    return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
 
 
 def _accepted_here(dataset: str) -> bool:

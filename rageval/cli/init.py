@@ -114,7 +114,11 @@ class _Settings:
         self.files = files
         self.baseline, self.measures = self._existing_baseline()
         self.is_saved = bool(self.baseline)
-        self.rubric, self.judge = self._rubric_and_judge()
+        self.rubric, self.judge = (_OF_ANSWERS, _JUDGE) if files.answers or self.tables else ("", "")
+        if files.judged:
+            start = next(iter(files.judged.values()))
+            names = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
+            self.rubric, self.judge = (name.partition("@")[0] for name in names)
         self.before, self.candidate = self._candidates()
         if not self.measures and (self.files.judged or self.files.answers or self.tables):
             usual = usual_measure(self.rubric)
@@ -126,6 +130,7 @@ class _Settings:
             self.baseline, self.is_saved = self.tables[0], True
         if not self.baseline:
             self.baseline = next((name for name in _NEW_BASELINES if not os.path.lexists(name)), "")
+        self.saving = f"rageval gate {self.before} --save-baseline {_typed(self.baseline or 'FILE')}"
 
     @property
     def tables(self) -> list[str]:
@@ -141,13 +146,6 @@ class _Settings:
                 measures = read_baseline(name).header.measures
                 return name, [measure for measure in measures if visible(measure) == measure]
         return "", []
-
-    def _rubric_and_judge(self) -> tuple[str, str]:
-        """Return the rubric and the judge of judged answers; what suits those that nobody judged yet."""
-        for start in self.files.judged.values():
-            rubric, judge = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
-            return rubric.partition("@")[0], judge.partition("@")[0]
-        return (_OF_ANSWERS, _JUDGE) if self.files.answers or self.tables else ("", "")
 
     def _candidates(self) -> tuple[str, str]:
         """Return what is saved as the baseline, and what is held against it, as they are typed.
@@ -188,7 +186,7 @@ class _Settings:
             yield "# The baseline to compare a candidate with."
         else:
             yield "# The baseline to compare a candidate with. It does not exist yet; save what you have now:"
-            yield f"#   {self._saving()}"
+            yield f"#   {self.saving}"
         yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
         if self.rubric in rubric_names():
             yield from (
@@ -216,9 +214,6 @@ class _Settings:
                 _setting("questions", next(iter(self.files.questions)), is_set=False),
             )
 
-    def _saving(self) -> str:
-        return f"rageval gate {self.before} --save-baseline {_typed(self.baseline or 'FILE')}"
-
     def next_lines(self) -> Iterator[str]:
         """Yield what to type next."""
         if self.files.answers and not self.files.judged:
@@ -229,7 +224,7 @@ class _Settings:
                 f" -o {_JUDGED}"
             )
         if not self.is_saved:
-            yield f"next: {self._saving()}"
+            yield f"next: {self.saving}"
         yield f"then: rageval gate {self.candidate}"
 
 

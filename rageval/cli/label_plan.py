@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import click
@@ -195,17 +195,15 @@ def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str]
         return None
     one, mark, other = (part.strip() for part in text.partition(">"))
     if compare is not None:
-        matching = [pair for pair in (compare, compare[::-1]) if "".join(text.split()) == _claim_text(pair)]
-        if not matching:
-            raise UsageError(f"--decide {text!r}: expected {_claim_text(compare)!r}, as --compare says")
-        return matching[0]
+        # Without blanks, which people put around the sign or not.
+        claims = {"".join(">".join(pair).split()): pair for pair in (compare[::-1], compare)}
+        typed, *_, expected = "".join(text.split()), *claims
+        if typed not in claims:
+            raise UsageError(f"--decide {text!r}: expected {expected!r}, as --compare says")
+        return claims[typed]
     if not (one and mark and other) or ">" in other:
         raise UsageError(f"--decide {text!r}: expected 'A>B', two systems (--compare A B if names hold '>')")
     return one, other
-
-
-def _claim_text(pair: Sequence[str]) -> str:
-    return "".join(">".join(pair).split())
 
 
 def _depth(options: Options) -> int:

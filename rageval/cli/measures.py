@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import click
 
 from rageval.cli._options import Command, completing
@@ -54,15 +52,12 @@ def _listing() -> str:
 
 def _page(name: str) -> str:
     measure = parse_measure(name)
+    papers = "".join(f"\n\n{entry}" for entry in entries(measure.about.papers).values())
     if not isinstance(measure, Measure):
         return (
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
-            f"\n\nBetter: {measure.better}{_to_cite(measure.about.papers)}"
+            f"\n\nBetter: {measure.better}{papers}"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
     head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k" * measure.takes_k
-    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}{_to_cite(measure.about.papers)}"
-
-
-def _to_cite(papers: Iterable[str]) -> str:
-    return "".join(f"\n\n{entry}" for entry in entries(papers).values())
+    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}{papers}"

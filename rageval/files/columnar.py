@@ -189,10 +189,11 @@ class _RowBatch:
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
         if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
             raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
+        length = f"1 to {self._limits.id:,} bytes (see --limit id=…)"
         # Before ids are written out row by row: one of a gigabyte would be copied for each of its rows.
         is_long = compute.greater(_lengths_of(column), self._limits.id)
         if (too_long := compute.index(is_long, value=True).as_py()) >= 0:
-            raise self._wrong(too_long, name, self._length_of_ids(), column)
+            raise self._wrong(too_long, name, length, column)
         column = column.cast(pyarrow.large_string())
         try:
             # Parquet does not check that text is UTF-8.
@@ -202,14 +203,11 @@ class _RowBatch:
         encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
         # One look at all of them; which one it is is found only when there is a fault.
         if not all(encoded):
-            raise self._wrong(encoded.index(b""), name, self._length_of_ids(), column)
+            raise self._wrong(encoded.index(b""), name, length, column)
         if [word.strip(_AROUND) for word in encoded] != encoded:
             bad = next(row for row, word in enumerate(encoded) if word.strip(_AROUND) != word)
             raise self._wrong(bad, name, "an id without blanks around it", column)
         return encoded
-
-    def _length_of_ids(self) -> str:
-        return f"1 to {self._limits.id:,} bytes (see --limit id=…)"
 
     def nuggets(self) -> list[bytes]:
         """Return the column that names the nugget, `0` everywhere if there is none, or nothing in it."""

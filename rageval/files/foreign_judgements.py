@@ -243,16 +243,14 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
                 problem=f"Object missing required field `{name}`", expected="results that were checked"
             )
         for number, label in enumerate(labels):
-            rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | _entailment(label))
+            verdict = _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
+            rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | verdict)
     for name, claim in (("retrieved2response", "response"), ("retrieved2answer", "gold")):
         for number, by_passage in enumerate(getattr(line, name) or ()):
             for passage, label in zip(_passages(line, len(by_passage), limits), by_passage, strict=True):
-                rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | _entailment(label))
+                verdict = _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
+                rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | verdict)
     return JudgedLine(rows, recorded=[(run, query)])
-
-
-def _entailment(label: str | None) -> Row:
-    return _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
 
 
 def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
@@ -504,13 +502,6 @@ _ANNOTATIONS = ("topic_id", "annotation_job", "annotation")  # columns of RAGTIM
 _NAME = re.compile(r"(\.judgments)?\.tsv(\.\w+)?$")
 
 
-def _header(line: str) -> list[str]:
-    try:
-        return [name.strip().lower() for name in next(csv.reader([line.rstrip("\r")]), [])]
-    except csv.Error:  # no header of a table
-        return []
-
-
 def _is_annotations(line: bytes) -> bool:
     columns = line.decode("utf-8", "replace").strip().lower().split("\t")
     return set(_ANNOTATIONS) <= set(columns)
@@ -548,7 +539,12 @@ def is_judged_table(line: bytes) -> bool:
     """Return whether a line is the header of such a table, with commas or tabs."""
     if b"\t" in line:
         return _is_annotations(line[:1000])
-    return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
+    text = line[:1000].decode("utf-8", "replace").rstrip("\r")
+    try:
+        header = [name.strip().lower() for name in next(csv.reader([text]), [])]
+    except csv.Error:  # no header of a table
+        return False
+    return b"," in line and _table_of(header) is not None
 
 
 def _is_of_claims(text: bytes) -> bool:

@@ -146,15 +146,6 @@ class JudgedTwice(InputError):
     """A judge judged the same twice."""
 
 
-def _line_of(number: int, record: Mapping[str, Any]) -> JudgementLine:
-    """Return the line of a record in memory; `InputError` tells its number."""
-    fewer = without_nulls(record) or record
-    try:
-        return msgspec.convert(fewer, JudgementLine)
-    except msgspec.ValidationError as error:
-        raise problem_of_record(error, fewer, EXPECTED).located(Place("judgements", number)) from None
-
-
 class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
 
@@ -681,7 +672,14 @@ class JudgementTable:
             records = msgspec.convert(given, list[JudgementLine])
         except msgspec.ValidationError:
             # Only then: most records have no nulls, and to look for them takes as long as to read them.
-            records = [_line_of(number, record) for number, record in enumerate(given, 1)]
+            records = []
+            for number, record in enumerate(given, 1):
+                fewer = without_nulls(record) or record
+                try:
+                    records.append(msgspec.convert(fewer, JudgementLine))
+                except msgspec.ValidationError as error:
+                    problem = problem_of_record(error, fewer, EXPECTED)
+                    raise problem.located(Place("judgements", number)) from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
     def add_answers(self, source: Source) -> None:

@@ -196,7 +196,21 @@ def _from_columns(
             " or in both of columns 2 and 3",
             remedy="use --form tot (run measure topic value) or --form ir_measures (run topic measure value)",
         )
-    yield from _valued(name, rows, _COLUMNS[columns_form], limits)
+    columns = _COLUMNS[columns_form]
+    complaints = Complaints()
+    for number, fields in rows:
+        cells = dict(zip(columns, fields, strict=True))
+        text = cells["value"]
+        value = number_in(text)
+        too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
+        if value is None or math.isinf(value):
+            problem = InputError(expected="a number, True or False", found=f"{visible(text[:80])!r}")
+            complaints.add(problem.located(Place(name, number)))
+        elif too_long is not None:
+            complaints.add(InputError(at=Place(name, number), expected=f"an id of up to {limits.id:,} bytes"))
+        else:
+            yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
+    complaints.raise_if_any()
 
 
 def _fields(line: bytes) -> list[str]:
@@ -232,26 +246,6 @@ def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form
         if bool(second & group) != bool(third & group):
             return "ir_measures" if second & group else "tot"
     return None
-
-
-def _valued(
-    name: str, rows: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], limits: Limits
-) -> Iterator[tuple[int, LeaderboardRow]]:
-    """Yield the rows with their numbers."""
-    complaints = Complaints()
-    for number, fields in rows:
-        cells = dict(zip(columns, fields, strict=True))
-        text = cells["value"]
-        value = number_in(text)
-        too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
-        if value is None or math.isinf(value):
-            problem = InputError(expected="a number, True or False", found=f"{visible(text[:80])!r}")
-            complaints.add(problem.located(Place(name, number)))
-        elif too_long is not None:
-            complaints.add(InputError(at=Place(name, number), expected=f"an id of up to {limits.id:,} bytes"))
-        else:
-            yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
-    complaints.raise_if_any()
 
 
 def number_in(text: str) -> float | None:
@@ -424,20 +418,7 @@ def read_baseline(source: Source) -> Baseline:
             expected=f"{_FORM}",
             remedy="save it again",
         )
-    lines = list(_checked_lines(records, header, name))
-    # A gate would pass on what is left of a file that was cut off.
-    if len(lines) != header.questions:
-        raise InputError(
-            at=Place(name),
-            problem=f"holds {len(lines):,} questions",
-            expected=f"{header.questions:,}, as line 1 says",
-        )
-    return Baseline(header, lines)
-
-
-def _checked_lines(
-    records: Iterable[tuple[int, dict[str, msgspec.Raw]]], header: BaselineHeader, name: str
-) -> Iterator[BaselineLine]:
+    lines = []
     seen: dict[str, int] = {}
     for number, record in records:
         line = _converted((number, record), BaselineLine, name)
@@ -445,11 +426,11 @@ def _checked_lines(
             raise InputError(
                 at=Place(name, number), expected=f"as query_id {problem.expected}", found=problem.found
             )
-        first = seen.setdefault(line.query_id, number)
-        if first != number:
+        before = seen.setdefault(line.query_id, number)
+        if before != number:
             raise InputError(
                 at=Place(name, number),
-                problem=f"question {visible(line.query_id)} is in line {first}, too",
+                problem=f"question {visible(line.query_id)} is in line {before}, too",
                 expected="it once",
             )
         if line.values.keys() != header.measures.keys():
@@ -461,7 +442,15 @@ def _checked_lines(
         numbers = [*line.values.values(), *line.people.values(), *sum(line.between.values(), ())]
         if any(value is not None and not math.isfinite(value) for value in numbers):
             raise InputError(at=Place(name, number), expected="finite numbers, or null")
-        yield line
+        lines.append(line)
+    # A gate would pass on what is left of a file that was cut off.
+    if len(lines) != header.questions:
+        raise InputError(
+            at=Place(name),
+            problem=f"holds {len(lines):,} questions",
+            expected=f"{header.questions:,}, as line 1 says",
+        )
+    return Baseline(header, lines)
 
 
 def _converted(record: tuple[int, dict[str, msgspec.Raw]], form: Any, name: str) -> Any:

@@ -322,7 +322,8 @@ def _shared(
         (*one, *other)
         for one, other in pairs
         if any(
-            place in other[1] and _is_graded(one[1][place]) and _is_graded(other[1][place])
+            place in other[1]
+            and all(judged[place].get("status", "ok") in GRADED for judged in (one[1], other[1]))
             for place in one[1]
         )
     )
@@ -428,10 +429,6 @@ def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Remark
     for judge in (name for name in grades.judges.words if parse_judge(name).is_unfenced):
         best, shown = notes.attacks.get(judge, [0, 0])
         yield Remark("judge_without_fence", facts={"judge": judge, "number": best, "total": shown})
-
-
-def _is_graded(judgement: Mapping[str, Any]) -> bool:
-    return judgement.get("status", "ok") in GRADED
 
 
 # Traces of some queries, in full: what was asked, answered, cited and quoted, and what judges were asked.

@@ -483,18 +483,18 @@ class LabelFile:
         if label.status != "ok":
             return None
         # From here on: whether the label or grade can be chosen on the page.
+        value = label.grade if label.label is None else label.label
+        given = "nothing" if value is None else f"{value!r:.80}"
         if self.plan.kind == "grades":
             low, high = self.plan.ranges.get(ask.text, (0.0, 0.0))
             if label.label is not None or label.grade is None or not low <= label.grade <= high:
-                value = label.grade if label.label is None else label.label
-                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=_shown(value))
+                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=given)
             return None
         worth = _OUTCOMES if self.plan.kind == "pair" else self.plan.labels
         if label.label is None and label.grade in worth.values():
             return None
         if label.label not in worth:
-            value = label.grade if label.label is None else label.label
-            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=_shown(value))
+            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=given)
         if label.grade is not None and label.grade != worth[label.label]:
             return InputError(
                 expected=f"{label.label!r} with grade {worth[label.label]:g}", found=f"{label.grade:g}"
@@ -568,10 +568,6 @@ def _unread(*labels: Label) -> InputError | None:
                 remedy="choose one, and save again",
             )
     return None
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else f"{value!r:.80}"
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
