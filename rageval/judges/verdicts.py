@@ -108,36 +108,34 @@ def _repair_value(value: Any, depth: int = 1) -> Any:
     )
 
 
-def _as_python(text: str) -> dict[str, Any] | None:
-    """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
-    try:
-        return _parse_strictly("".join(_from_python(text)))
-    except _NoPython:
-        return None
-
-
 class _NoPython(Exception):
     """Something that no literal of lists, texts and numbers holds."""
 
 
-def _from_python(text: str) -> Iterator[str]:
-    """Yield the pieces of JSON that say what a literal of Python says."""
+def _as_python(text: str) -> dict[str, Any] | None:
+    """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
+    pieces = []  # of JSON that says the same
     position = _end(_BLANKS, text, 0)
     while position < len(text):
         match = _PYTHON.match(text, position)
         if match is None:
-            raise _NoPython
+            return None
         kind, piece = match.lastgroup, match[0]
         if kind == "string":
-            # Read by a grammar of our own and never by `eval`: it is a stranger's text.
-            yield json.dumps(_ESCAPE.sub(_unescape, piece[1:-1]))
+            # Read by a grammar of our own and never by `eval`, as the text comes from outside.
+            try:
+                pieces.append(json.dumps(_ESCAPE.sub(_unescape, piece[1:-1])))
+            except _NoPython:
+                return None
         elif kind == "number":
             # Python may leave out digits beside the point: `.5` and `1.` are no numbers to JSON.
             number = piece.removeprefix("+")
-            yield repr(float(number)) if re.search(r"(?<!\d)\.|\.(?!\d)", number) else number
+            has_bare_point = re.search(r"(?<!\d)\.|\.(?!\d)", number)
+            pieces.append(repr(float(number)) if has_bare_point else number)
         elif kind != "last":
-            yield _WORDS.get(piece, piece)
+            pieces.append(_WORDS.get(piece, piece))
         position = _end(_BLANKS, text, match.end())
+    return _parse_strictly("".join(pieces))
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
@@ -176,18 +174,6 @@ def _text_of(record: dict[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{key}: expected text, found {value!r:.80}")
     return value
-
-
-def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole: bool) -> float:
-    """Return a number on the scale; never clipped, never rounded, never read out of text."""
-    value = record.get(key)
-    # True is an int in Python; NaN fails both comparisons.
-    if not isinstance(value, bool) and isinstance(value, int | float) and low <= value <= high:
-        number = float(value)
-        if number.is_integer() or not whole:
-            return number
-    kind = "a whole number" if whole else "a number"
-    raise Invalid(f"{key}: expected {kind} from {low:g} to {high:g}, found {value!r:.80}")
 
 
 def _list_of(record: dict[str, Any], key: str) -> list[Any]:
@@ -309,12 +295,12 @@ def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Ve
     return [_verdict(reply, scale)]
 
 
-def _labels_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    verdict = _object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)})
-    return _object({"verdicts": _list(verdict)})
-
-
-@_kind("labels", _labels_schema)
+@_kind(
+    "labels",
+    lambda scale, ids: _object(
+        {"verdicts": _list(_object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)}))}
+    ),
+)
 def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     items = _by_id(_list_of(reply, "verdicts"), ids, "item")
     return [_verdict(item, scale, name) for name, item in items.items()]
@@ -338,10 +324,21 @@ def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdic
 )
 def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     reason = _text_of(reply, "reason")
-    return [
-        Verdict(name, None, _number_of(reply, name, low, high, scale.whole), None, reason)
-        for name, (low, high) in scale.ranges.items()
-    ]
+    verdicts = []
+    for name, (low, high) in scale.ranges.items():
+        value = reply.get(name)
+        # A number is never clipped, never rounded, and never read out of text. True is an int in Python; NaN
+        # fails both comparisons.
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not low <= value <= high
+            or (scale.whole and not float(value).is_integer())
+        ):
+            kind = "a whole number" if scale.whole else "a number"
+            raise Invalid(f"{name}: expected {kind} from {low:g} to {high:g}, found {value!r:.80}")
+        verdicts.append(Verdict(name, None, float(value), None, reason))
+    return verdicts
 
 
 def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
@@ -550,18 +547,18 @@ def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
         return [Verdict(item) for item in _python_list(text, reading.scale.most)]
     if reading.lenient:  # what is too much is dropped, and so is what has no label
         pairs = zip(ids, _python_list(text, len(ids), lenient=True), strict=False)
-        return [_label_or_worst(label.lower(), reading, name) for name, label in pairs]
+        verdicts = []
+        for name, item in pairs:
+            label = item.lower()
+            try:
+                verdicts.append(reading.verdict(label, name))
+            except Invalid:
+                verdicts.append(reading.verdict(reading.unreadable or label, name))
+        return verdicts
     labels = _python_list(text)
     if len(labels) != len(ids):
         raise Invalid(f"expected {len(ids)} labels, found {len(labels)}")
     return [reading.verdict(label.lower(), name) for name, label in zip(ids, labels, strict=True)]
-
-
-def _label_or_worst(label: str, reading: ReplyRules, name: str) -> Verdict:
-    try:
-        return reading.verdict(label, name)
-    except Invalid:
-        return reading.verdict(reading.unreadable or label, name)
 
 
 @_parser("tagged", "label")
@@ -670,21 +667,19 @@ def _count_paths(parsed: Any) -> int:
         elif name == "BRANCH":
             ways *= sum(map(_count_paths, argument[1]))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            ways *= _count_repeat_paths(name, *argument)
+            least, most, repeated = argument
+            within = _count_paths(repeated)
+            is_single = len(repeated) == 1 and str(repeated[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
+            if name == "POSSESSIVE_REPEAT" and is_single:
+                continue
+            if most > _FEW:
+                raise ValueError(
+                    "what is repeated often has to be one character and to give nothing back: write *+ or ++"
+                    " for it"
+                )
+            ways *= int((most - least + 1) * within ** min(int(most), _FEW))
         else:
             raise ValueError(f"{name.lower().replace('_', ' ')} is not allowed here")
         if ways > _MOST_CHOICES:
             return ways
     return ways
-
-
-def _count_repeat_paths(name: str, least: int, most: int, parsed: Any) -> int:
-    within = _count_paths(parsed)
-    single = len(parsed) == 1 and str(parsed[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
-    if name == "POSSESSIVE_REPEAT" and single:
-        return 1
-    if most > _FEW:
-        raise ValueError(
-            "what is repeated often has to be one character and to give nothing back: write *+ or ++ for it"
-        )
-    return int((most - least + 1) * within ** min(int(most), _FEW))
