@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.whole import text_of_whole
@@ -291,30 +291,22 @@ def _take_fields(file: RubricFile, path: str) -> None:
     file.sees = [name for name in file.sees if name in shown]
 
 
-_Made = Callable[[Given], RubricFile]
-SOURCES: dict[str, _Made] = {}
+_Make = TypeVar("_Make", bound=Callable[[Given], RubricFile])
+SOURCES: dict[str, Callable[[Given], RubricFile]] = {}
 
 
-def _source(name: str) -> Callable[[_Made], _Made]:
+def _source(name: str) -> Callable[[_Make], _Make]:
     """Let the function below make rubrics of this source's prompts."""
 
-    def declared(make: _Made) -> _Made:
+    def declared(make: _Make) -> _Make:
         SOURCES[name] = make
         return make
 
     return declared
 
 
-def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) -> RubricFile:
-    return RubricFile(unit, kind, sees, prompt, unfenced=True, **more)
-
-
 @_source("umbrela")
-def _of_umbrela(given: Given) -> RubricFile:
-    return _umbrela(given, "relevance")
-
-
-def _umbrela(given: Given, scale: str) -> RubricFile:
+def _of_umbrela(given: Given, scale: str = "relevance") -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
         template = _key(yaml_texts(given.path), "prefix_user", given.path)
@@ -340,11 +332,12 @@ def _umbrela(given: Given, scale: str) -> RubricFile:
 def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
     """Return a rubric that grades passages by numbers, which are labels of a rubric of ours."""
     labels = _labels(scale)
-    return _rubric(
+    return RubricFile(
         "passage",
         "label",
         ["question", "passage.segment"],
         prompt,
+        unfenced=True,
         labels=labels,
         values={f"{grade:g}": label for label, grade in labels.items()},
         fields={"query": "question", "passage": "passage.segment", "examples": "examples"},
@@ -357,7 +350,7 @@ def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
 @_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
     """Read a prompt whose grades go from 0 to 4 by the sub-narratives that a passage answers."""
-    file = _umbrela(given, "relevance-2025")
+    file = _of_umbrela(given, "relevance-2025")
     file.follows = "UMBRELA as TREC RAG 2025 used it, grades 0 to 4 by sub-narratives"
     file.departs = [
         *file.departures,
@@ -468,11 +461,12 @@ def _of_crag(given: Given) -> RubricFile:
     if given.tokenizer is not None:
         digest = sha256_of(given.tokenizer)
         trim, departs = Trim("answer", tokens=75, tokenizer=given.tokenizer, sha256=digest), []
-    return _rubric(
+    return RubricFile(
         "answer",
         "label",
         ["question", "gold", "answer"],
         Prompt("\n".join(parts), template=template),
+        unfenced=True,
         follows="CRAG (Yang et al., 2024), the script of its repository",
         departs=[
             "each gold answer is asked about by itself, not each of its letters, as the script has it",
@@ -498,11 +492,12 @@ def _of_crag(given: Given) -> RubricFile:
 def _of_ragtifier(given: Given) -> RubricFile:
     """RAGtifier's Figure 2, as a text with its two headings."""
     texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
-    return _rubric(
+    return RubricFile(
         "answer",
         "grades",
         ["question", "gold", "gold_passages", "answer", "passages"],
         Prompt(texts["System Prompt"], template=texts["Query Prompt"]),
+        unfenced=True,
         follows="RAGtifier (Cofala et al., 2025), Figure 2",
         departs=[
             "how it writes several passages, and what it does with a reply that is no JSON, is not known",
@@ -547,11 +542,12 @@ def _of_support(given: Given) -> RubricFile:
 def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
     # Later versions of the prompt ask for tags.
     tags = ["<support>", "</support>"] if "<support>" in prompt.template else []
-    return _rubric(
+    return RubricFile(
         "citation",
         "label",
         ["sentence", "passage.title", "passage.segment"],
         prompt,
+        unfenced=True,
         labels=_labels("citation-support"),
         values={
             "Full Support": "full_support",
@@ -571,11 +567,12 @@ def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
 @_source("pairwise")
 def _of_pairwise(given: Given) -> RubricFile:
     """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
-    return _rubric(
+    return RubricFile(
         "pair",
         "label",
         ["question", "answer_a", "answer_b"],
         _plain_or_constant(given, ("question", "answer_a", "answer_b"), "PROMPT"),
+        unfenced=True,
         follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
         departs=[_BOUNDED],
         labels=_labels("pairwise"),
@@ -593,11 +590,12 @@ def _of_listwise(given: Given) -> RubricFile:
     """RankLLM's prompts, in one turn (RankVicuna) or in several (RankGPT)."""
     texts = yaml_texts(given.path)
     system = texts.get("system_message", "") if given.system is None else given.system
-    return _rubric(
+    return RubricFile(
         "list",
         "permutation",
         ["question", "answers"],
-        _in_turns(texts, system, given.path) if "body_user" in texts else _in_one(texts, system, given.path),
+        _listwise_prompt(texts, system, given.path),
+        unfenced=True,
         follows="RankVicuna and RankGPT (RankLLM's prompts), the judge of the sentence-ordering paper",
         departs=[
             "what ftfy mends in a text (fix_text) is shown as it is",
@@ -613,13 +611,11 @@ def _of_listwise(given: Given) -> RubricFile:
     )
 
 
-def _in_one(texts: Mapping[str, str], system: str, path: str) -> Prompt:
-    item = _key(texts, "body", path)
-    return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
-
-
-def _in_turns(texts: Mapping[str, str], system: str, path: str) -> Prompt:
-    """Return a prompt before which what is ranked is shown piece by piece, as if a model had taken it."""
+def _listwise_prompt(texts: Mapping[str, str], system: str, path: str) -> Prompt:
+    """Return the prompt, in one turn or in several: in these each passage is shown as if a model took it."""
+    if "body_user" not in texts:
+        item = _key(texts, "body", path)
+        return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
     turns = []
     if "prefix_user" in texts:
         turns.append(Turn(texts["prefix_user"], _key(texts, "prefix_assistant", path)))
@@ -676,11 +672,12 @@ def _scored(prompt: Prompt) -> RubricFile:
 def _preferred(prompt: Prompt) -> RubricFile:
     # How it calls a tie of two bad answers has changed.
     ties = dict.fromkeys(re.findall(r"\[\[(Tie[^\]\n]*+)\]\]", prompt.template))
-    return _rubric(
+    return RubricFile(
         "pair",
         "label",
         ["question", "answer_a", "answer_b"],
         prompt,
+        unfenced=True,
         labels=_labels("pairwise"),
         values={"A": "a", "B": "b"} | dict.fromkeys(ties, "tie"),
         fields={"query": "question", "answer_a": "answer_a", "answer_b": "answer_b"},
