@@ -602,26 +602,20 @@ def _passage_windows(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 @_unit("pair")
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(material.answers).items():
+    for answers in _by_query(material.answers).values():
         for one, other in combinations(answers, 2):
-            yield from _both_orders(_question_getter(query, material), query, one, other)
+            yield from _both_orders(material, one, other)
 
 
 @_unit("against-gold")
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in _refuse_repeats(material.answers):
-        query = answer.query_id
-        gold = "" if answer.error else material.gold(query)[0]
-        other = Answer(query, _GOLD, (Sentence(gold),))
-        yield from _both_orders(_question_getter(query, material), query, answer, other)
+        gold = "" if answer.error else material.gold(answer.query_id)[0]
+        yield from _both_orders(material, answer, Answer(answer.query_id, _GOLD, (Sentence(gold),)))
 
 
-def _question_getter(query: str, material: Material) -> Callable[[], str]:
-    """Return what says the question: it need not be known where nobody is asked."""
-    return lambda: material.question(query).text
-
-
-def _both_orders(question: Callable[[], str], query: str, one: Answer, other: Answer) -> Iterator[Task]:
+def _both_orders(material: Material, one: Answer, other: Answer) -> Iterator[Task]:
+    query = one.query_id
     # Both orders, as judges favour a place: what only holds in one of them is no preference.
     for first, second in ((one, other), (other, one)):
         shown = first.run_id, second.run_id
@@ -630,8 +624,8 @@ def _both_orders(question: Callable[[], str], query: str, one: Answer, other: An
         if failed := _why(one, other):
             yield Task({}, rows, failed=failed)
         else:
-            data = {"question": question(), "answer_a": first.text, "answer_b": second.text}
-            yield Task(data, rows)
+            question = material.question(query).text  # it need not be known where nobody is asked
+            yield Task({"question": question, "answer_a": first.text, "answer_b": second.text}, rows)
 
 
 def _why(*answers: Answer) -> str:
@@ -703,16 +697,12 @@ def _refuse_repeats(answers: Iterable[Answer]) -> Iterator[Answer]:
         yield answer
 
 
-def _by(answers: Iterable[Answer], name_of_group: Callable[[Answer], str]) -> dict[str, list[Answer]]:
-    groups: dict[str, list[Answer]] = {}
-    for answer in answers:
-        groups.setdefault(name_of_group(answer), []).append(answer)
-    return groups
-
-
 def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
     """Return the answers to each query; `UsageError` for two of one system."""
-    return _by(_refuse_repeats(answers), lambda answer: answer.query_id)
+    groups: dict[str, list[Answer]] = {}
+    for answer in _refuse_repeats(answers):
+        groups.setdefault(answer.query_id, []).append(answer)
+    return groups
 
 
 def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -827,7 +817,10 @@ def gathered(
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
         asked = [query for query in known_questions if query in banks or not banks]
-        for answers_of_run in _by(given, lambda answer: answer.run_id).values():
+        by_run: dict[str, list[Answer]] = {}
+        for answer in given:
+            by_run.setdefault(answer.run_id, []).append(answer)
+        for answers_of_run in by_run.values():
             lacking = list(_unanswered(answers_of_run, asked))
             remarks += _answer_remarks(answers_of_run, len({answer.query_id for answer in lacking}), asked)
             given += lacking
