@@ -300,17 +300,15 @@ def line(tally: JobTally, seconds: float) -> str:
         unpriced = f" and {tally.unpriced:,} calls without a price" if tally.unpriced else ""
         guessed = f" (at most: the usage of {tally.guessed:,} calls is not known)" if tally.guessed else ""
         parts.append(f"${tally.spent:,.2f}{guessed}{unpriced}")
-    parts += [f"without a verdict: {_kinds(tally.failed)}"] * bool(tally.failed)
-    parts += [f"tried again: {_kinds(tally.troubles)}"] * bool(tally.troubles)
+    for what, troubles in (("without a verdict", tally.failed), ("tried again", tally.troubles)):
+        if troubles:
+            kinds = (f"{count:,} {visible(kind)}" for kind, count in troubles.most_common(3))
+            parts.append(f"{what}: {', '.join(kinds)}")
     if rate and tally.total:
         minutes, rest = divmod(round(max(0, tally.total - tally.done) / rate), 60)
         hours, minutes = divmod(minutes, 60)
         parts.append(f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left")
     return ", ".join(parts)
-
-
-def _kinds(troubles: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {visible(kind)}" for kind, count in troubles.most_common(3))
 
 
 @dataclass(eq=False)
@@ -524,7 +522,30 @@ class _LiveJob(Job):
                 if (first := await self._first()) is not None:
                     yield first
         finally:
-            await self._end(beating)
+            beating.cancel()
+            if self._tasks:
+                self._stop(asyncio.CancelledError())
+                if self._flying:
+                    self._progress.say(
+                        f"stopping: {len(self._flying):,} calls in progress may finish within"
+                        f" {GRACE:g} seconds"
+                    )
+                    await asyncio.wait([*self._flying], timeout=GRACE)
+            tasks = [*self._tasks.values()]
+            for task in tasks:
+                task.cancel()
+            try:
+                await asyncio.gather(beating, *tasks, return_exceptions=True)
+                await close(self._model)
+            finally:
+                with suppress(OutputError):  # what came first is to be told
+                    self._budget.close()
+            if self._store.damaged:
+                self._progress.say(
+                    f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again"
+                )
+            self._show()
+            self._progress.close(self._tally)
 
     def _reply_or_task(self, number: int, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
         # The same question twice is asked once.
@@ -762,30 +783,6 @@ class _LiveJob(Job):
         self._fewer.set()
         if not task.cancelled():
             task.exception()  # or Python would complain that nobody looked
-
-    async def _end(self, beating: asyncio.Task[None]) -> None:
-        """Leave no call, no claim and no connection behind; what is under way and paid for may still land."""
-        beating.cancel()
-        if self._tasks:
-            self._stop(asyncio.CancelledError())
-            if self._flying:
-                self._progress.say(
-                    f"stopping: {len(self._flying):,} calls in progress may finish within {GRACE:g} seconds"
-                )
-                await asyncio.wait([*self._flying], timeout=GRACE)
-        tasks = [*self._tasks.values()]
-        for task in tasks:
-            task.cancel()
-        try:
-            await asyncio.gather(beating, *tasks, return_exceptions=True)
-            await close(self._model)
-        finally:
-            with suppress(OutputError):  # what came first is to be told
-                self._budget.close()
-        if self._store.damaged:
-            self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
-        self._show()
-        self._progress.close(self._tally)
 
 
 def _kind(error: Transient, model: str) -> str:

@@ -56,7 +56,27 @@ class FrozenJudgements:
         self.endpoint = ""
         self._records: dict[_Key, dict[str, Any]] = {}
         self._rubrics: dict[_Key, list[str]] = defaultdict(list)
-        self._read(judge)
+        findings = Complaints()
+        for line, record in read_records(self.path, dict, _EXPECTED):
+            place = Place(self.path, line)
+            key = _key(record)
+            if key is None:
+                findings.add(
+                    InputError(
+                        at=place,
+                        expected=f"{_EXPECTED}, ids as text",
+                        found=quoted(repr(record).encode()),
+                    )
+                )
+            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
+                findings.add(problem.located(place))
+            elif judge is None or record.get("judge") == judge:
+                self._add(key, record, place, findings)
+        findings.raise_if_any()
+        if not self._records:
+            raise InputError(
+                at=Place(self.path), problem=f"no judgement by the judge {judge!r}", expected="at least one"
+            )
 
     @property
     def judge(self) -> str:
@@ -100,29 +120,6 @@ class FrozenJudgements:
     async def ask(self, request: Request) -> Reply:
         """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
         raise Fatal(f"{self.name} has judgements, not replies of a model: look them up with find()")
-
-    def _read(self, judge: str | None) -> None:
-        findings = Complaints()
-        for line, record in read_records(self.path, dict, _EXPECTED):
-            place = Place(self.path, line)
-            key = _key(record)
-            if key is None:
-                findings.add(
-                    InputError(
-                        at=place,
-                        expected=f"{_EXPECTED}, ids as text",
-                        found=quoted(repr(record).encode()),
-                    )
-                )
-            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
-                findings.add(problem.located(place))
-            elif judge is None or record.get("judge") == judge:
-                self._add(key, record, place, findings)
-        findings.raise_if_any()
-        if not self._records:
-            raise InputError(
-                at=Place(self.path), problem=f"no judgement by the judge {judge!r}", expected="at least one"
-            )
 
     def _add(self, key: _Key, record: dict[str, Any], place: Place, findings: Complaints) -> None:
         first = self._records.setdefault(key, record)
@@ -306,7 +303,7 @@ def _replay_file(frozen: FrozenJudgements, rubric: Rubric, material: Material) -
                     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item}
                     row_head = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
                     shown = {"shown": list(row.shown)} if row.shown else {}
-                    yield place | row_head | dict(row.also) | shown | _failed(task.failed)
+                    yield place | row_head | dict(row.also) | shown | {"status": ERROR, "detail": task.failed}
                     continue
                 judgement = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
                 if judgement.get("judged_sha", sha) != sha:
@@ -408,15 +405,12 @@ def _row(answer: Answer, aspect: str, judge: str, fields: Mapping[str, Any]) -> 
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
     whole = {**place, **repeat_of(answer), **fields, "status": "ok", "judge": judge}
     if answer.error:
-        whole = {key: value for key, value in whole.items() if key not in _OF_TEXT} | _failed(answer.error)
+        whole = {key: value for key, value in whole.items() if key not in _OF_TEXT}
+        whole |= {"status": ERROR, "detail": answer.error}
     return whole
 
 
 _OF_TEXT = ("label", "grade", "evidence")  # what cannot be said of an answer that failed
-
-
-def _failed(why: str) -> _Row:
-    return {"status": ERROR, "detail": why}
 
 
 @dataclass(frozen=True)

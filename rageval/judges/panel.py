@@ -413,7 +413,13 @@ def ask_all_judges(
         rows = hand_on_unsure(rows, ask_next, **how, gold=gold)
     # After all others: only then is known where they differ.
     if settings.tiebreak is not None:
-        rows += _ask_tiebreak(rows, settings.tiebreak, rubric, material, settings, budget)
+        differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(rows)}
+        some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
+        # Whole answers are asked again, as a call holds all their nuggets; what did not differ is left out.
+        less = replace(material, answers=some)
+        places = {key for key, group in by_place(rows).items() if len(disagreements(group))}
+        again = _ask_judge(settings.tiebreak, rubric, less, settings, budget) if differing else ()
+        rows += [row for row in again if repeated_place(row) in places]
     return rows
 
 
@@ -610,24 +616,6 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
         asks_at_once=settings.batch,
         runs=budget.unreadable.setdefault(f"{model.name} {model.endpoint}", {}),
     )
-
-
-def _ask_tiebreak(
-    judged: Sequence[dict[str, Any]],
-    spec: str,
-    rubric: Rubric,
-    material: Material,
-    settings: Settings,
-    budget: Budget,
-) -> Iterable[dict[str, Any]]:
-    """Return what one more judge says where the others differ."""
-    differing = {(group[0]["query_id"], group[0]["run_id"]) for group in disagreements(judged)}
-    some = [answer for answer in material.answers if (answer.query_id, answer.run_id) in differing]
-    # Whole answers are asked again, as a call holds all their nuggets; what did not differ is left out below.
-    less = replace(material, answers=some)
-    places = {key for key, group in by_place(judged).items() if len(disagreements(group))}
-    rows = _ask_judge(spec, rubric, less, settings, budget) if differing else ()
-    return [row for row in rows if repeated_place(row) in places]
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

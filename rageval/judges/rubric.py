@@ -258,11 +258,7 @@ def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> E
         ) from None
     if how == "prompt":
         return Examples("prompt", name, text)
-    return Examples("turns", name, turns=list(_turns_in(text, name)))
-
-
-def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
-    """Examples, one a line: what is shown, under the names that the rubric sees, and the `reply`."""
+    turns: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -270,13 +266,14 @@ def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
             example = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                at=Place(file, number), expected="an example as one JSON object", cause=str(error)
+                at=Place(name, number), expected="an example as one JSON object", cause=str(error)
             ) from None
         if not isinstance(example, dict) or "reply" not in example:
             raise InputError(
-                at=Place(file, number), expected="an example {question, …, reply}", found=f"{line[:80]!r}"
+                at=Place(name, number), expected="an example {question, …, reply}", found=f"{line[:80]!r}"
             )
-        yield example
+        turns.append(example)
+    return Examples("turns", name, turns=turns)
 
 
 def _where(source: str, text: str, key: str) -> Place:

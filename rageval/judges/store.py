@@ -862,10 +862,6 @@ def _is_same(path: str, file: os.stat_result) -> bool:
     return os.path.samestat(now, file) or on_network(path)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 @dataclass(frozen=True, slots=True)
 class StoredReply:
     """A reply with the question, who was asked, and when."""
@@ -880,6 +876,10 @@ class StoredReply:
     def is_genuine(self) -> bool:
         """Tell whether the question is the one that the key belongs to."""
         return not self.model or self.request.key(self.model, self.endpoint) == self.key
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _from_line(line: str) -> StoredReply:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -125,7 +125,17 @@ class AnthropicMessages(RemoteBatches):
         if status != OK:
             explanation = words(mapping(body.get("stop_details")).get("explanation"))
             detail = f"stop_reason {stopped}" + (f": {explanation}" if explanation else "")
-        return Reply(status, _text(body["content"]), detail, _usage(mapping(body.get("usage"))))
+        # A use of the tool is the answer, else the text; thinking is none. Two uses of the tool give two
+        # objects, which no rubric reads as one verdict.
+        blocks = list(body["content"])
+        used = [
+            json.dumps(block.get("input"), ensure_ascii=False)
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
+        texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
+        # What is said beside a use of the tool is talk.
+        return Reply(status, "\n".join(used) or "".join(texts), detail, _usage(mapping(body.get("usage"))))
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
@@ -209,22 +219,6 @@ def _below(key: str, value: Any) -> Any:
     if key in _NAMED and isinstance(value, Mapping):
         return {name: _without_ranges(item) for name, item in value.items()}
     return value if key in ("enum", "const", "default") else _without_ranges(value)
-
-
-def _text(content: Iterable[Mapping[str, Any]]) -> str:
-    """Return what was answered: what the tool was given, else the text. Thinking is not an answer.
-
-    Two uses of the tool give two objects, which no rubric reads as one verdict.
-    """
-    blocks = list(content)
-    used = [
-        json.dumps(block.get("input"), ensure_ascii=False)
-        for block in blocks
-        if block.get("type") == "tool_use"
-    ]
-    texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
-    # What is said beside a use of the tool is talk.
-    return "\n".join(used) or "".join(texts)
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

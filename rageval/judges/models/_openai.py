@@ -325,18 +325,8 @@ class OpenAIDecisions(RemoteModel):
             detail = f"{len(choices.questions)} items at once, expected {_MOST_QUESTIONS} at most"
             return Reply(ERROR, detail=f"{self.name}: {detail}")
         reply = await super()._negotiate(request)
-        return self._with_verdicts(reply, choices) if reply.status == OK else reply
-
-    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
-        answers = body.get("answers")
-        return isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)
-
-    def _read(self, body: Mapping[str, Any]) -> Reply:
-        return Reply(
-            OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
-        )
-
-    def _with_verdicts(self, reply: Reply, choices: _Choices) -> Reply:
+        if reply.status != OK:
+            return reply
         answers = json.loads(reply.text)
         if len(answers) != len(choices.questions):
             # Answers have no ids: with one too few nobody knows whose they are.
@@ -349,6 +339,15 @@ class OpenAIDecisions(RemoteModel):
             return replace(reply, text=json.dumps(verdicts[0]))
         named = [{"id": name, **verdict} for name, verdict in zip(choices.ids, verdicts, strict=True)]
         return replace(reply, text=json.dumps({"verdicts": named}))
+
+    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
+        answers = body.get("answers")
+        return isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)
+
+    def _read(self, body: Mapping[str, Any]) -> Reply:
+        return Reply(
+            OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
+        )
 
 
 def _choices(request: Request, who: str) -> _Choices:

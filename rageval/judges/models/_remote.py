@@ -374,7 +374,15 @@ class RemoteModel(ABC):
         """Return the error of a call to which nobody answers, or of which is not known what became of it."""
         if not is_unconnected:
             return Transient(f"{self.name}: no answer from {self.endpoint} ({type(cause).__name__})")
-        why = self.home.shown(_reason(cause), 100)
+        # What the system says of the connection stands below what libraries make of it.
+        reason = ""
+        while cause is not None:
+            number = getattr(cause, "errno", None) or 0  # negative where names are looked up
+            # Of TLS the number says nothing, and a certificate that is refused has words of its own.
+            system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
+            reason = system or getattr(cause, "strerror", None) or reason or str(cause)
+            cause = cause.__cause__ or cause.__context__
+        why = self.home.shown(reason, 100)
         return Unreachable(
             f"{self.name}: no server at {self.endpoint}"
             f" ({why or f'no connection within {CONNECTING:g} seconds'});"
@@ -443,18 +451,6 @@ class RemoteModel(ABC):
     @abstractmethod
     def _read(self, body: Mapping[str, Any]) -> Reply:
         """Status, text and usage of a reply."""
-
-
-def _reason(cause: BaseException | None) -> str:
-    """Return what the system says of a connection that could not be made, below what libraries make of it."""
-    reason = ""
-    while cause is not None:
-        number = getattr(cause, "errno", None) or 0  # negative where names are looked up
-        # Of TLS the number says nothing, and a certificate that is refused has words of its own.
-        system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
-        reason = system or getattr(cause, "strerror", None) or reason or str(cause)
-        cause = cause.__cause__ or cause.__context__
-    return reason
 
 
 def sendable(text: str) -> str:
