@@ -363,30 +363,25 @@ class _DocumentStore:
                     old.unlink()
             part_path = self._path.with_name(f".{self._path.name}.part")
             try:
-                self._write(part_path)
+                with closing(sqlite3.connect(part_path)) as database:
+                    # It is made beside its place and moved there when whole: a crash leaves nothing that has
+                    # to be undone.
+                    database.execute("PRAGMA journal_mode = OFF")
+                    database.execute("PRAGMA synchronous = OFF")
+                    database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
+                    # Packed, as web pages shrink to a fifth.
+                    rows = (
+                        (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
+                        for document in self._documents()
+                    )
+                    database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
+                    database.commit()
                 put(part_path, self._path)
             except (sqlite3.Error, OSError) as error:
                 raise OutputError(f"{self._path}: cannot be written: {error}") from error
             finally:
                 with suppress(OSError):
                     part_path.unlink()
-
-    def _write(self, path: Path) -> None:
-        import sqlite3
-
-        with closing(sqlite3.connect(path)) as database:
-            # It is made beside its place and moved there when whole: a crash leaves nothing that has to be
-            # undone.
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")
-            database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
-            # Packed, as web pages shrink to a fifth.
-            rows = (
-                (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
-                for document in self._documents()
-            )
-            database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
-            database.commit()
 
     def get(self, doc_id: str, field: str | None = None) -> Any:
         """Return the document, or one of its fields; a KeyError if there is none of this id."""

@@ -284,7 +284,15 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
         try:
             reply = transport.open(url)
             try:
-                text = _whole(reply.read, url)
+                text = b""
+                while block := reply.read(2**16):
+                    text += block
+                    # A list has no size known before, and must not fill the memory.
+                    if len(text) > _LONGEST_LISTING:
+                        raise InputError(
+                            at=Place(_shown(url)),
+                            problem=f"a list of files of more than {_LONGEST_LISTING:,} bytes",
+                        )
             finally:
                 reply.close()
             return msgspec.json.decode(text, type=list[_Listed])
@@ -301,18 +309,6 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
                 at=Place(_shown(url)), expected="the hub's list of files", cause=str(error)
             ) from None
     raise InputError(at=Place(_shown(url)), expected="at least one attempt", found=f"{transport.attempts}")
-
-
-def _whole(read: Callable[[int], bytes], url: str) -> bytes:
-    text = b""
-    while block := read(2**16):
-        text += block
-        # A list has no size known before, and must not fill the memory.
-        if len(text) > _LONGEST_LISTING:
-            raise InputError(
-                at=Place(_shown(url)), problem=f"a list of files of more than {_LONGEST_LISTING:,} bytes"
-            )
-    return text
 
 
 _BLOCK = 2**18

@@ -199,29 +199,24 @@ def _counts(dataset: Dataset) -> Iterator[tuple[str, float]]:
         if answers:
             yield "nugget_answers", answers
     if "qrels" in dataset.holds:
-        yield from _judged(dataset)
+        judgements = supports = 0
+        judged_nuggets: set[tuple[str, str]] = set()
+        judged_questions: set[str] = set()
+        relevant: set[tuple[str, str]] = set()
+        for qrel in dataset.qrels():
+            judgements += 1
+            judged_nuggets.add((qrel.query_id, qrel.iteration))
+            judged_questions.add(qrel.query_id)
+            if qrel.relevance > 0:
+                supports += 1
+                relevant.add((qrel.query_id, qrel.doc_id))
+        yield "judgements", judgements
+        yield "judged_questions", len(judged_questions)
+        yield "relevant_per_nugget", _ratio(supports, len(judged_nuggets))
+        yield "relevant_per_question", _ratio(len(relevant), len(judged_questions))
     if "judgements" in dataset.holds:
         yield "labels", sum(1 for _ in dataset.judgements())
     yield from sorted(slices.items())
-
-
-def _judged(dataset: Dataset) -> Iterator[tuple[str, float]]:
-    """Judgements, and relevant documents by nugget and by question."""
-    judgements = supports = 0
-    nuggets: set[tuple[str, str]] = set()
-    questions: set[str] = set()
-    relevant: set[tuple[str, str]] = set()
-    for qrel in dataset.qrels():
-        judgements += 1
-        nuggets.add((qrel.query_id, qrel.iteration))
-        questions.add(qrel.query_id)
-        if qrel.relevance > 0:
-            supports += 1
-            relevant.add((qrel.query_id, qrel.doc_id))
-    yield "judgements", judgements
-    yield "judged_questions", len(questions)
-    yield "relevant_per_nugget", _ratio(supports, len(nuggets))
-    yield "relevant_per_question", _ratio(len(relevant), len(questions))
 
 
 def _ratio(count: int, of: int) -> float:

@@ -264,25 +264,22 @@ def _value(source: Source, name: str) -> Content:
     if first is None:
         raise InputError(at=Place(name), problem="holds no record", expected="a log")
     if not is_list and set(whole.keys()) in _SPLIT:
-        rows = list(_split_rows(whole))
+        # A table that names its columns once.
+        rows: list[Record] = []
+        columns, data = whole.get("columns"), whole.get("data")
+        names = columns.value() if columns else None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
+        for row in data.each() if data else ():
+            cells = row.value()
+            if not isinstance(cells, list) or len(cells) != len(names):
+                raise InputError(at=row.where, expected=f"{len(names)} cells", found=f"{cells!r:.80}")
+            rows.append(Record.of(dict(zip(names, cells, strict=True)), row.where))
         return Content(name, "value", rows[0] if rows else whole, lambda: iter(rows))
     return Content(name, "value", first, whole.each if is_list else lambda: iter([whole]))
 
 
 _SPLIT = ({"columns", "data"}, {"columns", "index", "data"})  # what pandas calls `orient="split"`
-
-
-def _split_rows(whole: Record) -> Iterator[Record]:
-    """Yield the rows of a table that names its columns once."""
-    columns, data = whole.get("columns"), whole.get("data")
-    names = columns.value() if columns else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
-    for row in data.each() if data else ():
-        cells = row.value()
-        if not isinstance(cells, list) or len(cells) != len(names):
-            raise InputError(at=row.where, expected=f"{len(names)} cells", found=f"{cells!r:.80}")
-        yield Record.of(dict(zip(names, cells, strict=True)), row.where)
 
 
 def _all_of(source: Source, name: str, most: int) -> bytes:

@@ -441,7 +441,15 @@ def _read_span(span: _OtelSpan, is_root: bool, summary: _TraceSummary) -> None:
     elif is_call:  # which may have been asked again
         summary.call_failed = span.failed
     if is_call:
-        for name, value in _spent_by_a_call(attributes).items():
+        for name, value in spent_as(
+            cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
+            input_tokens=attributes.get(
+                "gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")
+            ),
+            output_tokens=attributes.get(
+                "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
+            ),
+        ).items():
             summary.spent[name] = summary.spent.get(name, 0) + value
 
 
@@ -472,16 +480,6 @@ def _openinference_messages(attributes: Mapping[str, Any], name: str) -> list[di
         for message in (messages if isinstance(messages, list) else [])
         if isinstance(message, dict)
     ]
-
-
-def _spent_by_a_call(attributes: Mapping[str, Any]) -> dict[str, float]:
-    return spent_as(
-        cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
-        input_tokens=attributes.get("gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")),
-        output_tokens=attributes.get(
-            "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
-        ),
-    )
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:
@@ -696,6 +694,10 @@ def _flat(value: Any, where: Place) -> Any:
             outcome = {"value": cell} | ({"error": {"error_message": error}} if error else {})
             is_gold = name in _GOLD or is_id(name)
             assessments.append({"assessment_name": name, ("expectation" if is_gold else "feedback"): outcome})
+    details = about if isinstance(about, dict) else {}
+    used, paid = (parse_json_text(details.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+    used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
+    took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
     flat = {
         "trace_id": info.get("trace_id"),
         "state": info.get("state") or "",
@@ -704,21 +706,14 @@ def _flat(value: Any, where: Place) -> Any:
         "spans": data.get("spans") or [] if isinstance(data, dict) else [],
         "assessments": assessments,
         "run": run or "",
-        "spent": _mlflow_spent(info, about if isinstance(about, dict) else {}),
+        "spent": spent_as(
+            cost=paid.get("total_cost"),
+            input_tokens=used.get("input_tokens"),
+            output_tokens=used.get("output_tokens"),
+            seconds=None if took is None else took / 1000,
+        ),
     }
     return flat | {name: parse_json_text(flat[name]) for name in ("request", "response")}
-
-
-def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, float]:
-    used, paid = (parse_json_text(about.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
-    used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
-    took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
-    return spent_as(
-        cost=paid.get("total_cost"),
-        input_tokens=used.get("input_tokens"),
-        output_tokens=used.get("output_tokens"),
-        seconds=None if took is None else took / 1000,
-    )
 
 
 def _mlflow_attribute(span: dict[str, Any], name: str, where: Place) -> Any:

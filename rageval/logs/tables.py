@@ -94,12 +94,29 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             log = read(opened_again(), tool=tool, run=stem_of(source) or tool)
         return log, [Remark("log_of_tool", Scope(file=name_of(source)), {"tool": tool})]
     content = opened(opened_again())
-    columns = _columns(content, gold_alone)
+    # All columns that any row has, as records may lack some.
+    keys = dict.fromkeys(key for record in content.records() for key in record.object())
+    columns = columns_of(list(keys), gold_alone)
+    required = "gold" if gold_alone else "answer"
+    if not columns.fields.keys() & {"question", "query_id"} or required not in columns.fields:
+        what = "a right answer" if gold_alone else "an answer of a system"
+        shown = ", ".join(map(visible, keys))[:200]
+        raise InputError(
+            at=Place(content.name),
+            problem=f"of the columns {shown} none is called as a question and as {what} are",
+            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
+            remedy=f"or set their columns: rageval import {content.name} -o DIR",
+        )
     values = [record.value() for record in content.records()]
     columns = columns.with_systems(values)
     rows = list(_rows(content, columns))
     ids = _keep_unique_ids(rows, columns)
-    _refuse_other_gold(rows)
+    # Which of two sets of right answers is meant would be a guess.
+    first_rows: dict[str, Row] = {}
+    for row in rows:
+        first = first_rows.setdefault(row.key, row)
+        if row.gold and _gold(row.gold) != _gold(first.gold):
+            raise _other_gold(row.where, row.gold, str(first.where), first.gold)
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
@@ -110,23 +127,6 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
     return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
-
-
-def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
-    """Return what the columns are taken for: all that any row has, as records may lack some."""
-    names = dict.fromkeys(key for record in content.records() for key in record.object())
-    columns = columns_of(list(names), gold_alone)
-    required = "gold" if gold_alone else "answer"
-    if not columns.fields.keys() & {"question", "query_id"} or required not in columns.fields:
-        what = "a right answer" if gold_alone else "an answer of a system"
-        shown = ", ".join(map(visible, names))[:200]
-        raise InputError(
-            at=Place(content.name),
-            problem=f"of the columns {shown} none is called as a question and as {what} are",
-            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
-            remedy=f"or set their columns: rageval import {content.name} -o DIR",
-        )
-    return columns
 
 
 def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
@@ -181,14 +181,6 @@ def _keep_unique_ids(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None
     for row in rows:
         row.ids = {}
     return Remark("ids_not_unique", facts={"row": lacking, "id": several or ""})
-
-
-def _refuse_other_gold(rows: Sequence[Row]) -> None:
-    """Refuse a question with two sets of right answers: which is meant would be a guess."""
-    first_rows: dict[str, Row] = {}
-    for row in rows:
-        if row.gold and _gold(row.gold) != _gold(first_rows.setdefault(row.key, row).gold):
-            raise _other_gold(row.where, row.gold, str(first_rows[row.key].where), first_rows[row.key].gold)
 
 
 def _gold(texts: Sequence[str]) -> set[str]:
@@ -329,7 +321,17 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
     twice = [name for name, count in counts.items() if count > 1]
     if not twice:
         return logs, []
-    files = _file_names(sources)
+    # As many folders stand before the names of files as tell them apart.
+    ways = []
+    for source in sources:
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
+        *folders, _ = path.replace("\\", "/").split("/")
+        ways.append([*folders, stem_of(source)])
+    longest = max(map(len, ways))
+    for length in range(1, longest + 1):
+        files = [word("/".join(way[-length:])) for way in ways]
+        if len(set(files)) == len(files):
+            break
     if len(set(files)) < len(files) or not all(files):
         raise InputError(
             problem=f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them",
@@ -345,21 +347,6 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
         renamed.append(replace(log, answers=answers))
         new_names += [name for old, name in names.items() if name != old]
     return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": new_names})]
-
-
-def _file_names(sources: Sequence[Source]) -> list[str]:
-    """Return names of files without their endings, with as many folders before them as tell them apart."""
-    ways = []
-    for source in sources:
-        path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
-        *folders, _ = path.replace("\\", "/").split("/")
-        ways.append([*folders, stem_of(source)])
-    longest = max(map(len, ways))
-    for length in range(1, longest + 1):
-        names = [word("/".join(way[-length:])) for way in ways]
-        if len(set(names)) == len(names):
-            break
-    return names
 
 
 def _some_ids(questions: Iterable[Question]) -> str:
