@@ -723,11 +723,11 @@ def _write_texts(
     """Return the texts that the judge writes for every question."""
     if plan.judge is None:
         raise UsageError(f"{rubric}: no judge given to write it; use --judge, such as openai:MODEL")
-    texts, built.steps[rubric] = _texts(plan.judge, rubric, questions, plan.settings, say, budget)
+    texts, built.steps[rubric] = _ask_for_texts(plan.judge, rubric, questions, plan.settings, say, budget)
     return texts
 
 
-def _texts(
+def _ask_for_texts(
     judge: _Judge,
     rubric_name: str,
     questions: Mapping[str, Question],
@@ -873,7 +873,7 @@ def nuggetize(source: Source, judge: _Judge, settings: Settings, say: _Say) -> t
     asked = [question for question in hooks.questions_in(source, []).values() if question.gold]
     require_answers(asked)
     questions = {question.query_id: question for question in asked}
-    nuggets, step = _texts(judge, "nuggetize", questions, settings, say)
+    nuggets, step = _ask_for_texts(judge, "nuggetize", questions, settings, say)
     texts = {query: question.text for query, question in questions.items()}
     return write_nuggets(nuggets, texts), step.failed
 
@@ -887,7 +887,7 @@ def write_variants(
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
     for setting in WRITTEN:
-        texts, step = _texts(judge, setting, questions, settings, say)
+        texts, step = _ask_for_texts(judge, setting, questions, settings, say)
         lost += step.failed
         for text in texts:
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)

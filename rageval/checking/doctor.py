@@ -533,7 +533,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         *once("documents_ranked_twice", ERROR, name, twice, ("document", "query")),
         *once("scattered_queries", WARNING, name, scattered),
         *once("additional_tags", WARNING, name, further, ("tag",)),
-        *_ties(name, queries, ranked, cutoffs),
+        *_tie_findings(name, queries, ranked, cutoffs),
         *once("contradicted_ranks", WARNING, name, conflicts),
     ]
     deepest = max((len(of_query.scores) for of_query in queries.values()), default=0)
@@ -549,7 +549,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     return findings, contents
 
 
-def _ties(
+def _tie_findings(
     name: str, queries: dict[str, _RankedQuery], ranked: dict[str, _Ranking], cutoffs: Sequence[int]
 ) -> Iterator[Finding]:
     across: dict[int, dict[str, int]] = {cutoff: {} for cutoff in cutoffs}
@@ -649,7 +649,7 @@ _JudgedLines = list[tuple[int, JudgementLine]]
 
 def diagnose_judgements(path: str) -> tuple[list[Finding], FileContents]:
     """Return the findings of judgements, and what they hold."""
-    lines: _JudgedLines = list(_lines(path))
+    lines: _JudgedLines = list(_read_lines(path))
     contents = FileContents(path, "judgements")
     first: dict[tuple[Any, ...], int] = {}
     twice: dict[tuple[str, str], int] = {}
@@ -665,19 +665,19 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], FileContents]:
     failed = [(str(judgement.query_id), line) for line, judgement in lost]
     counts = Counter(judgement.status for _, judgement in lost)
     findings = [
-        *_unscored(path, bool(twice)),
+        *_refused_by_scoring(path, bool(twice)),
         *once("answers_judged_twice", ERROR, path, twice, ("run", "query")),
         *once("failed_judgements", WARNING, path, failed, by_status=counts.most_common()),
-        *_versions(path, lines),
-        *_judges(path, lines),
-        *_banks(path, lines),
-        *_unrated(path, lines),
-        *_fewer_answers(path, lines),
+        *_version_findings(path, lines),
+        *_judge_findings(path, lines),
+        *_bank_findings(path, lines),
+        *_unrated_nuggets(path, lines),
+        *_runs_with_fewer_answers(path, lines),
     ]
     return findings, contents
 
 
-def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _unrated_nuggets(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Yield judged nuggets of which nobody says the importance, where that of others is there."""
     support = [
         (line, judgement)
@@ -693,7 +693,7 @@ def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("nuggets_without_importance", WARNING, path, unrated, ("nugget", "query"))
 
 
-def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _runs_with_fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Yield queries to which a system has fewer answers than it, or another, has to others."""
     repeats: dict[tuple[str, str], dict[str, int]] = {}
     for line, judgement in lines:
@@ -706,7 +706,7 @@ def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("fewer_answers_of_run", WARNING, path, fewer, ("run", "query"), answers=number)
 
 
-def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
+def _refused_by_scoring(path: str, is_judged_twice: bool) -> Iterator[Finding]:
     """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
     table, errors = JudgementTable(path), list[InputError]()
     try:
@@ -733,7 +733,7 @@ def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
         yield from _refusal_findings("refused_file", path, problem)
 
 
-def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
+def _read_lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
     """Yield judgements, ours or another tool's, with their lines."""
     start = start_of_file(path)
     kind = kind_of_start(start)
@@ -754,7 +754,7 @@ def _rubric(judgement: JudgementLine) -> tuple[str, str]:
     return name, version
 
 
-def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _version_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Rubrics that come in several versions, or in another one than is installed."""
     versions: dict[str, dict[str, int]] = {}
     for line, judgement in lines:
@@ -774,7 +774,7 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
             yield warning("other_version_of_rubric", line, **facts).in_file(path)
 
 
-def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _judge_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Systems that were judged by others than the first one."""
     judges: dict[str, set[str]] = {}
     lines_of: dict[str, int] = {}
@@ -789,7 +789,7 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("systems_of_other_judges", WARNING, path, places, ("run",), first=first)
 
 
-def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _bank_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Answers to one question that were judged on other nuggets, or not at all."""
     banks: dict[str, dict[str, set[str]]] = {}
     answered: dict[str, dict[str, int]] = {}
@@ -830,7 +830,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], FileContents]:
             contents.queries.setdefault(nugget.query_id, line)
             contents.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
             contents.texts[nugget.query_id, nugget.nugget_id] = nugget.text
-    findings = [*_of_lists(path, banks), *_of_importance(path, lines)]
+    findings = [*_list_findings(path, banks), *_importance_findings(path, lines)]
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
     remark = nuggets_without_reference(nugget for _, nuggets in lines for nugget in nuggets)
     if remark is not None:
@@ -846,7 +846,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], FileContents]:
     return findings, contents
 
 
-def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
+def _list_findings(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
     repeated: dict[tuple[str, str], int] = {}
     questions: dict[tuple[str, str], int] = {}
     empty: dict[tuple[Any, ...], int] = {}
@@ -873,7 +873,7 @@ def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Fi
     yield from once("empty_nuggets", WARNING, path, [(key[:2], line) for key, line in empty.items()], names)
 
 
-def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
+def _importance_findings(path: str, lines: _Listed) -> Iterator[Finding]:
     """Where some nuggets are rated, those that are not, and queries that have no vital one."""
     rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
     # Where no nugget is rated nobody meant to, and nothing is missing.

@@ -492,7 +492,7 @@ def are_responses(record: Record) -> Iterator[Finding]:
         yield warning("sentences_in_answer")
     for index, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
-            yield from _text(f"{key}[{index}]", part)
+            yield from _check_text(f"{key}[{index}]", part)
             where = f"{key}[{index}]"
             citations_place = f"{where}.citations"
             cited = part.get("citations", MISSING)
@@ -517,7 +517,7 @@ def are_responses(record: Record) -> Iterator[Finding]:
             yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
 
 
-def _text(where: str, part: Record) -> Iterator[Finding]:
+def _check_text(where: str, part: Record) -> Iterator[Finding]:
     place = f"{where}.text"
     if "text" not in part:
         yield error("missing_field", field=place, expected="text")
@@ -629,7 +629,7 @@ def kinds_of_citations(limit: int) -> Rule:
 
     def rule(record: Record) -> Iterator[Finding]:
         for sentence_place, part in sentences_of(record):
-            yield from _text(sentence_place, part)
+            yield from _check_text(sentence_place, part)
             for key, is_new in _KINDS.items():
                 ids, place = part.get(key, MISSING), f"{sentence_place}.{key}"
                 if ids is MISSING:

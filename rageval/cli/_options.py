@@ -343,7 +343,7 @@ class OutputOption(click.Option):
         if isinstance(path, os.PathLike) and not ctx.resilient_parsing:
             from rageval.files.writing import refuse_place, require_folder
 
-            others = {param.name or "": _words(param, ctx, opts) for param in ctx.command.params}
+            others = {param.name or "": _words_of_param(param, ctx, opts) for param in ctx.command.params}
             del others[self.name or ""]
             outputs = [param.name or "" for param in ctx.command.params if isinstance(param, OutputOption)]
             places = {os.path.realpath(word) for name in outputs for word in others.pop(name, ())}
@@ -358,7 +358,7 @@ class OutputOption(click.Option):
         return result
 
 
-def _words(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
+def _words_of_param(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
     value = opts.get(param.name or "") or param.get_default(ctx)
     every = value if isinstance(value, list | tuple) else [value]
     return [str(word) for word in every if isinstance(word, str | os.PathLike)]

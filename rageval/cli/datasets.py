@@ -48,12 +48,12 @@ def datasets(ctx: click.Context, /) -> None:
     rageval run.trec freshstack/langchain/oct-2024 -m official:freshstack
     """
     if ctx.invoked_subcommand is None:
-        print_lines(_listing())
+        print_lines(_dataset_listing())
 
 
 @datasets.command("show")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-def _show(dataset: str) -> None:
+def _show_dataset(dataset: str) -> None:
     """Show the content, license and citation of ID, and where its files come from."""
 
     pair = catalogue.find(dataset)
@@ -68,7 +68,7 @@ def _show(dataset: str) -> None:
             ]
         )
         return
-    print_lines(_page(*pair))
+    print_lines(_dataset_page(*pair))
 
 
 @datasets.command("fetch")
@@ -131,7 +131,7 @@ def _export(
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @takes_options
 @click.pass_context
-def _check(
+def _check_dataset(
     ctx: click.Context,
     /,
     dataset: str,
@@ -164,7 +164,7 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     names = [*freshstack_measures()]
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
-        for entry in _entries(file, names):
+        for entry in _leaderboard_entries(file, names):
             merged = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
             for topic, values in entry["datasets"].items():
                 if topic in merged["datasets"]:
@@ -182,7 +182,7 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     print_lines([json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)])
 
 
-def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
+def _leaderboard_entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
     expected = f"{{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
 
@@ -225,7 +225,7 @@ def _accepted_here(dataset: str) -> bool:
 _LONGEST = 24  # of a licence in the list
 
 
-def _listing() -> Iterator[str]:
+def _dataset_listing() -> Iterator[str]:
 
     rows = [("id", "size", "licence", "holds", "on disk")]
     for benchmark, spec in catalogue.all_datasets():
@@ -244,7 +244,7 @@ def _listing() -> Iterator[str]:
     yield "Every ir_datasets id works too (ir_datasets list)."
 
 
-def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
+def _dataset_page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield spec.id
     yield f"what       {spec.summary}"
     yield f"part of    {benchmark.title}, {benchmark.homepage}"

@@ -100,7 +100,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
-    settings = _settings(options)
+    settings = _mapping_and_settings(options)
     given = settings.get("run", ())
     names = [given] if isinstance(given, str) else list(given)
     if len(names) > 1 and len(names) != len(logs):
@@ -141,7 +141,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         )
 
 
-def _settings(options: Options) -> dict[str, Any]:
+def _mapping_and_settings(options: Options) -> dict[str, Any]:
     """Return mapping and settings: those of the policy that are named, and over them what is typed."""
     words = [word for word in options.maps if "=" in word]
     named: dict[str, Any] = {}

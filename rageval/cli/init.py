@@ -79,13 +79,13 @@ def init(options: Options) -> None:
         raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
         raise UsageError("pyproject.toml: has [tool.rageval], which is the policy here; change it there")
-    files = _files()
+    files = _files_here()
     settings = _Settings(files)
     write_lines(Path(_POLICY), settings.lines())
     print_lines([f"wrote {_POLICY}", *settings.next_lines()])
 
 
-def _files() -> _FilesHere:
+def _files_here() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
     files = _FilesHere({}, {}, {}, {}, {}, {}, {})
     places = {
@@ -154,7 +154,7 @@ class _Settings:
         """
         if self.files.judged:
             files = [*map(_typed, self.files.judged)]
-            systems = _systems(next(iter(self.files.judged))) if len(files) == 1 else []
+            systems = _systems_in(next(iter(self.files.judged))) if len(files) == 1 else []
             if len(systems) > 1:
                 files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
         elif self.files.answers:
@@ -234,7 +234,7 @@ def _setting(key: str, value: Any, is_set: bool = True) -> str:
     return f"{'' if is_set else '# '}{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def _systems(path: str) -> list[str]:
+def _systems_in(path: str) -> list[str]:
     """Return the systems that were judged in a file, in its order; as far as it can be read."""
     systems: dict[str, None] = {}
     with suppress(RagevalError):

@@ -68,7 +68,7 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     results = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = correction_notes({result.measure: result.basis for result in results})
     say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(results, judgements))
-    table = _table(results, options.places)
+    table = _correction_table(results, options.places)
     shown = table
     # Where no people labeled, nothing that is read calls it theirs.
     if not all(result.basis.kind is BasisKind.PEOPLE for result in results):
@@ -81,7 +81,7 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     deliver(found_as, options.output)
 
 
-def _table(results: Sequence[CorrectedMeasure], places: int) -> Table:
+def _correction_table(results: Sequence[CorrectedMeasure], places: int) -> Table:
     number = partial(Column, kind=NUMBER, places=places, nan="")
     columns = [Column("run"), Column("measure"), Column("population")]
     columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))

@@ -19,13 +19,13 @@ from rageval.subjects import KINDS
 @click.argument("name", required=False, shell_complete=completing("measures"))
 def measures(name: str | None) -> None:
     """List the measures, or show the page of NAME: formula, range, caveats, what is better, paper."""
-    print_lines([_page(name) if name else _listing()])
+    print_lines([_measure_page(name) if name else _measure_listing()])
 
 
 _LONGEST = 88  # of what a named set holds
 
 
-def _listing() -> str:
+def _measure_listing() -> str:
     width = max(map(len, builtin())) + 2
     lines: list[str] = []
     for argument, head in (pair for kind in KINDS for pair in kind.arguments.items()):
@@ -50,7 +50,7 @@ def _listing() -> str:
     return "\n".join(lines)
 
 
-def _page(name: str) -> str:
+def _measure_page(name: str) -> str:
     measure = parse_measure(name)
     papers = "".join(f"\n\n{entry}" for entry in entries(measure.about.papers).values())
     if not isinstance(measure, Measure):

@@ -119,7 +119,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     rageval report show report.html --format json
     """
     if words[:1] == (_SHOW,):
-        _show(words[1:], options)
+        _show_report(words[1:], options)
         return
     if options.style:
         raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
@@ -142,7 +142,7 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     require_engine()
     reading = reading_of(options.comments, options.compat)
     inputs = sort_words(words, reading, tables=True)
-    roles = list(_roles(inputs, options))
+    roles = list(_inputs_with_roles(inputs, options))
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
         options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
@@ -179,7 +179,7 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
 
 
-def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
+def _inputs_with_roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
     nouns = {"qrels": "judgements"}
     yield from ((nouns.get(role, role), source) for role, files in inputs.files.items() for source in files)
@@ -192,7 +192,7 @@ def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
     yield from (("human labels", source) for source in options.gold)
 
 
-def _show(words: tuple[str, ...], options: Options) -> None:
+def _show_report(words: tuple[str, ...], options: Options) -> None:
     if len(words) != 1:
         raise UsageError(f"expected one page written by rageval report, found {len(words)}")
     contents = read_report(words[0])

@@ -47,7 +47,7 @@ def reproduce(
         refuse_place(output, *(entry.path for entry in os.scandir(data)))
     result = reproduced(name, data)
     say(*(visible(file) for file in result.missing))
-    deliver(lines(style, lambda: _parts(result), result.records), output)
+    deliver(lines(style, lambda: _reproduction_parts(result), result.records), output)
 
 
 def _list_tables() -> Table:
@@ -56,7 +56,7 @@ def _list_tables() -> Table:
     return Table([Column("table"), Column("title"), Column("where")], rows, 3)
 
 
-def _parts(result: Reproduced) -> Iterator[Table | str]:
+def _reproduction_parts(result: Reproduced) -> Iterator[Table | str]:
     table = result.declared
     yield Prose(f"{table.title}. {table.where}.")
     if table.about:

@@ -146,7 +146,7 @@ def track(folder: Path, options: Options) -> None:
         # What is not valid is worth knowing whatever comes of the rest.
         lambda submissions: print_lines(_table_of_files(submissions)),
     )
-    print_lines(_lines(plan, outcome))
+    print_lines(_outcome_lines(plan, outcome))
 
 
 def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
     yield f"{valid:,} of {len(submissions):,} files are valid"
 
 
-def _lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
+def _outcome_lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
     """Yield the leaderboard, and what was done."""
     if "score" in (*outcome.done, *outcome.kept):
         yield ""

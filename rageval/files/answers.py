@@ -70,7 +70,7 @@ def _resolved(citation: Id | None, references: tuple[str, ...], ids: frozenset[s
     return citation if citation in ids else None
 
 
-def _checked(cited: str, answer: Answer) -> str:
+def _require_reference(cited: str, answer: Answer) -> str:
     """Return the cited document, which must be among the references."""
     # A position cannot be made up, and to leave the citation out would change the score.
     if cited not in answer.references:
@@ -185,7 +185,7 @@ def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
         identifier(metadata.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
-        _documents(line.documents or {}, limits),
+        _document_texts(line.documents or {}, limits),
         question=metadata.narrative,
         prompt=metadata.prompt,
         error=_missing(line.answer),
@@ -220,16 +220,16 @@ def _record_25(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
     metadata = {"team_id": "", "run_id": answer.run_id, "narrative_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
-    return _record(metadata, answer, extra)
+    return _metadata_record(metadata, answer, extra)
 
 
 def _record_26(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
     metadata = {"team_id": "", "narrative_id": answer.query_id, "narrative": answer.question}
-    return _record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
+    return _metadata_record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
 
 
-def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> dict[str, Any]:
+def _metadata_record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> dict[str, Any]:
     metadata |= {"prompt": answer.prompt} if answer.prompt else {}
     return {"metadata": metadata | extra, "references": answer.references, "answer": _trec_parts(answer)}
 
@@ -244,7 +244,7 @@ def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
         {
             "text": sentence.text,
             "citations": [
-                -1 if cited is None else answer.references.index(_checked(cited, answer))
+                -1 if cited is None else answer.references.index(_require_reference(cited, answer))
                 for cited in sentence.citations
             ],
         }
@@ -366,7 +366,7 @@ class _Reports:
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
             references + more,
-            _documents(line.documents or {}, limits),
+            _document_texts(line.documents or {}, limits),
             metadata.narrative or "",
             metadata.prompt or "",
             error=_missing(parts),
@@ -403,7 +403,7 @@ class _Reports:
 _BY_POSITION = "position"
 
 
-def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
+def _document_texts(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
     """Return the texts that a system saw, with their titles, by id."""
     return tuple(
         (
@@ -588,7 +588,7 @@ def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
         {
             "text": sentence.text,
             "citations": [
-                _checked(cited, answer) if listed and cited is not None else cited
+                _require_reference(cited, answer) if listed and cited is not None else cited
                 for cited in sentence.citations
             ],
         }
@@ -660,7 +660,7 @@ def read_answers(source: Source) -> Iterator[Answer]:
     # What is called <stdin> or <stream> lies in no folder.
     run = name if name.startswith("<") else Path(name).name
     records = read_forms(source, answer_forms(), "answers")
-    for _, answer in once(records, source, _place):
+    for _, answer in once(records, source, _answer_place):
         yield answer if answer.run_id else answer._replace(run_id=run)
 
 
@@ -679,14 +679,14 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) ->
     for answer in answers:
         if answer.error and form != "plain":
             raise InputError(
-                at=Place(_place(answer)),
+                at=Place(_answer_place(answer)),
                 problem=f"failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no field for",
                 remedy="write plain answers, or remove it",
             )
         yield msgspec.json.encode(record_of(answer, **extra)).decode()
 
 
-def _place(answer: Answer) -> str:
+def _answer_place(answer: Answer) -> str:
     run = f" of run {answer.run_id}" if answer.run_id else ""
     repeat = f", repeat {answer.repeat}" if answer.repeat else ""
     return f"answer{run} to query {answer.query_id}{repeat}"

@@ -166,7 +166,7 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     except msgspec.ValidationError as error:
         # Where it is in the nugget nobody is to take for a path in the record.
         problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
-        raise Unfit(f"{_shown(key)}: {problem}") from None
+        raise Unfit(f"{_quote_text(key)}: {problem}") from None
 
 
 def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
@@ -189,8 +189,8 @@ def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
 def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
     """Return the nugget with what questions and claims both say."""
     if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
-        other = _shown(str(fields.query_id))
-        raise Unfit(expected=f"a nugget of query {_shown(nugget.query_id)}", found=f"one of {other}")
+        other = _quote_text(str(fields.query_id))
+        raise Unfit(expected=f"a nugget of query {_quote_text(nugget.query_id)}", found=f"one of {other}")
     # A word names a class, and a number is a weight.
     weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
@@ -199,7 +199,7 @@ def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugge
     aggregator = "OR" if aggregator == "DEFAULT" else aggregator
     if aggregator not in _AGGREGATORS:
         raise Unfit(
-            expected=f"one of {', '.join(_AGGREGATORS)} as `aggregator_type`", found=_shown(aggregator)
+            expected=f"one of {', '.join(_AGGREGATORS)} as `aggregator_type`", found=_quote_text(aggregator)
         )
     return nugget._replace(
         importance=fields.importance if isinstance(fields.importance, str) else None,
@@ -236,7 +236,7 @@ def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Referen
     return tuple(references)
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(text[:_LONGEST_SHOWN])
 
 
@@ -245,7 +245,9 @@ def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
     seen: set[str] = set()
     for nugget in nuggets:
         if nugget.nugget_id in seen:
-            raise Unfit(expected="a different id for every nugget", found=f"{_shown(nugget.nugget_id)} twice")
+            raise Unfit(
+                expected="a different id for every nugget", found=f"{_quote_text(nugget.nugget_id)} twice"
+            )
         seen.add(nugget.nugget_id)
     return tuple(nuggets)
 
@@ -253,7 +255,7 @@ def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
 def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
     """Return how a file of the older form is built, which names its query only in its own name."""
 
-    def build(record: _Fields, limits: Limits) -> NuggetBank:
+    def build_bank(record: _Fields, limits: Limits) -> NuggetBank:
         if query is None:
             raise Unfit("the query of these nuggets is unknown", remedy="name the file nuggets_QUERY.json")
         name = identifier(query, "the name of the file", limits)
@@ -269,7 +271,7 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
             asked.append(_nugget(fields, text, name, limits))
         return NuggetBank(name, distinct(asked), record)
 
-    return build
+    return build_bank
 
 
 def is_older_bank(record: _Fields) -> bool:
@@ -549,12 +551,12 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
                 remedy="sort them by query",
             )
         seen.add(query)
-        listed = [_record(position, nugget) for position, nugget in enumerate(together)]
+        listed = [_nugget_record(position, nugget) for position, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
         yield msgspec.json.encode(record).decode()
 
 
-def _record(position: int, nugget: Nugget) -> dict[str, Any]:
+def _nugget_record(position: int, nugget: Nugget) -> dict[str, Any]:
     fits = nugget.importance in ("vital", "okay", None) and not nugget.references
     unsupported = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
     if unsupported or not fits:

@@ -139,7 +139,7 @@ def read_spans(source: Source) -> SpanFile:
     # LegalBench-RAG's is one object, and may go over many lines.
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
-        return SpanFile(name, list(_of_tests(name, text, limits)), {})
+        return SpanFile(name, list(_spans_of_tests(name, text, limits)), {})
     spans: list[tuple[int, Span]] = []
     sources: dict[str, str] = {}
     findings = Complaints()
@@ -154,7 +154,7 @@ def read_spans(source: Source) -> SpanFile:
         except Unfit as error:
             findings.add(error.parts.located(Place(name, number)))
     findings.raise_if_any()
-    return SpanFile(name, [span for _, span in once(spans, name, _place)], sources)
+    return SpanFile(name, [span for _, span in once(spans, name, _span_place)], sources)
 
 
 def _span(line: _SpanLine, limits: Limits) -> Span:
@@ -184,12 +184,12 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
     return Span(query, nugget, doc, line.start, line.end, *evidence)
 
 
-def _place(span: Span) -> str:
+def _span_place(span: Span) -> str:
     where = f" in {span.doc_id} from {span.start} to {span.end}" if span.doc_id else ""
     return f"span of nugget {span.nugget_id} of query {span.query_id}{where}"
 
 
-def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
+def _spans_of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
     """Yield the spans of a benchmark: each snippet is a nugget, called by its place from 0."""
     try:
         if (key := repeated_in(text)) is not None:

@@ -129,7 +129,7 @@ class LineForm(NamedTuple):
     def with_numbers(self, columns: Columns, limits: Limits) -> Columns | None:
         """Return the columns, that of scores or grades as numbers; None if one is none."""
         words = columns[self.number]
-        numbers = _scores(words) if self is RUN else _grades(words, limits.grade)
+        numbers = _parse_scores(words) if self is RUN else _parse_grades(words, limits.grade)
         if numbers is None:
             return None
         return [*columns[: self.number], numbers, *columns[self.number + 1 :]]
@@ -201,7 +201,7 @@ class LineForm(NamedTuple):
             for text in texts:
                 # A query's rows all go to the file that the checksum of its id names, so each file can be
                 # sorted alone.
-                numbers, lines, queries = _rows(text, self.width, tabbed)
+                numbers, lines, queries = _split_rows(text, self.width, tabbed)
                 parted: list[list[int]] = [[] for _ in paths]
                 share = {query: parted[crc32(query) % shares] for query in set(queries)}
                 for index, query in enumerate(queries):
@@ -214,7 +214,7 @@ class LineForm(NamedTuple):
                             array("q", [numbers[index] for index in places]).tofile(file)
             for path in paths:
                 if path.exists():
-                    yield from in_order(_read(path), self.width, tabbed)
+                    yield from in_order(_read_share(path), self.width, tabbed)
 
 
 RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
@@ -248,7 +248,7 @@ def _read_lines(
     return numbers, rows
 
 
-def _score(text: bytes) -> float | None:
+def _parse_score(text: bytes) -> float | None:
     """Return one score, or None if it is no finite decimal number in ASCII."""
     if not _SCORE.fullmatch(text):
         return None
@@ -259,7 +259,7 @@ def _score(text: bytes) -> float | None:
 
 def is_number(text: bytes) -> bool:
     """Return whether this is a finite decimal number, as scores and grades are."""
-    return _score(text) is not None
+    return _parse_score(text) is not None
 
 
 def grade_of(text: bytes, largest: int) -> int | float | None:
@@ -267,7 +267,7 @@ def grade_of(text: bytes, largest: int) -> int | float | None:
     if _GRADE.fullmatch(text):
         number: int | float | None = int(text)
     else:
-        number = _score(text)
+        number = _parse_score(text)
     if number is None or abs(number) > largest:
         return None
     return int(number) if number == int(number) else number
@@ -310,7 +310,7 @@ def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> InputErro
             )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
-        if _score(text) is None:
+        if _parse_score(text) is None:
             return InputError(expected="a finite decimal number as score", found=quoted(text))
     elif grade_of(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
@@ -464,7 +464,7 @@ def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) 
     return any(max(map(len, columns[column])) > limits.id for column in kind.ids)
 
 
-def _scores(words: Sequence[bytes]) -> list[float] | None:
+def _parse_scores(words: Sequence[bytes]) -> list[float] | None:
     """Return finite decimal numbers: `float` takes nothing else of these characters."""
     # float also takes nan, inf, blanks and underscores; none of them is left after this.
     if b"".join(words).translate(None, b"0123456789+-.eE"):
@@ -477,7 +477,7 @@ def _scores(words: Sequence[bytes]) -> list[float] | None:
     return scores if max(scores) < float("inf") and min(scores) > -float("inf") else None
 
 
-def _grades(words: Sequence[bytes], largest: int) -> list[int | float] | None:
+def _parse_grades(words: Sequence[bytes], largest: int) -> list[int | float] | None:
     # Grades are few and repeat: check each word once, not each row.
     number = {}
     for word in set(words):
@@ -511,7 +511,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     lines: list[bytes] = []
     numbers = array("q")
     for text in texts:
-        some, contents, queries = _rows(text, width, tabbed)
+        some, contents, queries = _split_rows(text, width, tabbed)
         for index, query in enumerate(queries, len(lines)):
             of_query[query].append(index)
         numbers.extend(some)
@@ -521,7 +521,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     yield Text(b"\n".join([lines[index] for index in order]), array("q", [numbers[index] for index in order]))
 
 
-def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
+def _split_rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
     """Cut a text into lines, without those of blanks; return their numbers, themselves, and their queries."""
     content, first = text
     lines = content.removesuffix(b"\n").split(b"\n")
@@ -541,7 +541,7 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
     return numbers, lines, queries
 
 
-def _read(path: Path) -> Iterator[Text]:
+def _read_share(path: Path) -> Iterator[Text]:
     with path.open("rb") as file, path.with_suffix(".lines").open("rb") as numbers:
         while lines := file.readlines(_SOME):
             yield Text(b"".join(lines), array("q", numbers.read(8 * len(lines))))

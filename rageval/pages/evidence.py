@@ -471,7 +471,7 @@ def traces(
     """Return the traces of these queries by id, with what stands beside them."""
     needed = set(queries)
     traces_by_query: dict[str, _Trace] = {query: _Trace() for query in queries}
-    for answer in _answers(texts, needed):
+    for answer in _answers_to(texts, needed):
         traces_by_query[answer.query_id].add(answer)
     # The texts of passages that the answers only name are taken from the corpus.
     lacking = {doc for trace in traces_by_query.values() for doc, text in trace.passages if text is None}
@@ -510,15 +510,20 @@ class _Trace:
                 "run": answer.run_id,
                 **({"repeat": answer.repeat} if answer.repeat else {}),
                 "sentences": [
-                    [part.text, [None if doc is None else self._number(doc, texts) for doc in part.citations]]
+                    [
+                        part.text,
+                        [None if doc is None else self._passage_number(doc, texts) for doc in part.citations],
+                    ]
                     for part in answer.sentences
                 ],
                 # References are what may be cited; not all files say what was shown beside.
-                "given": [self._number(doc, texts) for doc in dict.fromkeys((*texts, *answer.references))],
+                "given": [
+                    self._passage_number(doc, texts) for doc in dict.fromkeys((*texts, *answer.references))
+                ],
             }
         )
 
-    def _number(self, doc: str, texts: Mapping[str, str]) -> int:
+    def _passage_number(self, doc: str, texts: Mapping[str, str]) -> int:
         return self.passages.setdefault((doc, texts.get(doc)), len(self.passages))
 
     def record(self, question: Question | None, calls: list[Record]) -> Record:
@@ -531,7 +536,7 @@ class _Trace:
         return record | ({"calls": calls} if calls else {})
 
 
-def _answers(texts: Texts, needed: set[str]) -> Iterator[Answer]:
+def _answers_to(texts: Texts, needed: set[str]) -> Iterator[Answer]:
     """Yield the answers to these queries; those of assignments unless a file of answers has them."""
     seen = set()
     for source in texts.answers:

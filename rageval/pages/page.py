@@ -63,7 +63,11 @@ def first_sentence(report: _Record, places: int = 4) -> str:
     >>> first_sentence({"runs": ["ours"], "measures": ["rr"], "cells": [cell]}, 2)
     'ours reaches 0.50 by rr (95 % interval 0.25 to 0.75, 8 queries).'
     """
-    parts = (_verdict(report, places), _other_measures_sentence(report), _missing_sentence(report, places))
+    parts = (
+        _verdict_sentence(report, places),
+        _other_measures_sentence(report),
+        _missing_sentence(report, places),
+    )
     return " ".join(filter(None, parts))
 
 
@@ -81,7 +85,7 @@ def ranked(runs: Sequence[str], measures: Sequence[str], report: _Record) -> lis
     return sorted(runs, key=place)
 
 
-def _verdict(report: _Record, places: int) -> str:
+def _verdict_sentence(report: _Record, places: int) -> str:
     pairs = (report.get("comparison") or {}).get("pairs") or []
     named = {pair["measure"] for pair in pairs}
     measure = next((name for name in report["measures"] if name in named), report["measures"][0])

@@ -126,7 +126,7 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
     # Reasons are long: only those that are shown are kept.
     needed = set(queries)
     notes = read_notes(extra.evidence, lambda key: key[0] in needed)
-    matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
+    matrices = of_documents(queries, qrels, ranked, _nuggets_by_place(extra), notes)
     pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
         gold = runs.gold or gold_of_documents(extra.gold, Draw())
@@ -151,7 +151,7 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
         if scores.notes is not None
     ]
     whole = finished(report, results, extra)
-    return {**whole, "matrices": _kept(matrices, whole, extra)}
+    return {**whole, "matrices": _fitting_matrices(matrices, whole, extra)}
 
 
 def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
@@ -197,14 +197,14 @@ def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, s
     remarks += [Remark("stream_not_shown", Scope(file=name)) for name in streams]
     remarks += without_fence(table, notes)
     report["remarks"] = [*report.get("remarks", ()), *remarks]
-    query_traces = traces(traced, texts, _questions(extra), notes.calls)
+    query_traces = traces(traced, texts, _questions_by_id(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(query_traces["queries"].values()):
         first = "least sure" if table.has_chances else "worst"
         report["traces"] = {**query_traces, "of": len(order), "first": first}
-    matrices = of_answers(queries, table, _bank(extra), notes)
+    matrices = of_answers(queries, table, _nuggets_by_place(extra), notes)
     whole = finished(report, results, extra)
-    return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
+    return {**whole, "matrices": _fitting_matrices(matrices, whole, extra, len(traced))}
 
 
 def report_of_scores(
@@ -272,7 +272,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageIn
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
     if extra.questions is not None:
-        texts = {query: question.text for query, question in _questions(extra).items()}
+        texts = {query: question.text for query, question in _questions_by_id(extra).items()}
         ids = [
             *whole["queries"]["ids"],
             *(difference["query"] for pair in whole.get("judging") or () for difference in pair["listed"]),
@@ -309,14 +309,14 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageIn
     return whole
 
 
-def _questions(extra: PageInputs) -> dict[str, Question]:
+def _questions_by_id(extra: PageInputs) -> dict[str, Question]:
     if extra.questions is None:
         return {}
     asked: dict[str, Question] = hooks.questions_in(extra.questions, [])
     return asked
 
 
-def _kept(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
+def _fitting_matrices(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
     """As many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
@@ -324,7 +324,7 @@ def _kept(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -
     return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 
-def _bank(extra: PageInputs) -> dict[tuple[str, str], Any]:
+def _nuggets_by_place(extra: PageInputs) -> dict[tuple[str, str], Any]:
     """Return the nuggets by place."""
     if extra.nuggets is None:
         return {}
@@ -349,7 +349,7 @@ def measured(
         "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
         "cells": list(_cells(results, settings, comparison)),
         "level": settings.level,
-        "queries": _columns(results),
+        "queries": _packed_columns(results),
         "citing": str(cite(results if comparison is None else comparison)),
     }
     if comparison is not None:
@@ -410,7 +410,7 @@ def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str
     return worse_runs
 
 
-def _columns(results: Sequence[Scores]) -> _Record:
+def _packed_columns(results: Sequence[Scores]) -> _Record:
     """Return the values of every query, a packed column a measure and run."""
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
     place = {query: index for index, query in enumerate(ids)}
@@ -490,12 +490,12 @@ def _worst_queries(results: Sequence[Scores]) -> list[str]:
     sign = -1 if scores and scores[0].measure.better == LOWER else 1
     by_query = [score.by_query for score in scores]
 
-    def place(query: str) -> tuple[bool, float]:
+    def worst_first(query: str) -> tuple[bool, float]:
         defined = [value[query] for value in by_query if query in value and not math.isnan(value[query])]
         # What has no value is no worse than others, and comes last.
         return not defined, sign * math.fsum(defined) / max(1, len(defined))
 
-    return sorted(queries, key=place)
+    return sorted(queries, key=worst_first)
 
 
 _Input = tuple[str, Source]  # what it is, and where

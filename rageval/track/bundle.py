@@ -184,7 +184,7 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
     _check_manifest(manifest, Place(visible(str(path))))
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
-    return _write(path, contents)
+    return _write_archive(path, contents)
 
 
 def _add_rubrics(
@@ -276,7 +276,7 @@ class _Hashed:
         self._stream.flush()
 
 
-def _write(path: Path, contents: Mapping[str, bytes | Path]) -> str:
+def _write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     keys = [key.encode() for key in secrets_in(os.environ)]
     with whole_file(path) as stream:
         hashed = _Hashed(stream)

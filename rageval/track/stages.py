@@ -302,7 +302,7 @@ def organize(
     rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
     measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
     named = replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
-    _check(named)
+    _check_plan(named)
     if named != plan:
         plan = named
         say(f"judged by {', '.join(plan.judges)}: rubric {', '.join(plan.rubrics)}, measure {plan.measures}")
@@ -351,7 +351,7 @@ def leaderboard_of(plan: TrackPlan) -> list[Standing]:
     return read_standings(plan.out / STANDINGS)
 
 
-def _check(plan: TrackPlan) -> None:
+def _check_plan(plan: TrackPlan) -> None:
     """Refuse a plan that cannot be carried out before anything is written, or paid for."""
     if plan.stage not in STAGES:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")

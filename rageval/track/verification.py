@@ -208,7 +208,7 @@ class _Verification:
 
     def done(self) -> Verified:
         manifest = self.manifest
-        steps = [self._check_digests(), self._reread_judgements()]
+        steps = [self._compare_digests(), self._reread_judgements()]
         values, results = self._recompute_values()
         steps += [values, self._recompute_standings(values, results)]
         remarks = []
@@ -227,7 +227,7 @@ class _Verification:
             )
         return Verified(manifest.title, self.bundle.sha256, steps, self.believed, remarks)
 
-    def _check_digests(self) -> RecomputedStep:
+    def _compare_digests(self) -> RecomputedStep:
         step, bundle, manifest = RecomputedStep("files"), self.bundle, self.manifest
         if self.expected and self.expected != bundle.sha256:
             step.differ(Remark("other_bundle", facts={"sha256": bundle.sha256, "expected": self.expected}))
