@@ -176,8 +176,8 @@ def _correct_measure(
         run,
         str(one.measure),
         "kind" if of_parts else population,
-        _mean(values.values()),
-        _mean(human_values.values()),
+        _plain_mean(values.values()),
+        _plain_mean(human_values.values()),
         *peoples_interval(alone, draw.look_level(level) or level, limits),
         queries=len(values),
         checked=len(values.keys() & parts.share.keys()) if of_parts else len(human_values),
@@ -246,7 +246,7 @@ def _correct_by_labels(
     )
 
 
-def _mean(values: Collection[float]) -> float:
+def _plain_mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
@@ -350,15 +350,17 @@ class _Shared:
 
 def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:
     return {
-        _place(line) for row, line in grades.each() if grades.statement_of(row).is_graded or not graded_only
+        _place_of_line(line)
+        for row, line in grades.each()
+        if grades.statement_of(row).is_graded or not graded_only
     }
 
 
 def _only(grades: JudgementTable, places: set[_Place]) -> JudgementTable:
-    return grades.only(lambda line: _place(line) in places)
+    return grades.only(lambda line: _place_of_line(line) in places)
 
 
-def _place(line: JudgementLine) -> _Place:
+def _place_of_line(line: JudgementLine) -> _Place:
     return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
 
 

@@ -245,7 +245,7 @@ def tables(
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
-        significance = _test(values, family, settings)
+        significance = TESTS[settings.test](values, family, settings)
         p = significance.p
         if settings.adjust == "holm":
             adjusted = holm(p)
@@ -264,11 +264,6 @@ def differences(values: Sample, pairs: Int) -> Sample:
     """Return a column of differences for each pair of runs."""
     gaps = values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]]
     return values.of(settled_columns(gaps))
-
-
-def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    """Test each pair as was chosen, nothing adjusted."""
-    return TESTS[settings.test](values, pairs, settings)
 
 
 def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
@@ -532,7 +527,7 @@ def _holds_without(table: Tested, index: int, missing: set[str], settings: Setti
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and _test(shared, pair, settings).p[0] <= 1 - settings.level)
+    return bool(whole * part > 0 and TESTS[settings.test](shared, pair, settings).p[0] <= 1 - settings.level)
 
 
 # Claims that rest on labels: every mean and difference corrected, or refused.

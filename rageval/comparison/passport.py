@@ -755,7 +755,7 @@ def one_judge(judged: Judged) -> OneJudge:
         sum(int(row.get("attempts") or 0) for row in judgements),
         spent["tokens"],
         spent["cost"],
-        Counter(_verdict(*item) for item in graded),
+        Counter(_verdict_name(*item) for item in graded),
     )
 
 
@@ -769,11 +769,13 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
         gap = abs(_grade_of(mine, about) - _grade_of(theirs, about))
         if gap:
             reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
-            partings.append(Parting(*about, _verdict(mine, about), _verdict(theirs, about), gap, *reasons))
+            partings.append(
+                Parting(*about, _verdict_name(mine, about), _verdict_name(theirs, about), gap, *reasons)
+            )
     return sorted(partings, key=lambda item: (-item.gap, item.place))
 
 
-def _verdict(judgement: Mapping[str, Any], about: JudgementKey) -> str:
+def _verdict_name(judgement: Mapping[str, Any], about: JudgementKey) -> str:
     label = judgement.get("label")
     return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
 

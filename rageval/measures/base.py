@@ -251,7 +251,7 @@ class Measure:
             raise
         # A mistake in somebody's formula is told with its query and its line; anything else is ours.
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            what = f"{type(error).__name__}: {error!s:.200}{_place(error)}"
+            what = f"{type(error).__name__}: {error!s:.200}{_place_of_failure(error)}"
             raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what})") from error
         # Asked for every query: a look at the type is the cheapest check there is.
         if type(value) is not self._kind:
@@ -504,7 +504,7 @@ class Measure:
 
     def __reduce__(self) -> tuple[Any, ...]:
         function = self.function  # whose name now stands for a measure, in the module where it was defined
-        return _found_again, (function.__module__, function.__qualname__, self._given, self.k)
+        return _unpickled, (function.__module__, function.__qualname__, self._given, self.k)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.function, self.k, tuple(self.parameters.items()))
@@ -525,7 +525,7 @@ def _typeset_parameter(name: str, value: object) -> str:
     return f"$\\{name}={shown}$" if name in _GREEK and isinstance(value, int | float) else f"{name}={shown}"
 
 
-def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
+def _unpickled(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
     """Return the measure of this name in a module, as it was when it was pickled."""
     member: Any = import_module(module)
     for part in name.split("."):
@@ -639,7 +639,7 @@ def _name_of(parameter: inspect.Parameter) -> str:
     return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
 
 
-def _place(error: Exception) -> str:
+def _place_of_failure(error: Exception) -> str:
     """Return where somebody's function failed, ` at FILE:LINE`: the traceback is not shown."""
     trace = error.__traceback__
     # The last frame is where it failed; those before are how it was called.

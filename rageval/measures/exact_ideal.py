@@ -28,7 +28,7 @@ _NO_GAP = 1e-12
 
 def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     """Return (rank, gain) of the best ranking of the query's documents, proved to be the best."""
-    gains: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best(topic, k, alpha, rel))
+    gains: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best_gains(topic, k, alpha, rel))
     return gains
 
 
@@ -40,7 +40,7 @@ def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
     return gap if gap > _NO_GAP else 0.0
 
 
-def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
+def _best_gains(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     greedy = topic.ideal(k, alpha, rel)
     # Documents that support the same nuggets are interchangeable, so the programme places kinds, not
     # documents.

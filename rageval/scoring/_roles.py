@@ -55,20 +55,16 @@ def misplaced(given: Mapping[str, Any]) -> str:
     """Return which argument stands in the place of another; nothing where that cannot be told."""
     roles_by_name = {name: _roles(value) for name, value in given.items()}
     for name, roles in roles_by_name.items():
-        if roles and not roles & _ACCEPTED[name] and _is_accepted_elsewhere(roles, name, roles_by_name):
+        if not roles or roles & _ACCEPTED[name]:
+            continue
+        # Another parameter takes such a thing, and got something else.
+        if any(
+            roles & _ACCEPTED[other] and not theirs & _ACCEPTED[other]
+            for other, theirs in roles_by_name.items()
+            if other != name
+        ):
             return f"found {_NOUNS.get(roles, 'answers, or judgements of them')} as {name}"
     return ""
-
-
-def _is_accepted_elsewhere(
-    roles: frozenset[str], name: str, roles_by_name: Mapping[str, frozenset[str]]
-) -> bool:
-    """Return whether another parameter takes such a thing, and got something else."""
-    return any(
-        roles & _ACCEPTED[other] and not theirs & _ACCEPTED[other]
-        for other, theirs in roles_by_name.items()
-        if other != name
-    )
 
 
 def _roles(given: Any) -> frozenset[str]:

@@ -71,7 +71,14 @@ def items_of(given: Any, what: str = "") -> list[Any]:
         if what == "answers" and any("answer" in record for record in records):
             records = [{"answer": None} | record for record in records]
         return records
-    if isinstance(given, Mapping) and given and all(map(_holds_records, given.values())):
+    if (
+        isinstance(given, Mapping)
+        and given
+        and all(
+            is_frame(rows) or (isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows))
+            for rows in given.values()
+        )
+    ):
         return [
             {**record, "run_id": str(name)} for name, rows in given.items() for record in items_of(rows, what)
         ]
@@ -92,7 +99,3 @@ def _refuse_nameless(items: Sequence[Any]) -> None:
             f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
             " {name: DataFrame}"
         )
-
-
-def _holds_records(given: Any) -> bool:
-    return is_frame(given) or (isinstance(given, list) and all(isinstance(row, Mapping) for row in given))

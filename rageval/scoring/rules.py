@@ -276,16 +276,12 @@ def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) ->
 
 
 def _freshstack(measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> Order:
-    ties = _freshstack_ties(measure)
+    # FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure.
+    ties = measure.about.orders.get("freshstack")
     if ties != _NDEVALS["pyndeval"].ties:
         return _TREC_EVAL if ties is None else Order(ties=ties)
-    cutoffs = [other.k for other in all_measures if _freshstack_ties(other) == ties]
+    cutoffs = [other.k for other in all_measures if other.about.orders.get("freshstack") == ties]
     return Order(ties=ties, pool=max((k for k in cutoffs if k and k <= _DEEPEST_NDEVAL), default=None))
-
-
-def _freshstack_ties(measure: AnyMeasure) -> str | None:
-    """Return FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure."""
-    return measure.about.orders.get("freshstack")
 
 
 def order_of(measure: ForeignMeasure) -> Order:

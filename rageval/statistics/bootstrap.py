@@ -107,12 +107,12 @@ def _generate_draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each unit is drawn, a row a draw; runs, pairs and all measures share the draws."""
-    counted = _counted if units * resamples <= _KEPT else _counted.__wrapped__
+    counted = _draw_counts if units * resamples <= _KEPT else _draw_counts.__wrapped__
     return counted(units, resamples, seed)
 
 
 @lru_cache(maxsize=1)
-def _counted(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+def _draw_counts(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     times = np.empty((resamples, units), np.uint16)
     begin = 0
     for drawn in _generate_draws(units, resamples, seed):

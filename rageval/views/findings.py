@@ -145,10 +145,6 @@ def _unanswered_topics(*, number: int, total: int, examples: Sequence[str]) -> s
     return f"no answer to {number:,} of {total:,} topics: {listed}"
 
 
-def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
-    return f"expected {len(columns)} columns with tabs between ({' '.join(columns)}), found {number}"
-
-
 # --- entries of a track
 
 
@@ -281,7 +277,11 @@ WORDS: dict[str, Words] = {
         "expected {track}, found {form}; validate them with {has_track:a --track of their own|--track"
         " answers}"
     ),
-    "number_of_columns": _number_of_columns,
+    "number_of_columns": (
+        "expected {columns:length} columns with tabs between (",
+        Each("columns", "{0}", " "),
+        "), found {number}",
+    ),
     # runs that are handed in
     "repeated_document": (
         "document {document:quoted} is ranked twice for topic {topic:quoted}, first in line {first_line}"

@@ -213,11 +213,8 @@ def _suite(cases: Sequence[tuple[str, str, str]]) -> str:
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     lines.append(f'<testsuite name="rageval gate" {head} skipped="{counts["skipped"]}">')
     for name, kind, message in cases:
-        opened = f'<testcase classname="rageval.gate" name={_attribute(name)}'
-        inside = f">\n<{kind} message={_attribute(message)}/>\n</testcase>" if kind else "/>"
+        name, message = (quoteattr(re.sub(_NO_XML, "\ufffd", visible(text))) for text in (name, message))
+        opened = f'<testcase classname="rageval.gate" name={name}'
+        inside = f">\n<{kind} message={message}/>\n</testcase>" if kind else "/>"
         lines.append(opened + inside)
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(re.sub(_NO_XML, "\ufffd", visible(text)))

@@ -8,6 +8,7 @@ Numbers are formatted as `str.format` does it. Besides that there are these form
 | `{name:'.60'}` | a text | its first 60 characters in quotes |
 | `{are_clusters:clusters\\|queries}` | a flag | the first if it is true |
 | `{number:topic\\|topics}` | a number | the first if it is 1 |
+| `{names:length}` | a list | how many it has |
 | `{names}`, `{names:and}`, `{names:;}` | a list | joined by `, `, by ` and `, by `; ` |
 | `{names:some of {number}}` | the first of a number of names | `a, b, c, …` |
 | `{names:{number} in all}` | the first of a number of names | `a, b, c and 2 more` |
@@ -105,6 +106,8 @@ class WordFormatter(Formatter):
     def format_list(self, texts: tuple[str, ...], form: str) -> str:
         """Return a list as a form says."""
         texts = tuple(map(visible, texts))
+        if form == "length":
+            return f"{len(texts)}"
         if number := re.search(r"\d+", form):
             more = int(number[0]) - SHOWN
             rest = ", …" if form.startswith("some of ") else f" and {more:,} more"
