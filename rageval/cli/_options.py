@@ -213,7 +213,19 @@ class Command(click.Command):
         from rageval.cli._acting import refuse_idle
 
         refuse_idle(ctx)
-        _put_limits(ctx)
+        option = next((param for param in ctx.command.params if isinstance(param, LimitOption)), None)
+        words = ctx.params[option.name or ""] if option is not None else ()
+        if not words:
+            return
+        from rageval.files.opening import DEFAULT
+
+        limits = DEFAULT.changed(words)
+        # Into every source of the command, so that no reader can miss it.
+        for param in ctx.command.params:
+            name = param.name or ""
+            is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
+            if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
+                ctx.params[name] = _apply_limits(ctx.params[name], limits)
 
     def make_parser(self, ctx: click.Context) -> Any:
         """Return the parser, with the short options among the long ones.
@@ -485,22 +497,6 @@ def reading_of(comments: str | None, compat: str | None = None) -> Reading:
     from rageval.files.trec import Reading
 
     return Reading(comments or ("skip" if compat == "trec_eval" else "error"))
-
-
-def _put_limits(ctx: click.Context) -> None:
-    """Put what --limit says into every source of the command, so that no reader can miss it."""
-    option = next((param for param in ctx.command.params if isinstance(param, LimitOption)), None)
-    words = ctx.params[option.name or ""] if option is not None else ()
-    if not words:
-        return
-    from rageval.files.opening import DEFAULT
-
-    limits = DEFAULT.changed(words)
-    for param in ctx.command.params:
-        name = param.name or ""
-        is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
-        if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
-            ctx.params[name] = _apply_limits(ctx.params[name], limits)
 
 
 def _apply_limits(value: Any, limits: Limits) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import click
+import msgspec
 
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
@@ -182,30 +183,39 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     print_lines([json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)])
 
 
+class _LeaderboardInfo(msgspec.Struct):
+    name: str
+
+
+class _LeaderboardEntry(msgspec.Struct):
+    info: _LeaderboardInfo
+    datasets: dict[str, dict[str, int | float]]
+
+
+class _Leaderboard(msgspec.Struct, rename="camel"):
+    """A file of FreshStack's leaderboard."""
+
+    leaderboard_data: list[_LeaderboardEntry]
+
+
 def _leaderboard_entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
     expected = f"{{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
-
-    def is_entry(entry: Any) -> bool:
-        if not isinstance(entry, dict) or not isinstance(entry.get("info"), dict):
-            return False
-        topics = entry.get("datasets")
-        return (
-            isinstance(entry["info"].get("name"), str)
-            and isinstance(topics, dict)
-            and all(isinstance(values, dict) and set(values) == set(names) for values in topics.values())
-            and all(type(value) in (int, float) for values in topics.values() for value in values.values())
-        )
-
     try:
         content = json.loads(read_whole(file, "a leaderboard", 2**30))
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(at=Place(file), expected=expected, found=f"no JSON ({error})") from None
-    entries = content.get("leaderboardData") if isinstance(content, dict) else None
-    if not isinstance(entries, list) or not all(map(is_entry, entries)):
+    try:
+        read = msgspec.convert(content, _Leaderboard)
+    except msgspec.ValidationError:
+        raise InputError(at=Place(file), expected=expected) from None
+    values = [values for entry in read.leaderboard_data for values in entry.datasets.values()]
+    if any(set(of_topic) != set(names) for of_topic in values):
         raise InputError(at=Place(file), expected=expected)
+    # As they were in the file: what else it says of a system is kept.
+    entries: list[dict[str, Any]] = content["leaderboardData"]
     return entries
 
 

@@ -772,19 +772,17 @@ def _convert_report(report: Report, form: str) -> tuple[_Record, list[str]]:
     parts = record.pop("responses", None)
     parts = record.pop("answer", None) if parts is None else parts
     if "report" in (form, report.form):  # else both cite in the same ways
-        cited = list(map(_cited_part, parts, answer.sentences))
-        parts = [{**part, "citations": ids} for part, (ids, _) in zip(parts, cited, strict=True)]
-        losses += dict.fromkeys(what for _, what in cited if what)
+        converted, lost = [], dict[str, None]()
+        for part, sentence in zip(parts, answer.sentences, strict=True):
+            ids = [doc for doc in sentence.citations if doc is not None]
+            if len(ids) < len(sentence.citations):
+                lost["citations without a reference"] = None
+            elif ids and isinstance(part.get("citations"), dict):
+                lost["the confidences of citations"] = None
+            converted.append({**part, "citations": ids})
+        parts, losses = converted, [*losses, *lost]
     whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
     return whole | record | {"references": answer.references}, losses
-
-
-def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
-    """Return the ids of what a sentence cites, and what ids do not say."""
-    ids = [doc for doc in sentence.citations if doc is not None]
-    if len(ids) < len(sentence.citations):
-        return ids, "citations without a reference"
-    return ids, "the confidences of citations" if isinstance(part.get("citations"), dict) and ids else ""
 
 
 class _ClaimLine(msgspec.Struct):

@@ -94,7 +94,14 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
     name, number, total, limits = name_of(source), 0, 0, limits_of(source)
     with _opened_table(source, as_dictionaries=True) as file:
-        for batch in _stretches(file):
+        # Each batch of a file brings a dictionary of all texts so far, so batches are few, and are cut here.
+        most = max(_PLAIN_ROWS, min(ROWS, _CELLS // max(file.metadata.num_columns, 1)))
+        stretches = (
+            batch.slice(begin, _PLAIN_ROWS)
+            for batch in file.iter_batches(batch_size=most)
+            for begin in range(0, batch.num_rows, _PLAIN_ROWS)
+        )
+        for batch in stretches:
             size = _bytes_of(batch)
             total += size
             refuse_bombs(name, total, size_of(source), limits)
@@ -105,17 +112,6 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                     # Rows have no lines; their number, from 1, is what messages name.
                     number += 1
                     yield number, row
-
-
-def _stretches(file: Any) -> Iterator[Any]:
-    """Yield some rows after the other.
-
-    Each batch of a file brings a dictionary of all texts so far, so batches are few, and are cut here.
-    """
-    rows = max(_PLAIN_ROWS, min(ROWS, _CELLS // max(file.metadata.num_columns, 1)))
-    for batch in file.iter_batches(batch_size=rows):
-        for begin in range(0, batch.num_rows, _PLAIN_ROWS):
-            yield batch.slice(begin, _PLAIN_ROWS)
 
 
 def _dicts(rows: Any, where: Place, limits: Limits) -> list[dict[str, Any]]:

@@ -311,7 +311,19 @@ class JudgementTable:
             self.remarks.append(Remark("adaptive_judgements", Scope(file=self.name)))
         self._bring_together()
         for answer in range(len(self.run)):
-            self._refuse_duplicates(self.begin[answer], self.end[answer])
+            begin, end = self.begin[answer], self.end[answer]
+            # Every aspect once, whatever the items: nothing can be there twice.
+            if len(set(self.row_aspect[begin:end])) == end - begin:
+                continue
+            seen: dict[tuple[int, int], dict[str, int]] = {}
+            for row in range(begin, end):
+                rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
+                rubric = self.said.words[self.row_statement[row]].rubric
+                # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
+                first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
+                if first is not None:
+                    raise self._twice(first, row)
+                rubrics[rubric] = row
         return self
 
     def _bring_together(self) -> None:
@@ -348,20 +360,6 @@ class JudgementTable:
             self._chance = array("d", map(self._chance.__getitem__, rows))
         if self._shown is not None:
             self._shown = array("i", map(self._shown.__getitem__, rows))
-
-    def _refuse_duplicates(self, begin: int, end: int) -> None:
-        # Every aspect once, whatever the items: nothing can be there twice.
-        if len(set(self.row_aspect[begin:end])) == end - begin:
-            return
-        seen: dict[tuple[int, int], dict[str, int]] = {}
-        for row in range(begin, end):
-            rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
-            rubric = self.said.words[self.row_statement[row]].rubric
-            # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
-            first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
-            if first is not None:
-                raise self._twice(first, row)
-            rubrics[rubric] = row
 
     def _twice(self, first: int, second: int) -> InputError:
         # Only for a message, so that it may take long.

@@ -158,7 +158,22 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     """Return a nugget, which an error names by its key."""
     try:
         if "claim" not in fields:
-            return _question(fields, query, limits)
+            asked = msgspec.convert(fields, _Question)
+            # NuggetBank's own id of a question that names none.
+            digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
+            given = (
+                digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
+            )
+            answers = tuple(
+                NuggetAnswer(
+                    answer.answer,
+                    _references(answer.references, limits),
+                    importance=None if answer.importance is None else str(answer.importance),
+                )
+                for answer in (asked.answers or {}).values()
+            )
+            nugget = _common(asked, Nugget(query, given, asked.question, answers=answers), limits)
+            return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
         claim = msgspec.convert(fields, _Claim)
         given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
         nugget = _common(claim, Nugget(query, given, claim.claim), limits)
@@ -167,23 +182,6 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
         # Where it is in the nugget nobody is to take for a path in the record.
         problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
         raise Unfit(f"{_quote_text(key)}: {problem}") from None
-
-
-def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
-    asked = msgspec.convert(fields, _Question)
-    # NuggetBank's own id of a question that names none.
-    digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
-    given = digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
-    answers = tuple(
-        NuggetAnswer(
-            answer.answer,
-            _references(answer.references, limits),
-            importance=None if answer.importance is None else str(answer.importance),
-        )
-        for answer in (asked.answers or {}).values()
-    )
-    nugget = _common(asked, Nugget(query, given, asked.question, answers=answers), limits)
-    return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
 
 
 def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
@@ -493,8 +491,16 @@ def read_banks(source: Source) -> Iterator[NuggetBank]:
 
 def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
+    files: list[Source] = [source]
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        entries = (entry for entry in os.scandir(source) if entry.is_file())
+        files = [*sorted(entry.path for entry in entries if _IN_A_FOLDER.search(entry.name))]
+        if not files:
+            raise InputError(
+                at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
+            )
     first: dict[str, str] = {}
-    for file in _files_of(source):
+    for file in files:
         # The older form names its query in the name of the file only.
         forms = (*bank_forms(name_of(file)), _LISTS, _RUBRICS, _FRESHSTACK)
         lines = one_a_line(file, "nuggets")
@@ -508,20 +514,6 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
                     remedy="put them in one file",
                 )
             yield line, bank
-
-
-def _files_of(source: Source) -> list[Source]:
-    """Return the files of nuggets in a folder, by name; a file as it is."""
-    if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
-        return [source]
-    paths = sorted(
-        entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
-    )
-    if not paths:
-        raise InputError(
-            at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
-        )
-    return list(paths)
 
 
 def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:

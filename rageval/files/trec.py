@@ -148,10 +148,9 @@ class LineForm(NamedTuple):
         # line.
         columns = self.ordinary(content, reading, limits)
         if columns is not None:
-            count = len(columns[0])
-            return range(first, first + count) if isinstance(first, int) else first[:count], columns
+            return text.numbers(len(columns[0])), columns
         lines = content.split(b"\n")
-        numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+        numbers = text.numbers(len(lines))
         row_numbers, rows = _read_lines(
             zip(numbers, lines, strict=False), self, name, reading.comments, limits, bool(reading.tabbed)
         )
@@ -365,6 +364,10 @@ class Text(NamedTuple):
     content: bytes
     lines: Sequence[int] | int = 1
 
+    def numbers(self, count: int) -> Sequence[int]:
+        """Return the numbers of the first so many lines."""
+        return range(self.lines, self.lines + count) if isinstance(self.lines, int) else self.lines[:count]
+
 
 def run_rows(source: Source, reading: Reading = PLAIN) -> Iterator[RunRows]:
     """Read the rows of a run, a stretch a chunk."""
@@ -523,9 +526,9 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
 
 def _split_rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
     """Cut a text into lines, without those of blanks; return their numbers, themselves, and their queries."""
-    content, first = text
+    content = text.content
     lines = content.removesuffix(b"\n").split(b"\n")
-    numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+    numbers = text.numbers(len(lines))
     part = b"\t" if tabbed else b" "
     queries = [line.partition(part)[0] for line in lines]
     if tabbed or b"\t" in content or b"\r" in content or b"" in queries:

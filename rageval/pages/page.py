@@ -78,11 +78,7 @@ def ranked(runs: Sequence[str], measures: Sequence[str], report: _Record) -> lis
     values = {run: cell["value"] for run, cell in _cells_by(report, measures[0]).items()}
     sign = 1 if (report.get("better") or {}).get(measures[0]) == LOWER else -1
 
-    def place(run: str) -> tuple[bool, float]:
-        value = values.get(run)
-        return value is None, sign * (value or 0.0)
-
-    return sorted(runs, key=place)
+    return sorted(runs, key=lambda run: (values.get(run) is None, sign * (values.get(run) or 0.0)))
 
 
 def _verdict_sentence(report: _Record, places: int) -> str:
