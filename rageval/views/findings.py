@@ -89,9 +89,9 @@ class FindingFormatter(WordFormatter):
 
     def format_list(self, texts: tuple[str, ...], form: str) -> str:
         """Return a list as a form says; names of files may be long."""
-        if form.startswith("some of "):
+        if form.startswith("…"):
             names = ", ".join(visible(text)[:60] for text in texts)
-            return names + ", …" * (int(form.removeprefix("some of ")) > len(texts))
+            return names + ", …" * (int(form[1:]) > len(texts))
         return super().format_list(texts, form)
 
 
@@ -307,17 +307,16 @@ WORDS: dict[str, Words] = {
         "rows of a topic are not together in a stream: duplicate documents were not checked"
     ),
     # tables of answers that are handed in
-    "several_systems": ("expected the answers of one system, found {number}: {examples:some of {number}}"),
+    "several_systems": ("expected the answers of one system, found {number}: {examples:… {number}}"),
     "answers_to_unknown_questions": (
-        "answers {number:,} {number:question|questions} that the topics do not have: {examples:some of"
-        " {number}}"
+        "answers {number:,} {number:question|questions} that the topics do not have: {examples:… {number}}"
     ),
     "no_answers": "holds no answers",
     "repeated_answers": (
-        "answers {number:,} {number:question|questions} more than once: {examples:some of {number}}"
+        "answers {number:,} {number:question|questions} more than once: {examples:… {number}}"
     ),
     "unanswered_questions": (
-        "no answer to {number:,} of {total:,} questions, which count as failed: {examples:some of {number}}"
+        "no answer to {number:,} of {total:,} questions, which count as failed: {examples:… {number}}"
     ),
     # repairs
     "dropped_lost_citation": "{field}: dropped the citation {value:json {is_text}}, which has no reference",

@@ -96,7 +96,7 @@ def _unanswered_queries(
     missing_in: Sequence[str],
     zero_in: Sequence[str],
 ) -> str:
-    names = fill("{examples:some of {number}}", {"examples": examples, "number": total - answered})
+    names = fill("{examples:… {number}}", {"examples": examples, "number": total - answered})
     others = f"the others ({names})"
     effects = [f"are missing in {', '.join(missing_in)}"] * bool(missing_in)
     effects += [f"score 0 in {', '.join(zero_in)}"] * bool(zero_in)
@@ -459,12 +459,10 @@ WORDS: dict[str, Words] = {
     "nothing_relevant": "no judged query has a relevant document: no run can find any",
     "undefined_queries": _undefined_queries,
     "undefined_groups": (
-        "{number:,} of {total:,} groups have no value ({examples:some of {number}}), so"
+        "{number:,} of {total:,} groups have no value ({examples:… {number}}), so"
         " {is_weighted:there is no weighted mean|the mean is over the others}"
     ),
-    "unjudged_queries": (
-        "no document is judged in {number:,} of {total:,} queries: {examples:some of {number}}"
-    ),
+    "unjudged_queries": ("no document is judged in {number:,} of {total:,} queries: {examples:… {number}}"),
     "unjudged_queries_of_run": "{number:,} queries of the run are not judged (ignored)",
     "unjudged_documents": (
         "{share:.0%} of the top {depth:,} is unjudged, counted as not relevant",
@@ -501,11 +499,11 @@ WORDS: dict[str, Words] = {
     "fewer_answers": (
         "{number:,} of {total:,} queries have fewer than {answers:,} answers (repeat), as many as others"
         " have:"
-        " {examples:some of {number}}; the answers that they lack are missing"
+        " {examples:… {number}}; the answers that they lack are missing"
     ),
     "questions_without_gold": (
         "{number:,} of {total:,} questions have no gold answer and are left out (--intersection):"
-        " {examples:some of {number}}"
+        " {examples:… {number}}"
     ),
     "missing_judgements": (
         "{number:,} judgements are missing (",
@@ -553,13 +551,13 @@ WORDS: dict[str, Words] = {
         " look"
     ),
     "labels_of_judges": _labels_of_judges,
-    "labels_of_unjudged": "{number:,} {kind} are not among the judged ones: {examples:some of {number}}",
+    "labels_of_unjudged": "{number:,} {kind} are not among the judged ones: {examples:… {number}}",
     "partly_labeled": (
-        "{number:,} queries were labeled only in part, or by another list ({examples:some of {number}});"
+        "{number:,} queries were labeled only in part, or by another list ({examples:… {number}});"
         " these"
         " do not count as labels"
     ),
-    "failed_labels": "{number:,} of {total:,} labels failed ({examples:some of {number}})",
+    "failed_labels": "{number:,} of {total:,} labels failed ({examples:… {number}})",
     "not_correctable": "cannot correct {measures}: {reason}",
     "computed_from_texts": "it is computed from the texts alone, not from judgements",
     "no_mean_over_queries": "it is not a mean over queries",
@@ -724,29 +722,29 @@ WORDS: dict[str, Words] = {
         Choice("places", {(): ""}, " of {places}"),
     ),
     "gone_questions": (
-        "{number:,} questions of the baseline are gone, and count as missing: {examples:some of {number}}"
+        "{number:,} questions of the baseline are gone, and count as missing: {examples:… {number}}"
     ),
     "new_questions": (
         "{number:,} questions are new, and count as missing in the baseline; save it again:"
-        " {examples:some of {number}}"
+        " {examples:… {number}}"
     ),
     "lost_answers": (
-        "{number:,} questions have no answer now, and count as nothing found: {examples:some of {number}}"
+        "{number:,} questions have no answer now, and count as nothing found: {examples:… {number}}"
     ),
     "new_answers": (
         "{number:,} questions have no answer in the baseline, and count as nothing found there:"
-        " {examples:some of {number}}"
+        " {examples:… {number}}"
     ),
     "other_nuggets": (
-        "{number:,} questions are judged by other nuggets, and count as missing: {examples:some of {number}}"
+        "{number:,} questions are judged by other nuggets, and count as missing: {examples:… {number}}"
     ),
     "fewer_answers_to_questions": (
         "{number:,} questions have fewer answers (repeat) than others, and count as missing:"
-        " {examples:some of {number}}"
+        " {examples:… {number}}"
     ),
     "one_sided_questions": (
         "{number:,} questions are in one of the two only, and are left out (--intersection):"
-        " {examples:some of {number}}"
+        " {examples:… {number}}"
     ),
     "missing_in_questions": (
         "judgements are missing in {number:,} questions; verdicts {could_change:depend on them|hold for any"
@@ -1031,7 +1029,7 @@ WORDS: dict[str, Words] = {
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
     "unheld_nuggets": (
         "no chunk holds {number:,} of {total:,} nuggets by {overlap}; they count as not found"
-        " ({examples:some of {number}})"
+        " ({examples:… {number}})"
     ),
     "undecided_pairs": (
         "{number:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part of a wide"

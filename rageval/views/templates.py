@@ -10,7 +10,7 @@ Numbers are formatted as `str.format` does it. Besides that there are these form
 | `{number:topic\\|topics}` | a number | the first if it is 1 |
 | `{names:length}` | a list | how many it has |
 | `{names}`, `{names:and}`, `{names:;}` | a list | joined by `, `, by ` and `, by `; ` |
-| `{names:some of {number}}` | the first of a number of names | `a, b, c, …` |
+| `{names:… {number}}` | the first of a number of names | `a, b, c, …` |
 | `{names:{number} in all}` | the first of a number of names | `a, b, c and 2 more` |
 
 A template may also be a `Choice`, an `Each`, or several templates in a row.
@@ -62,7 +62,7 @@ Template: TypeAlias = str | Choice | Each | tuple[str | Choice | Each, ...]
 def facts_in(template: Template) -> Iterator[str]:
     """Yield the names of the facts in a template.
 
-    >>> sorted(facts_in("{names:some of {number}} of {total:,}"))
+    >>> sorted(facts_in("{names:… {number}} of {total:,}"))
     ['names', 'number', 'total']
     """
     match template:
@@ -110,7 +110,7 @@ class WordFormatter(Formatter):
             return f"{len(texts)}"
         if number := re.search(r"\d+", form):
             more = int(number[0]) - SHOWN
-            rest = ", …" if form.startswith("some of ") else f" and {more:,} more"
+            rest = ", …" if form.startswith("…") else f" and {more:,} more"
             return ", ".join(texts[:SHOWN]) + (rest if more > 0 else "")
         return {"": ", ", ";": "; "}.get(form, f" {form} ").join(texts)
 
@@ -118,7 +118,7 @@ class WordFormatter(Formatter):
 def fill(template: Template, facts: Mapping[str, Any], words: WordFormatter | None = None) -> str:
     """Return a template with its facts filled in.
 
-    >>> fill("{number} {number:topic|topics}: {names:some of {number}}", {"number": 1, "names": ("a",)})
+    >>> fill("{number} {number:topic|topics}: {names:… {number}}", {"number": 1, "names": ("a",)})
     '1 topic: a'
     >>> fill("{names:4 in all}", {"names": ("a", "b", "c")})
     'a, b, c and 1 more'
