@@ -240,34 +240,27 @@ def _findings_of(
     path: str, kind: str, cutoffs: Sequence[int], reading: Reading
 ) -> tuple[list[Finding], FileContents | None]:
     """Return the findings of a file, and what it holds, unless it is refused."""
+    by_path = {
+        NUGGETS: diagnose_nuggets,
+        ASSIGNMENTS: diagnose_assignments,
+        ANSWERS: diagnose_answers,
+        TABLE: diagnose_table,
+        JUDGEMENTS: diagnose_judgements,
+        RANKED: diagnose_questions,
+    }
     try:
-        findings, holds = _diagnose_file(path, kind, cutoffs, reading)
+        if kind == RUNS:
+            findings, holds = diagnose_run(path, cutoffs, reading)
+        elif kind == JUDGED:
+            findings, holds = diagnose_qrels(path, reading)
+        elif kind in by_path:
+            findings, holds = by_path[kind](path)
+        else:
+            findings, holds = _read_reference(path, kind, reading)
     except InputError as error:
         return list(_refusal_findings("refused_file", path, error)), None
     # Each check walks the file by itself; a person reads it from the top.
     return sorted(findings, key=lambda finding: finding.line), holds
-
-
-def _diagnose_file(
-    path: str, kind: str, cutoffs: Sequence[int], reading: Reading
-) -> tuple[list[Finding], FileContents]:
-    if kind == RUNS:
-        return diagnose_run(path, cutoffs, reading)
-    if kind == JUDGED:
-        return diagnose_qrels(path, reading)
-    if kind == NUGGETS:
-        return diagnose_nuggets(path)
-    if kind == ASSIGNMENTS:
-        return diagnose_assignments(path)
-    if kind == ANSWERS:
-        return diagnose_answers(path)
-    if kind == TABLE:
-        return diagnose_table(path)
-    if kind == JUDGEMENTS:
-        return diagnose_judgements(path)
-    if kind == RANKED:
-        return diagnose_questions(path)
-    return _read_reference(path, kind, reading)
 
 
 def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], FileContents]:

@@ -130,7 +130,7 @@ class _Settings:
             self.baseline, self.is_saved = self.tables[0], True
         if not self.baseline:
             self.baseline = next((name for name in _NEW_BASELINES if not os.path.lexists(name)), "")
-        self.saving = f"rageval gate {self.before} --save-baseline {_typed(self.baseline or 'FILE')}"
+        self.saving = f"rageval gate {self.before} --save-baseline {quote(self.baseline or 'FILE')}"
 
     @property
     def tables(self) -> list[str]:
@@ -153,17 +153,17 @@ class _Settings:
         Of several files, or systems in one file, the first is what there was before, and the last is new.
         """
         if self.files.judged:
-            files = [*map(_typed, self.files.judged)]
+            files = [*map(quote, self.files.judged)]
             systems = _systems_in(next(iter(self.files.judged))) if len(files) == 1 else []
             if len(systems) > 1:
-                files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
+                files = [f"{files[0]} --system {quote(visible(system))}" for system in systems]
         elif self.files.answers:
             files = [_JUDGED]
         elif self.tables:
-            files = [*map(_typed, self.tables)]
+            files = [*map(quote, self.tables)]
         elif self.files.runs and self.files.qrels:
-            qrels = _typed(next(iter(self.files.qrels)))
-            files = [f"{_typed(run)} {qrels}" for run in self.files.runs]
+            qrels = quote(next(iter(self.files.qrels)))
+            files = [f"{quote(run)} {qrels}" for run in self.files.runs]
         else:
             files = ["CANDIDATE"]
         return files[0], files[-1]
@@ -217,8 +217,8 @@ class _Settings:
     def next_lines(self) -> Iterator[str]:
         """Yield what to type next."""
         if self.files.answers and not self.files.judged:
-            answers = _typed(next(iter(self.files.answers)))
-            questions = _typed(next(iter(self.files.questions), "FILE"))
+            answers = quote(next(iter(self.files.answers)))
+            questions = quote(next(iter(self.files.questions), "FILE"))
             yield (
                 f"next: rageval judge {_OF_ANSWERS} {answers} --questions {questions} --judge {_JUDGE}"
                 f" -o {_JUDGED}"
@@ -241,11 +241,6 @@ def _systems_in(path: str) -> list[str]:
         for _, record in read_records(path, dict[str, Any], "judgements"):
             systems.setdefault(str(record.get("run_id", "")))
     return list(systems)
-
-
-def _typed(name: str) -> str:
-    """Return a name as a shell takes it."""
-    return quote(name)
 
 
 def _has_nuggets(start: Start) -> bool:

@@ -82,21 +82,21 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
             raise UsageError("--fix -: standard output is used for findings; give a file")
         if os.path.exists(out) and not os.path.isfile(out):
             raise UsageError(f"--fix {visible(str(out))}: must be an ordinary file, because it is read again")
-        changes = write_repaired(broken, out, options.track)
+        changes, shown = write_repaired(broken, out, options.track), "<stdin>" if broken == "-" else broken
         # The copy is whole only after the last change.
-        yield from (change.in_file(_name(broken)) for change in changes)
+        yield from (change.in_file(shown) for change in changes)
         files = (with_limits(str(out), limits_of(broken)),)
     topics = None
     if options.topics:  # read once, and what is wrong with them is said once
         topics = topics_in(options.topics, options.track)
     reading = reading_of(options.comments)
     for file in files:
+        shown = "<stdin>" if file == "-" else file
         try:
-            reading = reading_of(options.comments)
             result = validation(file, options.track, topics, reading, options.strict_length)
-            yield from (finding.in_file(_name(file)) for finding in result)
+            yield from (finding.in_file(shown) for finding in result)
             codes.append(FAULTS if result.errors else 0)
-            yield f"{_name(file)}: {result.summary}"
+            yield f"{shown}: {result.summary}"
         except InputError as error:
             if len(files) == 1:
                 raise
@@ -104,7 +104,3 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
             codes.append(WRONG)
     if len(codes) > 1:
         yield f"{codes.count(0):,} of {len(codes):,} files have no errors"
-
-
-def _name(file: str) -> str:
-    return "<stdin>" if file == "-" else file

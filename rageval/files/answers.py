@@ -161,7 +161,7 @@ def _from_24(line: _Rag24, limits: Limits) -> Answer:
         _trec_sentences(line.answer, references),
         references,
         question=line.topic,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
 
 
@@ -188,13 +188,8 @@ def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
         _document_texts(line.documents or {}, limits),
         question=metadata.narrative,
         prompt=metadata.prompt,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
-
-
-def _missing(answer: object) -> str:
-    """Return why there is no answer, where a file has null in its place."""
-    return NO_ANSWER if answer is None else ""
 
 
 def _trec_sentences(parts: list[_TrecSentence] | None, references: tuple[str, ...]) -> tuple[Sentence, ...]:
@@ -369,7 +364,7 @@ class _Reports:
             _document_texts(line.documents or {}, limits),
             metadata.narrative or "",
             metadata.prompt or "",
-            error=_missing(parts),
+            error=NO_ANSWER if parts is None else "",
         )
 
     def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
@@ -495,7 +490,7 @@ def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
         passages,
         line.question,
         line.final_prompt,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
 
 

@@ -129,7 +129,9 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
             # Judgements of a data set know the set that they are of.
             fields["datasets"][what] = str(getattr(source, "dataset", source).id)
             continue
-        fields[what] = name = f"inputs/{what}{_suffix(source)}"
+        # Some readers look at how a name ends.
+        ends = (end for end in Path(source).suffixes[-2:] if end[1:].isalnum() and end.isascii())
+        fields[what] = name = f"inputs/{what}{''.join(ends)}"
         if mode == "digests" and what in GIVEN_AWAY:
             fields["withheld"][name] = digest_of(source, _WHAT)
         else:
@@ -253,13 +255,6 @@ def _unused_name(name: str, contents: Mapping[str, Any]) -> str:
         number += 1
         tried = f"{stem}-{number}{dot}{suffix}"
     return tried
-
-
-def _suffix(source: str | os.PathLike[str]) -> str:
-    """Return how the name ends: some readers look at it."""
-    return "".join(
-        suffix for suffix in Path(source).suffixes[-2:] if suffix[1:].isalnum() and suffix.isascii()
-    )
 
 
 class _Hashed:
