@@ -449,7 +449,14 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
             question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
             cells = cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
-        texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
+        texts: dict[str, str | None] = {}
+        for name in _RAGAS_TEXTS:
+            text = cells.get(name)
+            if text is None or text != text:  # pandas has NaN where there is no text
+                text = None
+            elif not isinstance(text, str):
+                raise InputError(at=where, expected=f"a text as {name}", found=f"{text!r:.80}")
+            texts[name] = text
         lists = {}
         for name in _RAGAS_LISTS:
             value = cells.get(name)
@@ -484,14 +491,6 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
 
 
 _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
-
-
-def _ragas_text(value: Any, name: str, where: Place) -> str | None:
-    if value is None or value != value:  # pandas has NaN where there is no text
-        return None
-    if not isinstance(value, str):
-        raise InputError(at=where, expected=f"a text as {name}", found=f"{value!r:.80}")
-    return value
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files), what its `evaluate()` returns

@@ -126,11 +126,7 @@ def _is_frame(record: Record) -> bool:
     return "context.trace_id" in fields and any(name.startswith(_ATTRIBUTE) for name in fields)
 
 
-def _is_otel(content: Content) -> bool:
-    return _is_printed(content) or _is_frame(content.first)
-
-
-@log_reader("otel", _is_otel)
+@log_reader("otel", lambda content: _is_printed(content) or _is_frame(content.first))
 def otel(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the traces that are about a question, from spans of any form."""
     traces: dict[str, list[_OtelSpan]] = {}
@@ -319,7 +315,9 @@ def _translate_langfuse(span: _OtelSpan) -> None:
     ):
         attributes["retrieval.documents"] = documents
     attributes["metadata"] = {
-        match[1]: _plain(value) for name, value in attributes.items() if (match := _METADATA.fullmatch(name))
+        match[1]: _decoded_scalar(value)
+        for name, value in attributes.items()
+        if (match := _METADATA.fullmatch(name))
     }
     if attributes.get(f"{_LANGFUSE}level") == "ERROR":
         span.failed = text_of(attributes.get(f"{_LANGFUSE}status_message")) or span.failed or "level ERROR"
@@ -336,7 +334,7 @@ def _translate_langfuse(span: _OtelSpan) -> None:
         span.service = "-".join(filter(None, (name, text_of(attributes.get("langfuse.release")))))
 
 
-def _plain(value: Any) -> Any:
+def _decoded_scalar(value: Any) -> Any:
     """Return what a text holds as JSON, if it is a text, a number or the like; else the text itself."""
     with suppress(ValueError, RecursionError):
         decoded = msgspec.json.decode(value) if isinstance(value, str) else value
@@ -356,19 +354,19 @@ def _attributes(pairs: Any, where: Place) -> dict[str, Any]:
     if not isinstance(pairs, list):
         return {}
     return {
-        str(pair["key"]): _value(pair.get("value"), where)
+        str(pair["key"]): _otlp_value(pair.get("value"), where)
         for pair in pairs
         if isinstance(pair, dict) and "key" in pair
     }
 
 
-def _value(value: Any, where: Place, depth: int = 0) -> Any:
+def _otlp_value(value: Any, where: Place, depth: int = 0) -> Any:
     """Return a value of OTLP, which says of what type it is."""
     if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "arrayValue" and isinstance(inner, dict):
-        return [_value(item, where, depth + 1) for item in inner.get("values") or ()]
+        return [_otlp_value(item, where, depth + 1) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
         return _attributes(inner.get("values"), where)
     # JSON's numbers are too short for 64 bits, so whole ones stand in texts.

@@ -344,9 +344,7 @@ class _Parting:
         """Part all rows."""
         # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
-            self._graded_pairs.update(
-                dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
-            )
+            self._graded_pairs.update(dict.fromkeys(map(self._aspect_and_judge, row.grades)))
         scores = [[passage.score for passage in row.contexts] for row in rows]
         given = [score for ranking in scores for score in ranking if score is not None]
         # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
@@ -376,7 +374,7 @@ class _Parting:
             self._question(row, query)
             passages = self._passages(row, query, by_rank)
             self._answer(row, query, passages)
-            self.log.judgements += self._judgements(row, query)
+            self.log.judgements += self._row_judgements(row, query)
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
             if row.spent:
@@ -470,13 +468,13 @@ class _Parting:
             )
         )
 
-    def _judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
+    def _row_judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
         graded_by: set[tuple[str, str]] = set()
         for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
-            key = self._aspect(grade), self._judge(grade)
+            key = self._aspect_and_judge(grade)
             if key in graded_by:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
@@ -492,23 +490,25 @@ class _Parting:
                 )
             grading: dict[str, Any] = {} if value is None else {"grade": value}
             grading |= {"label": grade.label} if grade.label else {}
-            yield place | self._named(*key) | {"status": "ok" if grading else "error"} | grading | reason
+            yield (
+                place
+                | self._judgement_names(*key)
+                | {"status": "ok" if grading else "error"}
+                | grading
+                | reason
+            )
         # Another judge may have graded the same aspect here: then it did not fail.
         aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
         for key in self._graded_pairs if row.missing or row.lacks_failed else ():
             if key[0] not in aspects and not key[1].startswith(PERSON):
                 why = {"detail": row.missing[:_REASON]} if row.missing else {}
-                yield place | self._named(*key) | {"status": "error"} | why
+                yield place | self._judgement_names(*key) | {"status": "error"} | why
 
-    def _named(self, aspect: str, judge: str) -> dict[str, str]:
+    def _judgement_names(self, aspect: str, judge: str) -> dict[str, str]:
         return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{self._metrics[aspect]}"[:200]}
 
-    def _judge(self, grade: Grade) -> str:
-        judge = grade.judge or self.log.tool
-        return word(judge)[:200]
-
-    def _aspect(self, grade: Grade) -> str:
-        """Return what a metric is called in `grade(aspect=…)`, where not every character can stand."""
+    def _aspect_and_judge(self, grade: Grade) -> tuple[str, str]:
+        """Return the metric as `grade(aspect=…)` names it, where not every character can stand; its judge."""
         if grade.aspect not in self._aspects:
             plain = _ASPECT.sub("_", grade.aspect).strip("_")[:80] or "score"
             name = plain
@@ -517,7 +517,7 @@ class _Parting:
                 name = f"{plain}_{self._alike[plain] + 1}"
             self._aspects[grade.aspect] = name
             self._metrics[name] = grade.aspect
-        return self._aspects[grade.aspect]
+        return self._aspects[grade.aspect], word(grade.judge or self.log.tool)[:200]
 
 
 def _cited_sentences(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:

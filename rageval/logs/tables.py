@@ -50,9 +50,11 @@ class Tables:
         clash = _clash([self.questions.values(), file_questions.values()])
         if not file_questions or (not clash and file_questions.keys() & self.questions):
             return self._with_file_questions(file_questions), []
-        ids = {_key(question.text): query for query, question in self.questions.items() if question.text}
+        ids = {
+            _question_key(question.text): query for query, question in self.questions.items() if question.text
+        }
         name = visible(name_of(source))
-        called = {_key(question.text): question for question in file_questions.values()}
+        called = {_question_key(question.text): question for question in file_questions.values()}
         if not called.keys() & ids.keys():
             shown = (
                 f"{_some_ids(file_questions.values())}; of the answers: {_some_ids(self.questions.values())}"
@@ -109,7 +111,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
         )
     values = [record.value() for record in content.records()]
     columns = columns.with_systems(values)
-    rows = list(_rows(content, columns))
+    rows = list(_table_rows(content, columns))
     ids = _keep_unique_ids(rows, columns)
     # Which of two sets of right answers is meant would be a guess.
     first_rows: dict[str, Row] = {}
@@ -129,14 +131,14 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
 
 
-def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
+def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
     for record in content.records():
         cells, where = record.value(), record.where
         values = {name: cells.get(column) for name, column in columns.fields.items()}
         question, identifier, run = (
             one_text(values.get(name), name, where) for name in ("question", "query_id", "run_id")
         )
-        gold, contexts = (_texts(values.get(name), name, where) for name in ("gold", "contexts"))
+        gold, contexts = (_cell_texts(values.get(name), name, where) for name in ("gold", "contexts"))
         answer = values.get("answer")
         yield Row(
             where,
@@ -146,7 +148,7 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
             run=run,
             contexts=list(map(Passage, contexts)),
             ids={"query_id": word(identifier)} if identifier.strip() else {},
-            key=_key(question),
+            key=_question_key(question),
             # What is nested is no field of a question.
             facts={
                 name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
@@ -154,7 +156,7 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
         )
 
 
-def _texts(cell: Any, name: str, where: Place) -> list[str]:
+def _cell_texts(cell: Any, name: str, where: Place) -> list[str]:
     """Return the texts of a cell: of a list, also one that is written as text, all; else the cell's."""
     if isinstance(cell, str) and (way := list_in(cell)):
         cell = value_at_path({"cell": cell}, path_of(f"cell{way}"), where)
@@ -274,13 +276,13 @@ def _clash(tables: Iterable[Iterable[Question]]) -> Remark | None:
     first_texts: dict[str, str] = {}
     for question in chain.from_iterable(tables):
         first = first_texts.setdefault(question.query_id, question.text)
-        if question.text and first and _key(first) != _key(question.text):
+        if question.text and first and _question_key(first) != _question_key(question.text):
             facts = {"id": question.query_id, "first": first, "second": question.text}
             return Remark("id_of_two_questions", facts=facts)
     return None
 
 
-def _key(question: str) -> str:
+def _question_key(question: str) -> str:
     """Return a question as it is compared: neither case nor white space tells two apart."""
     return folded(question).casefold()
 
@@ -295,7 +297,9 @@ def _share_no_question(logs: Sequence[Log]) -> bool:
 
 def _with_question_ids(log: Log) -> Log:
     """Return the log with ids that are made from the questions; where there is no text the id stays."""
-    new_ids = {question.query_id: _id_of(_key(question.text)) for question in log.questions if question.text}
+    new_ids = {
+        question.query_id: _id_of(_question_key(question.text)) for question in log.questions if question.text
+    }
 
     def called(record: Any) -> Any:
         return record._replace(query_id=new_ids.get(record.query_id, record.query_id))
