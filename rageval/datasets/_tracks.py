@@ -52,7 +52,7 @@ def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
         else:
             limits = limits_of(path)
             seen: set[tuple[str, str]] = set()
-            for number, line in enumerate(_lines(path), 1):
+            for number, line in enumerate(_decoded_lines(path), 1):
                 # Only the text, which is the last, may hold blanks.
                 fields = line.split(None, 2)
                 if not fields:
@@ -73,7 +73,7 @@ def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
                 yield Nugget(query, name, fields[2].strip())
 
 
-def _lines(path: File) -> Iterator[str]:
+def _decoded_lines(path: File) -> Iterator[str]:
     first = True
     for chunk in chunks(path, limits_of(path).record):
         text = chunk.removeprefix(BOM) if first else chunk

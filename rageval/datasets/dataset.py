@@ -226,8 +226,6 @@ def _load_plugin_dataset(dataset: str) -> Dataset | None:
 def of_ir_datasets(dataset: str) -> Dataset:
     """Return the dataset that ir_datasets has under this id."""
     foreign = _load_ir_dataset(dataset)
-    if foreign is None:
-        raise UnknownDataset(dataset)
     store = foreign.docs_store if foreign.has_docs() else None
     available = {
         "questions": foreign.has_queries(),
@@ -252,8 +250,6 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     if _load_plugin_dataset(dataset) is not None:
         return ()  # nobody says it
     foreign = _load_ir_dataset(dataset)
-    if foreign is None:
-        raise UnknownDataset(dataset)
     keys = (foreign.documentation() or {}).get("bibtex_ids") or ()
     text = (files("ir_datasets") / "docs" / "bibliography.bib").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=@)", text)
@@ -285,42 +281,34 @@ def ir_datasets_or_error(purpose: str) -> Any:
 
 
 def _load_ir_dataset(dataset: str) -> Any:
-    """Return the dataset of this id; None if ir_datasets does not know it."""
+    """Return the dataset of this id; `UnknownDataset` if ir_datasets does not know it."""
     ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
     try:
         return ir_datasets.load(dataset)
     except KeyError:
-        return None
+        raise UnknownDataset(dataset) from None
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
     """Yield the content as our records; documents stay as they are."""
     if what == "documents":
-        return iter(dataset.docs_iter())
-    return {"questions": _questions, "qrels": _qrels, "nuggets": _nuggets}[what](dataset)
-
-
-def _questions(dataset: Any) -> Iterator[Question]:
-    for query in dataset.queries_iter():
-        text = query.default_text() if hasattr(query, "default_text") else query[1]
-        yield Question(query.query_id, text)
-
-
-def _qrels(dataset: Any) -> Iterator[Qrel]:
-    kind = dataset.qrels_cls()
-    # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
-    fields = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
-    nugget = next((name for name in fields if name in kind._fields), None)
-    for qrel in dataset.qrels_iter():
-        name = str(getattr(qrel, nugget)) if nugget else "0"
-        yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
-
-
-def _nuggets(dataset: Any) -> Iterator[Nugget]:
-    """Yield the subtopics of a diversity task."""
-    for query in dataset.queries_iter():
-        for subtopic in query.subtopics:
-            yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
+        yield from dataset.docs_iter()
+    elif what == "questions":
+        for query in dataset.queries_iter():
+            text = query.default_text() if hasattr(query, "default_text") else query[1]
+            yield Question(query.query_id, text)
+    elif what == "nuggets":  # the subtopics of a diversity task
+        for query in dataset.queries_iter():
+            for subtopic in query.subtopics:
+                yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
+    else:
+        kind = dataset.qrels_cls()
+        # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
+        fields = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
+        nugget = next((name for name in fields if name in kind._fields), None)
+        for qrel in dataset.qrels_iter():
+            name = str(getattr(qrel, nugget)) if nugget else "0"
+            yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
 
 
 _AT_ONCE = 500  # ids a question to the database may name
@@ -491,7 +479,11 @@ def _by_role(
                 by_role.setdefault(name, []).extend(files)
             continue
         source = next((candidate for candidate in spec.files if _is_called(path, candidate)), None)
-        name = role or (source.role if source else _only_role(spec, path))
+        if role is None and source is None and len(spec.roles) != 1:
+            raise UsageError(
+                f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}"
+            )
+        name = role or (source.role if source else spec.roles[0])
         by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
     for files in by_role.values():
         # Parts of a file that was cut follow one another as their publishers list them.
@@ -535,12 +527,6 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
 
 def _is_called(path: Path, source: Source) -> bool:
     return path.name == source.name if source.name else fnmatchcase(path.name, source.match)
-
-
-def _only_role(spec: Spec, path: Path) -> str:
-    if len(spec.roles) == 1:
-        return spec.roles[0]
-    raise UsageError(f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}")
 
 
 def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:
