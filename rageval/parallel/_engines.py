@@ -109,11 +109,11 @@ def processes(jobs: int) -> Iterator[Engine]:
         try:
             yield OnExecutor(pool)
         except KeyboardInterrupt:  # the others would work on, and be waited for
-            _end(pool)
+            _terminate(pool)
             raise
 
 
-def _end(pool: ProcessPoolExecutor) -> None:
+def _terminate(pool: ProcessPoolExecutor) -> None:
     # Private in concurrent.futures, whose own way to end a pool is to wait for what is under way.
     for process in [*pool._processes.values()]:
         process.terminate()
@@ -198,7 +198,7 @@ def each_in_a_process(
                     done += 1
                     yield result
             except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
-                _end(pool)
+                _terminate(pool)
                 raise
     except BrokenExecutor as error:
         raise WorkerDied(_describe_death(str(items[done]))) from error
@@ -320,9 +320,8 @@ class OnDask:
 
     def _await_return(self, unit: Any) -> None:
         """Wait until the cluster answers again and has a worker; what it still knows of us is forgotten."""
-        logging.getLogger("distributed.client").addFilter(
-            _never
-        )  # tracebacks of a client that is closed while it looks for its scheduler
+        # It logs tracebacks of a client that is closed while it looks for its scheduler.
+        logging.getLogger("distributed.client").addFilter(_never)
         end = time.monotonic() + RETURN
         while (left := end - time.monotonic()) > 0:
             with suppress(OSError):  # one that lost its scheduler may not close in time
