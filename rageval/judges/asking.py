@@ -261,19 +261,19 @@ class JobProgress:
         now = self._clock()
         if not self._quiet and now - self._shown >= (_ON_TERMINAL if self._moves else _ELSEWHERE):
             self._shown = now
-            self._write(line(tally, now - self._started), moving=self._moves)
+            self._write_line(line(tally, now - self._started), moving=self._moves)
 
     def close(self, tally: JobTally) -> None:
         """Show how far it came, if anything was asked or shown."""
         if not self._quiet and (tally.calls or self._wrote):
-            self._write(line(tally, self._clock() - self._started), moving=False)
+            self._write_line(line(tally, self._clock() - self._started), moving=False)
 
     def say(self, message: str) -> None:
         """Write a line by itself."""
         if not self._quiet:
-            self._write(message, moving=False)
+            self._write_line(message, moving=False)
 
-    def _write(self, text: str, moving: bool) -> None:
+    def _write_line(self, text: str, moving: bool) -> None:
         self._wrote = True
         text = text[: shutil.get_terminal_size().columns - 1] if moving else text
         # With blanks: not every terminal of Windows obeys what would clear the line.
@@ -352,6 +352,8 @@ def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_It
 
 
 class _Bridge(Generic[_Item]):
+    """Runs a stream in a thread with a loop of its own, and hands its items over some at a time."""
+
     def __init__(self, make: Callable[[], AsyncGenerator[_Item, None]]) -> None:
         self._make = make
         self._lots: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()  # None: no more
@@ -746,7 +748,7 @@ class _LiveJob(Job):
 
     def _note(self, key: str, error: Transient) -> None:
         """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""
-        self._tally.troubles["throttled" if error.throttled else _kind(error, self._model.name)] += 1
+        self._tally.troubles["throttled" if error.throttled else _kind_of_error(error, self._model.name)] += 1
         self._failing.add(key)
         self._show()
         is_away = isinstance(error, Unreachable)
@@ -785,11 +787,13 @@ class _LiveJob(Job):
             task.exception()  # or Python would complain that nobody looked
 
 
-def _kind(error: Transient, model: str) -> str:
+def _kind_of_error(error: Transient, model: str) -> str:
     """Return the first words of an error, without what differs from call to call.
 
-    >>> _kind(Transient("openai:m: 503: try later"), "openai:m"), _kind(Transient("no answer from x"), "m")
-    ('503', 'no answer')
+    >>> _kind_of_error(Transient("openai:m: 503: try later"), "openai:m")
+    '503'
+    >>> _kind_of_error(Transient("no answer from x"), "m")
+    'no answer'
     """
     words = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
     return words[0].strip()[:40] or "failed"

@@ -164,10 +164,9 @@ class _BatchJob(Job):
                     self._store.release(*mine)
             for batch in self._open():
                 if await self._retry(partial(self._model.state, batch.id)) == ENDED:
-                    await self._take(batch)
+                    await self._store_batch(batch)
             # Between looking and handing over, others may have stored replies; asking for those again would
             # cost twice.
-            # What another process has stored in the meantime is settled.
             for key in [*self._unsettled]:
                 reply = self._store.get(key, self._job)
                 if reply is not None:
@@ -290,8 +289,14 @@ class _BatchJob(Job):
     async def _look_for(self, intent: StoredBatch) -> None:
         """Take a batch that is found for what was intended; after some looks there is none."""
         known_ids = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
+        finder: Any = self._model
+        batch_id: str | None
         try:
-            batch_id = await self._retry(lambda: _find_batch(self._model, intent, known_ids))
+            if not hasattr(finder, "find"):
+                raise Unclear(f"{finder.name} does not look for batches", later=False)
+            batch_id = await self._retry(
+                lambda: finder.find(intent.id, intent.keys, intent.created, known_ids)
+            )
         except Unclear as unclear:
             if not self._rebuys:
                 size = f"{len(intent.keys):,} requests"
@@ -313,7 +318,7 @@ class _BatchJob(Job):
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
-    async def _take(self, batch: StoredBatch) -> None:
+    async def _store_batch(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
         replies = await self._retry(lambda: self._replies(batch))
         for key in batch.keys:
@@ -401,12 +406,3 @@ async def _shield(work: Awaitable[_Item]) -> _Item:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         raise
-
-
-async def _find_batch(model: BatchModel, intent: StoredBatch, known_ids: Collection[str]) -> str | None:
-    """Return the id of what was intended, None if the provider has none; raise `Unclear` if nobody knows."""
-    finder: Any = model
-    if not hasattr(finder, "find"):
-        raise Unclear(f"{model.name} does not look for batches", later=False)
-    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known_ids)
-    return batch_id

@@ -192,15 +192,15 @@ def _prices() -> _Prices:
 
 @cache
 def _load_prices(own: str) -> _Prices:
-    ours = _read(_BUILT_IN)
+    ours = _read_prices(_BUILT_IN)
     if not own:
         return ours
-    theirs = _read(Path(own).expanduser())
+    theirs = _read_prices(Path(own).expanduser())
     as_of = theirs.as_of or ours.as_of
     return _Prices(as_of, {**ours.models, **theirs.models}, ours.free | theirs.free)
 
 
-def _read(path: Path) -> _Prices:
+def _read_prices(path: Path) -> _Prices:
     try:
         record = tomllib.loads(text_of_whole(path, "a file of prices"))
     except InputError:

@@ -11,10 +11,11 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.whole import text_of_whole
@@ -189,7 +190,12 @@ def choose_prompt(prompts: Mapping[str, str], fields: Collection[str], given: Gi
 
     Only what shows one of these fields, and no other, is a prompt.
     """
-    fitting = [name for name, text in prompts.items() if _has_only_fields(text, fields)]
+    fitting = []
+    for name, text in prompts.items():
+        with suppress(ValueError):  # a text that is no template is no prompt
+            names = names_in(template_of(text))
+            if names and set(names) <= set(fields):
+                fitting.append(name)
     requested = given.prompt or (usual if usual in prompts else "")
     if requested in prompts:
         return requested
@@ -207,14 +213,6 @@ def choose_prompt(prompts: Mapping[str, str], fields: Collection[str], given: Gi
         expected = f"the text {usual!r}, or " if usual else ""
         raise InputError(at=Place(given.path), expected=f"{expected}{shown}", found=listed[:200])
     return fitting[0]
-
-
-def _has_only_fields(text: str, fields: Collection[str]) -> bool:
-    try:
-        names = names_in(template_of(text))
-    except ValueError:
-        return False
-    return bool(names) and set(names) <= set(fields)
 
 
 def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
@@ -291,25 +289,10 @@ def _take_fields(file: RubricFile, path: str) -> None:
     file.sees = [name for name in file.sees if name in shown]
 
 
-_Make = TypeVar("_Make", bound=Callable[[Given], RubricFile])
-SOURCES: dict[str, Callable[[Given], RubricFile]] = {}
-
-
-def _source(name: str) -> Callable[[_Make], _Make]:
-    """Let the function below make rubrics of this source's prompts."""
-
-    def declared(make: _Make) -> _Make:
-        SOURCES[name] = make
-        return make
-
-    return declared
-
-
-@_source("umbrela")
 def _of_umbrela(given: Given, scale: str = "relevance") -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
-        template = _key(yaml_texts(given.path), "prefix_user", given.path)
+        template = _text_named(yaml_texts(given.path), "prefix_user", given.path)
     else:
         # Its older versions read a file so, and strip it.
         template = read_prompt_file(given.path).strip()
@@ -347,7 +330,6 @@ def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
     )
 
 
-@_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
     """Read a prompt whose grades go from 0 to 4 by the sub-narratives that a passage answers."""
     file = _of_umbrela(given, "relevance-2025")
@@ -363,11 +345,10 @@ def _of_umbrela_2025(given: Given) -> RubricFile:
     return file
 
 
-@_source("nuggetizer")
 def _of_nuggetizer(given: Given) -> RubricFile:
     """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
     texts = yaml_texts(given.path)
-    method = _key(texts, "method", given.path)
+    method = _text_named(texts, "method", given.path)
     if method not in _STEPS:
         raise InputError(
             at=Place(given.path, inside="method"),
@@ -375,7 +356,7 @@ def _of_nuggetizer(given: Given) -> RubricFile:
             found=f"{method!r}",
         )
     system = texts.get("system_message", "") if given.system is None else given.system
-    return _step(method, Prompt(system, template=_key(texts, "prefix_user", given.path)))
+    return _step(method, Prompt(system, template=_text_named(texts, "prefix_user", given.path)))
 
 
 def _step(method: str, prompt: Prompt) -> RubricFile:
@@ -439,7 +420,6 @@ _STEPS: dict[str, dict[str, Any]] = {
 _STEPS["nugget_assignment_2grade"] = _STEPS["nugget_assignment"]
 
 
-@_source("crag-script")
 def _of_crag(given: Given) -> RubricFile:
     """CRAG's script: instructions and examples in `templates.py`, the question in `local_evaluation.py`."""
     texts: dict[str, str] = {}
@@ -453,7 +433,7 @@ def _of_crag(given: Given) -> RubricFile:
             f"{', '.join(given.paths)}: the text with {{query}}, {{ground_truth}} and {{prediction}} is not"
             " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
         )
-    parts = (_key(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
+    parts = (_text_named(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
     trim, departs = (
         Trim("answer", words=75),
         ["answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"],
@@ -488,7 +468,6 @@ def _of_crag(given: Given) -> RubricFile:
     )
 
 
-@_source("ragtifier")
 def _of_ragtifier(given: Given) -> RubricFile:
     """RAGtifier's Figure 2, as a text with its two headings."""
     texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
@@ -520,12 +499,20 @@ def _of_ragtifier(given: Given) -> RubricFile:
     )
 
 
-@_source("support")
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, ("statement", "citation", "answer"), "SUPPORT_EVAL_PROMPT")
-    # What the script puts there of a segment.
-    prompt.template = _replace_field(prompt.template, "citation", "{passage.title}: {passage.segment}")
+    with suppress(ValueError):  # which is refused when its fields are looked for
+        pieces = []
+        for part in template_of(prompt.template):
+            if not isinstance(part, Slot):
+                pieces.append(part.replace("{", "{{").replace("}", "}}"))
+            elif part.name == "citation":
+                # What the script puts there of a segment.
+                pieces.append("{passage.title}: {passage.segment}")
+            else:
+                pieces.append(f"{{{part.name}}}")
+        prompt.template = "".join(pieces)
     return _of_support_prompt(
         prompt,
         follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
@@ -564,7 +551,6 @@ def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
     )
 
 
-@_source("pairwise")
 def _of_pairwise(given: Given) -> RubricFile:
     """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
     return RubricFile(
@@ -585,7 +571,6 @@ def _of_pairwise(given: Given) -> RubricFile:
     )
 
 
-@_source("listwise")
 def _of_listwise(given: Given) -> RubricFile:
     """RankLLM's prompts, in one turn (RankVicuna) or in several (RankGPT)."""
     texts = yaml_texts(given.path)
@@ -614,19 +599,18 @@ def _of_listwise(given: Given) -> RubricFile:
 def _listwise_prompt(texts: Mapping[str, str], system: str, path: str) -> Prompt:
     """Return the prompt, in one turn or in several: in these each passage is shown as if a model took it."""
     if "body_user" not in texts:
-        item = _key(texts, "body", path)
+        item = _text_named(texts, "body", path)
         return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
     turns = []
     if "prefix_user" in texts:
-        turns.append(Turn(texts["prefix_user"], _key(texts, "prefix_assistant", path)))
+        turns.append(Turn(texts["prefix_user"], _text_named(texts, "prefix_assistant", path)))
     suffix, body = texts.get("suffix_user", ""), texts["body_user"]
     if "body_assistant" not in texts:
         return Prompt(system, "", f"{{passages}}{suffix}", body, turns=turns)
     turns.append(Turn(body, texts["body_assistant"], "passages"))
-    return Prompt(system, template=_key(texts, "suffix_user", path), turns=turns)
+    return Prompt(system, template=_text_named(texts, "suffix_user", path), turns=turns)
 
 
-@_source("ragdoll")
 def _of_ragdoll(given: Given) -> RubricFile:
     """RAGDoll's prompts: constants of its `prompts.py`, each told by its name."""
     texts = python_texts(given.path)
@@ -707,6 +691,19 @@ _RAGDOLLS: tuple[tuple[str, _OfPrompt, tuple[str, ...]], ...] = (
 )
 
 
+SOURCES: dict[str, Callable[[Given], RubricFile]] = {
+    "umbrela": _of_umbrela,
+    "umbrela-2025": _of_umbrela_2025,
+    "nuggetizer": _of_nuggetizer,
+    "crag-script": _of_crag,
+    "ragtifier": _of_ragtifier,
+    "support": _of_support,
+    "pairwise": _of_pairwise,
+    "listwise": _of_listwise,
+    "ragdoll": _of_ragdoll,
+}
+
+
 def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Prompt:
     """Return the prompt of a file: a constant of Python, what stands in a line of JSON, or all of it."""
     if given.path.endswith((".json", ".jsonl")):
@@ -722,27 +719,12 @@ def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Promp
     return Prompt(given.system or "", template=read_prompt_file(given.path))
 
 
-def _replace_field(template: str, name: str, shown: str) -> str:
-    """Return a template that shows this in place of a field."""
-    try:
-        parts = template_of(template)
-    except ValueError:
-        return template  # which is refused when its fields are looked for
-    pieces = []
-    for part in parts:
-        if isinstance(part, Slot):
-            pieces.append(shown if part.name == name else f"{{{part.name}}}")
-        else:
-            pieces.append(part.replace("{", "{{").replace("}", "}}"))
-    return "".join(pieces)
-
-
 def _labels(name: str) -> dict[str, float]:
     """Return the labels of a rubric of ours, on whose scale verdicts by the prompt are."""
     return rubric_named(name).file.labels
 
 
-def _key(texts: Mapping[str, str], name: str, path: str) -> str:
+def _text_named(texts: Mapping[str, str], name: str, path: str) -> str:
     if not texts.get(name):
         names = ", ".join(texts) or "nothing"
         raise InputError(at=Place(path), expected=f"the text {name!r}", found=names[:200])

@@ -59,7 +59,7 @@ class FrozenJudgements:
         findings = Complaints()
         for line, record in read_records(self.path, dict, _EXPECTED):
             place = Place(self.path, line)
-            key = _key(record)
+            key = _key_of_record(record)
             if key is None:
                 findings.add(
                     InputError(
@@ -71,7 +71,16 @@ class FrozenJudgements:
             elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
                 findings.add(problem.located(place))
             elif judge is None or record.get("judge") == judge:
-                self._add(key, record, place, findings)
+                first = self._records.setdefault(key, record)
+                if first is record:
+                    self._rubrics[key[:-1]].append(key[-1])
+                elif first.get("judge") != record.get("judge"):
+                    judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
+                    remedy = "name the one to replay: judge=…"
+                    findings.add(InputError(f"judged by {judges}", at=place, remedy=remedy))
+                elif any(first.get(field) != record.get(field) for field in _VERDICT):
+                    conflict = f"judged before, with another verdict: {_describe_key(key)}"
+                    findings.add(InputError(conflict, at=place, expected="one judgement"))
         findings.raise_if_any()
         if not self._records:
             raise InputError(
@@ -113,26 +122,13 @@ class FrozenJudgements:
                 }
         # Said with the first part of the key that the file does not have.
         raise MissingJudgements(
-            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
+            f"{self.path}: no judgement of {_describe_key((*key, rubric))}: {self._reason(key)};"
             " judge it with a model, or replay a file that holds it"
         )
 
     async def ask(self, request: Request) -> Reply:
         """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
         raise Fatal(f"{self.name} has judgements, not replies of a model: look them up with find()")
-
-    def _add(self, key: _Key, record: dict[str, Any], place: Place, findings: Complaints) -> None:
-        first = self._records.setdefault(key, record)
-        if first is record:
-            self._rubrics[key[:-1]].append(key[-1])
-        elif first.get("judge") != record.get("judge"):
-            judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
-            findings.add(
-                InputError(f"judged by {judges}", at=place, remedy="name the one to replay: judge=…")
-            )
-        elif any(first.get(field) != record.get(field) for field in _VERDICT):
-            problem = f"judged before, with another verdict: {_shown(key)}"
-            findings.add(InputError(problem, at=place, expected="one judgement"))
 
     def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
@@ -147,7 +143,7 @@ class FrozenJudgements:
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
 
-def _key(record: dict[str, Any]) -> _Key | None:
+def _key_of_record(record: dict[str, Any]) -> _Key | None:
     """Return what a record is found by, None if an id is missing or is no text."""
     given = ((record.get(field), default) for field, default in _DEFAULTS.items())
     ids = [default if value is None else value for value, default in given]
@@ -157,7 +153,7 @@ def _key(record: dict[str, Any]) -> _Key | None:
     return tuple(map(str, ids))
 
 
-def _shown(key: _Key) -> str:
+def _describe_key(key: _Key) -> str:
     named = zip((*_DEFAULTS, "rubric"), key, strict=True)
     return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)
 
@@ -438,7 +434,7 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     """
     stems = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
     numbers = frozenset(numbers_in(nugget))
-    weights = _own_weights(text)
+    weights = _stem_weights(text)
 
     def weigh(stem: str) -> float:
         return weights.get(stem, weights.get("", 1.0))
@@ -454,18 +450,19 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     return best
 
 
-def _stem_weights(texts: Iterable[str]) -> dict[str, float]:
-    """Weigh each stem by log(1 + N / (1 + df)), its rarity; what never occurs stands under "".
+@lru_cache(maxsize=64)
+def _stem_weights(text: str) -> Mapping[str, float]:
+    """Weigh each stem by log(1 + N / (1 + df)), its rarity in N sentences; what never occurs stands under "".
 
-    >>> weights = _stem_weights(["red apples", "green apples"])
+    >>> weights = _stem_weights("Red apples. Green apples.")
     >>> weights["appl"] < weights["red"] < weights[""]
     True
     """
+    sentences = _sentences(text)
     frequency: Counter[str] = Counter()
-    total = 0
-    for text in texts:
-        frequency.update(set(_stems(text)))
-        total += 1
+    for sentence in sentences:
+        frequency.update(sentence.stems)
+    total = len(sentences)
     weights = {stem: math.log(1 + total / (1 + count)) for stem, count in frequency.items()}
     return {**weights, "": math.log(1 + total)}
 
@@ -496,11 +493,6 @@ def _sentences(text: str) -> tuple[_Window, ...]:
     return tuple(
         _Window(part, frozenset(_stems(part)), frozenset(numbers_in(part))) for part in parts if part
     )
-
-
-@lru_cache(maxsize=64)
-def _own_weights(text: str) -> Mapping[str, float]:
-    return _stem_weights(place.text for place in _sentences(text))
 
 
 def _windows(text: str) -> Iterator[_Window]:

@@ -106,8 +106,8 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
         if read_only:
             connection = _open_to_read(path)
             try:
-                _checked(connection, path)
-                if not _number(connection, "user_version"):
+                _require_readable(connection, path)
+                if not _pragma_number(connection, "user_version"):
                     raise InputError(at=Place(path), problem="is empty", expected="a store of judgements")
             except BaseException:
                 connection.close()
@@ -119,7 +119,7 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection = connect(path)
         try:
-            _checked(connection, path)
+            _require_readable(connection, path)
             # A write-ahead log does not work on network disks, and not on every file system.
             journal = "DELETE" if on_network(path) else "WAL"
             taken = _switch_journal(connection, journal)
@@ -130,8 +130,8 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
             connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
             # One transaction, which also shows that the file can be written.
             with transaction(connection):
-                _checked(connection, path)  # again: another process may just have made the file
-                for script in MIGRATIONS[_number(connection, "user_version") :]:
+                _require_readable(connection, path)  # again: another process may just have made the file
+                for script in MIGRATIONS[_pragma_number(connection, "user_version") :]:
                     for statement in filter(str.strip, script.split(";")):
                         connection.execute(statement)
                 connection.execute(f"PRAGMA application_id={_OURS}")
@@ -197,14 +197,14 @@ def _open_to_read(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
+def _require_readable(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     """Return the connection, if the file is empty or a store that this rageval can read."""
-    filled = _number(connection, "schema_version")  # first: another process may be filling it just now
-    if filled and _number(connection, "application_id") != _OURS:
+    filled = _pragma_number(connection, "schema_version")  # first: another process may be filling it just now
+    if filled and _pragma_number(connection, "application_id") != _OURS:
         raise InputError(
             at=Place(path), problem="is a database, but not a store of judgements", remedy="name another file"
         )
-    if (version := _number(connection, "user_version")) > len(MIGRATIONS):
+    if (version := _pragma_number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
             at=Place(path),
             problem=f"was written by a newer rageval (store version {version})",
@@ -214,7 +214,7 @@ def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     return connection
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def _pragma_number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
@@ -237,7 +237,7 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
     place = os.path.realpath(path)
     if sys.platform == "win32":  # the letter of a share's drive is resolved, too
         return re.match(r"\\\\(?![?.]\\)|\\\\\?\\UNC\\", place) is not None
-    mounted = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
+    mounted = _mounted(mounts)
     # The innermost mount that holds the file is the one with the longest name.
     around = [
         (len(folder), kind)
@@ -248,21 +248,15 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
 
 
 def _mounted(mounts: str) -> list[tuple[str, str]]:
-    """Return each folder that a disk is mounted at, and the kind of its file system, as Linux lists them."""
+    """Return each folder that a disk is mounted at, and the kind of its file system; none if unknown."""
     try:
+        if sys.platform == "darwin":  # which lists `//me@host/share on /Volumes/share (smbfs, nodev)`
+            done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=True)
+            return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
         lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return []
-    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
-
-
-def _mounted_on_a_mac() -> list[tuple[str, str]]:
-    """Return the same as macOS lists them: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
-    try:
-        done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
+    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
 
 
 @contextmanager
@@ -409,25 +403,19 @@ class Claims:
 
     def is_dead(self, owner: str) -> bool:
         """Tell whether its process is gone, or its beat has not moved for as long as one may be patient."""
-        if self._has_ended(owner):
-            return True
+        if self.is_near(owner):  # elsewhere a signal may not ask, or may kill
+            try:
+                os.kill(int(owner.rsplit(":", 2)[1]), 0)
+            except ProcessLookupError:
+                return True
+            except OSError:
+                pass
         beat, now = self.beat_of(owner), self._clock()
         before, since = self._beats_seen.get(owner, (None, now))
         if beat != before:
             self._beats_seen[owner] = (beat, now)
             return False
         return now - since > PATIENCE
-
-    def _has_ended(self, owner: str) -> bool:
-        if not self.is_near(owner):  # elsewhere a signal may not ask, or may kill
-            return False
-        try:
-            os.kill(int(owner.rsplit(":", 2)[1]), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            pass
-        return False
 
 
 # --- What a request and a reply are as text, in columns and in the lines that stores exchange.
@@ -571,10 +559,10 @@ class Store:
 
     def get(self, key: str, job: str | None = None) -> Reply | None:
         """Return the reply to the question with this key; with `job` only what this very job has asked."""
-        row = self._row("reply, created, job, checksum", key)
+        row = self._reply_row("reply, created, job, checksum", key)
         if row is None or (job is not None and row[2] != job):
             return None
-        return self._read(key, *row)
+        return self._reply_of_row(key, *row)
 
     def put(
         self, key: str, request: Request, reply: Reply, model: str = "", endpoint: str = "", job: str = ""
@@ -685,8 +673,20 @@ class Store:
 
     def take_over(self, replies: Iterable[StoredReply]) -> list[str]:
         """Keep what is new, in one transaction; what has become of each."""
+        outcomes = []
         with self.writing() as connection:
-            return [self._take_over(connection, stored) for stored in replies]
+            for stored in replies:
+                here = self.get(stored.key)
+                if here is not None:
+                    is_same = (here.status, here.text) == (stored.reply.status, stored.reply.text)
+                    outcomes.append(_SAME if is_same else _CONFLICT)
+                    continue
+                columns = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
+                _insert_reply(
+                    connection, stored.key, stored.model, stored.endpoint, *columns, stored.created, ""
+                )
+                outcomes.append(_ADDED)
+        return outcomes
 
     def close(self) -> None:
         """Give back all claims and close the file."""
@@ -755,17 +755,6 @@ class Store:
         """Make all that is written within one transaction."""
         return nullcontext() if self.read_only else self.writing()
 
-    def _take_over(self, connection: sqlite3.Connection, stored: StoredReply) -> str:
-        here = self.get(stored.key)
-        if here is not None:
-            alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
-            return _SAME if alike else _CONFLICT
-        request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
-        _insert_reply(
-            connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
-        )
-        return _ADDED
-
     def _keys_from(self, key: str) -> Iterator[str]:
         """Yield the keys from this one on, in order, some at a time."""
         equal = "="
@@ -780,7 +769,7 @@ class Store:
             yield from page
             key, equal = page[-1], ""
 
-    def _row(self, columns: str, key: str) -> Any:
+    def _reply_row(self, columns: str, key: str) -> Any:
         """Return the row of a key; None if there is none, or SQLite cannot make sense of it."""
         with self.reading() as connection:
             try:
@@ -794,8 +783,8 @@ class Store:
         return None
 
     def _stored(self, key: str) -> StoredReply | None:
-        row = self._row("reply, created, job, checksum, model, endpoint, request", key)
-        reply = self._read(key, *row[:4]) if row else None
+        row = self._reply_row("reply, created, job, checksum, model, endpoint, request", key)
+        reply = self._reply_of_row(key, *row[:4]) if row else None
         if row is None or reply is None:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
@@ -809,7 +798,7 @@ class Store:
             self._damaged.add(key)
         return stored if genuine else None
 
-    def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
+    def _reply_of_row(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
         """Return the reply, if the row is as it was written; a damaged row is as good as none."""
         try:
             if _checksum(key, answer, created, job) == written:

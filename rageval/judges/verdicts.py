@@ -115,7 +115,7 @@ class _NoPython(Exception):
 def _as_python(text: str) -> dict[str, Any] | None:
     """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
     pieces = []  # of JSON that says the same
-    position = _end(_BLANKS, text, 0)
+    position = _end_of_match(_BLANKS, text, 0)
     while position < len(text):
         match = _PYTHON.match(text, position)
         if match is None:
@@ -134,11 +134,11 @@ def _as_python(text: str) -> dict[str, Any] | None:
             pieces.append(repr(float(number)) if has_bare_point else number)
         elif kind != "last":
             pieces.append(_WORDS.get(piece, piece))
-        position = _end(_BLANKS, text, match.end())
+        position = _end_of_match(_BLANKS, text, match.end())
     return _parse_strictly("".join(pieces))
 
 
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+def _end_of_match(pattern: re.Pattern[str], text: str, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
 
@@ -269,7 +269,7 @@ _Read = Callable[[dict[str, Any], RubricScale, _Ids], list[Verdict]]
 KINDS: dict[str, ReplyKind] = {}
 
 
-def _kind(name: str, schema: Callable[[RubricScale, _Ids], _Schema]) -> Callable[[_Read], _Read]:
+def _reply_kind(name: str, schema: Callable[[RubricScale, _Ids], _Schema]) -> Callable[[_Read], _Read]:
     """Let the function below read replies of this kind, which are asked for by the schema."""
 
     def declared(read: _Read) -> _Read:
@@ -287,15 +287,15 @@ def _list(items: _Schema) -> _Schema:
     return {"type": "array", "items": items}
 
 
-@_kind(
+@_reply_kind(
     "label",
     lambda scale, ids: _object({"evidence": _TEXT, "reason": _TEXT, "label": _one_of(scale.names)}),
 )
 def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
-    return [_verdict(reply, scale)]
+    return [_label_verdict(reply, scale)]
 
 
-@_kind(
+@_reply_kind(
     "labels",
     lambda scale, ids: _object(
         {"verdicts": _list(_object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)}))}
@@ -303,10 +303,10 @@ def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Ve
 )
 def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     items = _by_id(_list_of(reply, "verdicts"), ids, "item")
-    return [_verdict(item, scale, name) for name, item in items.items()]
+    return [_label_verdict(item, scale, name) for name, item in items.items()]
 
 
-def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
+def _label_verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
     value = item.get("label")
     # Only case and blanks are forgiven.
     word = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
@@ -316,7 +316,7 @@ def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdic
     return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
-@_kind(
+@_reply_kind(
     "grades",
     lambda scale, ids: _object(
         {"reason": _TEXT, **{name: {"type": "integer" if scale.whole else "number"} for name in scale.ranges}}
@@ -347,7 +347,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"documents": _list(row)})
 
 
-@_kind("matrix", _matrix_schema)
+@_reply_kind("matrix", _matrix_schema)
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _split_ids(ids)
@@ -375,7 +375,7 @@ def _split_ids(ids: _Ids) -> tuple[_Ids, _Ids]:
 def _declare_texts(name: str, key: str) -> None:
     """Declare the kind of reply that is a list of different texts under this key."""
 
-    @_kind(name, lambda scale, ids: _object({key: _list(_TEXT)}))
+    @_reply_kind(name, lambda scale, ids: _object({key: _list(_TEXT)}))
     def read(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
         texts = _list_of(reply, key)
         if not all(isinstance(text, str) and text.strip() for text in texts):
@@ -393,7 +393,7 @@ _declare_texts("queries", "queries")
 _declare_texts("claims", "claims")
 
 
-@_kind("text", lambda scale, ids: _object({"text": _TEXT}))
+@_reply_kind("text", lambda scale, ids: _object({"text": _TEXT}))
 def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     text = _text_of(reply, "text")
     if text is None or not text.strip():
@@ -401,7 +401,7 @@ def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Ver
     return [Verdict(text.strip())]
 
 
-@_kind("permutation", lambda scale, ids: _object({"ranking": _list(_one_of(ids))}))
+@_reply_kind("permutation", lambda scale, ids: _object({"ranking": _list(_one_of(ids))}))
 def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     ranking = _list_of(reply, "ranking")
     if sorted(map(str, ranking)) != sorted(ids):
@@ -454,20 +454,6 @@ class Parser:
     kinds: tuple[str, ...]
 
 
-_Parse = Callable[[str, ReplyRules, _Ids], list[Verdict]]
-PARSERS: dict[str, Parser] = {}
-
-
-def _parser(name: str, *kinds: str) -> Callable[[_Parse], _Parse]:
-    """Let the function below be the way of reading of this name, for these kinds of reply."""
-
-    def declared(read: _Parse) -> _Parse:
-        PARSERS[name] = Parser(read, kinds)
-        return read
-
-    return declared
-
-
 # What UMBRELA looks for before a digit from 0 to 3: of the first that is there its last place decides.
 # A sign between them may be any of : ; < = (which is what a range from : to = in its source comes to).
 _SIGN = r"\s*+[:;<=]?\s*+"
@@ -489,7 +475,6 @@ def _phrases(most: int) -> list[re.Pattern[str]]:
     return [re.compile(f"{p.replace('[0-3]', digits)}({digits})", re.IGNORECASE) for p in _PHRASES]
 
 
-@_parser("score-line", "label")
 def _score_line(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the last number behind the first known phrase."""
     text = text.strip().lower()
@@ -509,7 +494,6 @@ _SCORE = re.compile(r'"score"\s*+:\s*+(\d+)')
 _EXPLANATION = re.compile(r'"explanation"\s*+:\s*+"(.+)"')
 
 
-@_parser("last-object", "label")
 def _last_object(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the score in the last pair of braces, as CRAG's script finds it: no JSON is needed."""
     *closed, _ = text.split("}")
@@ -540,7 +524,6 @@ def _python_list(text: str, most: int | None = None, lenient: bool = False) -> l
     return [replace_surrogates(item) for item in items]
 
 
-@_parser("json-list", "labels", "texts")
 def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read labels in the order in which items were shown, or texts."""
     if reading.is_list:
@@ -561,7 +544,6 @@ def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     return [reading.verdict(label.lower(), name) for name, label in zip(ids, labels, strict=True)]
 
 
-@_parser("tagged", "label")
 def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the first of the values, in the rubric's order, that stands in the reply between its tags."""
     opening, closing = reading.tags
@@ -574,7 +556,6 @@ def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {choices}")
 
 
-@_parser("contained", "label")
 def _contained(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the first of the values, in the rubric's order, that stands anywhere in the reply."""
     folded = text.lower()
@@ -584,7 +565,6 @@ def _contained(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {', '.join(reading.values or reading.scale.labels)}")
 
 
-@_parser("alone", "label")
 def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read a value between its tags that is all of the reply."""
     opening, closing = reading.tags
@@ -595,7 +575,6 @@ def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {choices}, and nothing else")
 
 
-@_parser("ranking", "permutation")
 def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the numbers of the answers, best first, as RankLLM finds them; digits of any kind."""
     text = text.rpartition("</think>")[2]
@@ -612,7 +591,6 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     return [Verdict(ids[index], None, float(place)) for place, index in enumerate(places, 1)]
 
 
-@_parser("pattern", "label")
 def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read what stands in the first group of the first pattern that is found, at its last place."""
     # From each place a pattern may go through the rest of the text in each of its ways.
@@ -624,6 +602,24 @@ def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
         if match is not None:
             return [reading.verdict((match[1] or "").strip())]
     raise Invalid("none of the rubric's patterns is in the reply")
+
+
+PARSERS: dict[str, Parser] = {
+    "score-line": Parser(_score_line, ("label",)),
+    "last-object": Parser(_last_object, ("label",)),
+    "json-list": Parser(
+        _json_list,
+        (
+            "labels",
+            "texts",
+        ),
+    ),
+    "tagged": Parser(_tagged, ("label",)),
+    "contained": Parser(_contained, ("label",)),
+    "alone": Parser(_alone, ("label",)),
+    "ranking": Parser(_ranking, ("permutation",)),
+    "pattern": Parser(_by_pattern, ("label",)),
+}
 
 
 SCHEMA, JSON = "schema", "json"  # what every kind of reply can be read as

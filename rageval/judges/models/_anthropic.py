@@ -119,7 +119,7 @@ class AnthropicMessages(RemoteBatches):
         content = body.get("content")
         return isinstance(content, list) and all(isinstance(block, dict) for block in content)
 
-    def _read(self, body: Mapping[str, Any]) -> Reply:
+    def _read_body(self, body: Mapping[str, Any]) -> Reply:
         stopped = words(body.get("stop_reason"))
         status, detail = _STOPPED.get(stopped, OK), ""
         if status != OK:
@@ -134,8 +134,19 @@ class AnthropicMessages(RemoteBatches):
             if block.get("type") == "tool_use"
         ]
         texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
-        # What is said beside a use of the tool is talk.
-        return Reply(status, "\n".join(used) or "".join(texts), detail, _usage(mapping(body.get("usage"))))
+        usage = mapping(body.get("usage"))
+        cached = count(usage.get("cache_read_input_tokens"))
+        written = count(usage.get("cache_creation_input_tokens"))
+        # The provider counts what its cache read or wrote apart from the rest of the input. OpenAI counts
+        # them within it; prices and budgets here do so, too.
+        tokens = count(usage.get("input_tokens")) + cached + written
+        return Reply(
+            status,
+            # What is said beside a use of the tool is talk.
+            "\n".join(used) or "".join(texts),
+            detail,
+            Usage(tokens, count(usage.get("output_tokens")), cached),
+        )
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
@@ -151,7 +162,12 @@ class AnthropicMessages(RemoteBatches):
     ) -> str | None:
         """By its keys, which a batch tells when it has ended; until then one of the same size may be it."""
         working = []
-        async for batch in self._list_batches(_list, earliest):
+        async for batch in self._list_batches(
+            lambda client, after: client.messages.batches.with_raw_response.list(
+                limit=_PAGE, **({"after_id": after} if after else {})
+            ),
+            earliest,
+        ):
             name = self._checked_id(batch.get("id"))
             # The API keeps no tag; the number of requests is the first thing that tells batches apart.
             size = sum(map(count, mapping(batch.get("request_counts")).values()))
@@ -178,7 +194,7 @@ class AnthropicMessages(RemoteBatches):
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
         # The key goes with every request, and a response must not choose where to.
         path = f"{_PATH}/{batch}/results"
-        lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
+        lines = await self._file_records(lambda client: client.get(path, cast_to=object, options=_RAW))
         return [_result(record) for record in lines]
 
 
@@ -210,32 +226,14 @@ def _without_ranges(schema: Any) -> Any:
         return [_without_ranges(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    kept = {key: _below(key, value) for key, value in schema.items() if key not in _RANGES}
+    kept = {}
+    for key, value in schema.items():
+        # A property may be called `maximum`, which is then a name and no range.
+        if key in _NAMED and isinstance(value, Mapping):
+            kept[key] = {name: _without_ranges(item) for name, item in value.items()}
+        elif key not in _RANGES:
+            kept[key] = value if key in ("enum", "const", "default") else _without_ranges(value)
     return {**kept, "additionalProperties": False} if schema.get("type") == "object" else kept
-
-
-def _below(key: str, value: Any) -> Any:
-    # A property may be called `maximum`, which is then a name and no range.
-    if key in _NAMED and isinstance(value, Mapping):
-        return {name: _without_ranges(item) for name, item in value.items()}
-    return value if key in ("enum", "const", "default") else _without_ranges(value)
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    """Return the usage: the provider counts what its cache read or wrote apart from the rest of the input."""
-    cached = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    return Usage(
-        # OpenAI counts them within the input; prices and budgets here do so, too.
-        count(usage.get("input_tokens")) + cached + written,
-        count(usage.get("output_tokens")),
-        cached,
-    )
-
-
-async def _list(client: Any, after: str) -> Any:
-    how = {"after_id": after} if after else {}
-    return await client.messages.batches.with_raw_response.list(limit=_PAGE, **how)
 
 
 def _result(record: Mapping[str, Any]) -> Result:
