@@ -102,13 +102,13 @@ def topics_of(
 
 
 def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
-    """Lines `id<TAB>text`, which every retriever reads; line ends and tabs within a text become spaces."""
+    """Yield lines `id<TAB>text`, which every retriever reads; line ends and tabs in a text become spaces."""
     for query, text in texts.items():
         yield f"{query}\t{' '.join(text.split())}"
 
 
 def require_answers(questions: Iterable[Question]) -> None:
-    """`InputError` if nothing is known to be a right answer."""
+    """Raise `InputError` if nothing is known to be a right answer."""
     if not any(question.gold for question in questions):
         raise InputError(
             problem="the questions have no answers, which nuggets are written from", expected="`answer`"
@@ -200,7 +200,7 @@ class Step:
     failed: int = 0
 
     def as_record(self) -> dict[str, Any]:
-        """For the manifest: prompts in full; dollars where every price is known."""
+        """Return what the manifest holds: prompts in full; dollars where every price is known."""
         prompt = {"system": self.rubric.file.prompt.system, "ask": self.rubric.file.prompt.ask}
         price = cost(self.usage, self.models[0]) if len(self.models) == 1 else None
         spent = {"input": self.usage.input, "output": self.usage.output}
@@ -1033,7 +1033,7 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
         for qrel in nugget_qrels:
             grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
         qrels = [
-            Qrel(query, doc, max(of) if form == "best" else sum(grade >= rel for grade in of))
-            for (query, doc), of in grades.items()
+            Qrel(query, doc, max(given) if form == "best" else sum(grade >= rel for grade in given))
+            for (query, doc), given in grades.items()
         ]
     return GradedDocuments(qrels, failed, table.is_adaptive)

@@ -742,13 +742,13 @@ def _is_of_nuggets(judgement: JudgementLine) -> bool:
 
 
 def _rubric(judgement: JudgementLine) -> tuple[str, str]:
-    """(name, version) of a judgement's rubric."""
+    """Return the name and the version of a judgement's rubric."""
     name, _, version = judgement.rubric.partition("@")
     return name, version
 
 
 def _version_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Rubrics that come in several versions, or in another one than is installed."""
+    """Yield rubrics that come in several versions, or in another one than is installed."""
     versions: dict[str, dict[str, int]] = {}
     for line, judgement in lines:
         name, version = _rubric(judgement)
@@ -768,7 +768,7 @@ def _version_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
 
 
 def _judge_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Systems that were judged by others than the first one."""
+    """Yield systems that other judges judged than the first one."""
     judges: dict[str, set[str]] = {}
     lines_of: dict[str, int] = {}
     for line, judgement in lines:
@@ -783,7 +783,7 @@ def _judge_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
 
 
 def _bank_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Answers to one question that were judged on other nuggets, or not at all."""
+    """Yield answers to one question that were judged on other nuggets, or not at all."""
     banks: dict[str, dict[str, set[str]]] = {}
     answered: dict[str, dict[str, int]] = {}
     for line, judgement in lines:
@@ -867,7 +867,7 @@ def _list_findings(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterat
 
 
 def _importance_findings(path: str, lines: _Listed) -> Iterator[Finding]:
-    """Where some nuggets are rated, those that are not, and queries that have no vital one."""
+    """Yield unrated nuggets where others are rated, and queries that have no vital one."""
     rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
     # Where no nugget is rated nobody meant to, and nothing is missing.
     if not rated & {"vital", "okay"}:
@@ -915,7 +915,7 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], FileContents]:
 
 
 def different_banks(one: FileContents, other: FileContents) -> Iterator[Finding]:
-    """Two files that have other nuggets for the same query."""
+    """Yield queries for which two files have different nuggets."""
     texts: list[dict[str, set[Any]]] = []
     for contents in (one, other):
         of_query: dict[str, set[Any]] = {}

@@ -77,7 +77,7 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[Finding]]:
 
 
 def _drop_citations(draft: _Draft) -> None:
-    """Citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
+    """Drop citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
     most = draft.bounds.citations
     for index, part in enumerate(draft.parts):
         kept: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def _drop_citations(draft: _Draft) -> None:
 
 
 def _trim(draft: _Draft) -> None:
-    """Whole sentences from the end, until the answer is short enough; no answer is emptied for it."""
+    """Drop whole sentences from the end until the answer is short enough; no answer is emptied for it."""
     count = RULES[draft.bounds.counting]
     words = sum(count(part.text) for part in draft.parts)
     # Without its first sentence the answer would be empty, which says something else than too long.
@@ -129,7 +129,7 @@ def _drop_references(draft: _Draft) -> None:
 
 
 def _update_positions(draft: _Draft) -> None:
-    """Every citation points to where its document stands now, by id only where the track takes ids."""
+    """Point every citation to the place its document has now, by id only where the track takes ids."""
     place = {doc: index for index, doc in enumerate(draft.references)}
     turned = 0
     for part in draft.parts:

@@ -377,7 +377,7 @@ def _words_of_param(param: click.Parameter, ctx: click.Context, opts: Mapping[st
 
 
 def _possible_files(words: _Words) -> Iterator[str]:
-    """Every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
+    """Yield every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
     for name in words.keys() - _TEXTS:
         for word in words[name]:
             yield from (word, word.partition("=")[2], word.partition(":")[2])

@@ -213,7 +213,7 @@ def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
 
 
 def _rank_points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
-    """Each system's points for its places."""
+    """Return each system's points for its places."""
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
     scores_of_runs = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in scores_of_runs.items()}

@@ -180,7 +180,7 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
 
 
 def _inputs_with_roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
-    """Every input with what it is."""
+    """Yield what each input is, and the input."""
     nouns = {"qrels": "judgements"}
     yield from ((nouns.get(role, role), source) for role, files in inputs.files.items() for source in files)
     yield from (("answers", source) for source in inputs.unjudged)

@@ -339,7 +339,7 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
 
 
 def refuse_columns(name: str, number: int, limits: Limits) -> None:
-    """`InputError` if a table has more columns than the limit."""
+    """Raise `InputError` if a table has more columns than the limit."""
     if number > limits.columns:
         raise InputError(
             at=Place(name),

@@ -235,7 +235,7 @@ class JudgementTable:
         # Checked word by word, each once; only if something is odd are rows looked at singly, to name the
         # line.
         if self._needs_row_checks(first, limits):
-            _refuse_odd_rows(source, lines, records, limits)
+            _refuse_contradictions(source, lines, records, limits)
         self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
@@ -767,7 +767,7 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         yield names.index(str(record.run_id)) + 1
 
 
-def _refuse_odd_rows(
+def _refuse_contradictions(
     source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits
 ) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""

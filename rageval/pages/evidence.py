@@ -183,7 +183,7 @@ def of_documents(
     bank: Bank,
     notes: JudgesNotes,
 ) -> dict[str, Record]:
-    """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
+    """Return each query's nuggets by the documents any run ranks high; `ranked` is by run and query."""
     nuggets = {query: qrels.nuggets(query) for query in queries}
     support: dict[str, list[tuple[str, str, int | float]]] = {}  # document, nugget and grade
     needed = set(queries)
@@ -216,7 +216,7 @@ def of_documents(
 def of_answers(
     queries: Sequence[str], grades: JudgementTable, bank: Bank, notes: JudgesNotes
 ) -> dict[str, Record]:
-    """For each query everything that was judged, by system."""
+    """Return for each query everything that was judged, by system."""
     runs, judges = grades.runs.words, grades.judges.words
     matrices: dict[str, Record] = {
         query: {"kind": "answers", "rows": [], "columns": runs, "judges": judges, "cells": []}
@@ -306,7 +306,7 @@ def by_judge(grades: JudgementTable) -> dict[str, Judged]:
 def paired_judges(
     judged: Mapping[str, Judged], people: Mapping[str, Judged] | None
 ) -> list[tuple[str, Judged, str, Judged]]:
-    """Who is compared with whom: judges with people, and these with one another; else judges."""
+    """Return who is compared with whom: judges with people, and people with one another; else judges."""
     if people is None:
         return _shared(combinations(judged.items(), 2))
     # People's files often say no name.

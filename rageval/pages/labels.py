@@ -275,7 +275,7 @@ class LabelFile:
     """
 
     def __init__(self, path: Path, plan: LabelPlan, annotator: str) -> None:
-        """Go on with what the file holds; `InputError` if these are labels of something else."""
+        """Continue with what the file holds; raise `InputError` if these are labels of something else."""
         self.path, self.plan, self.annotator = path, plan, annotator
         self.remarks: list[Remark] = []  # what should be said of the file
         self._asks = places_of(plan)
@@ -624,7 +624,7 @@ class LabelServer(ThreadingHTTPServer):
         labels.keep_port(self.server_port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Go on: a client that left is no error, and other errors must not end the labeling."""
+        """Continue: a client that left is no error, and other errors must not end the labeling."""
         error = sys.exception()
         if not isinstance(error, OSError):
             say = visible(f"{type(error).__name__}: {error}")

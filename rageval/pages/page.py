@@ -380,7 +380,7 @@ def size_of(number: int) -> str:
 
 @lru_cache(maxsize=4)  # it keeps the templates, which take longer to compile than a page takes to fill
 def _environment(places: int) -> jinja2.Environment:
-    """Templates that escape whatever is not known to be safe, and make hidden characters visible."""
+    """Return templates that escape what is not known to be safe, and make hidden characters visible."""
     require_engine()
     import jinja2
 
@@ -411,7 +411,7 @@ def _trusted(text: str) -> Any:
 
 
 def require_engine() -> None:
-    """`MissingPackage` unless the template engine is installed."""
+    """Raise `MissingPackage` unless the template engine is installed."""
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -422,7 +422,7 @@ _SHADES = 8  # of the heat map
 
 
 def _tables(report: _Record) -> dict[str, Any]:
-    """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
+    """Return the tables of a page: letters of runs, a row for each run, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
     bases = {cell["measure"]: _basis_of(cell) for cell in (*(report.get("slices") or ()), *cells.values())}

@@ -268,7 +268,7 @@ def _as_files(given: Any, place: Path) -> list[Source]:
 
 
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageInputs) -> Report:
-    """With a title, the texts of the questions, slices."""
+    """Return the report with a title, the texts of the questions, and slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
     if extra.questions is not None:
@@ -317,7 +317,7 @@ def _questions_by_id(extra: PageInputs) -> dict[str, Question]:
 
 
 def _fitting_matrices(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
-    """As many as were asked for, or as fit into a page beside everything else."""
+    """Return as many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
     taken = len(json.dumps(pairs_packed(report), default=Remark.as_record))
@@ -396,7 +396,7 @@ def comparison_record(comparison: Mapping[str, Any], settings: Settings) -> _Rec
 
 
 def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
-    """For each run and measure, the runs that are significantly worse.
+    """Return for each run and measure the runs that are significantly worse.
 
     >>> beaten([{"run": "a", "other": "b", "measure": "rr", "verdict": "lower", "better_run": "b"}])
     {('b', 'rr'): ['a']}

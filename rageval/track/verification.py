@@ -283,7 +283,7 @@ class _Verification:
                     continue
                 rubric_name = str(call[0].get("rubric"))
                 if rubric_name not in rubrics:
-                    rubrics[rubric_name] = self._read_rubric(rubric_name, step)
+                    rubrics[rubric_name] = self._rubric_of_bundle(rubric_name, step)
                 rubric = rubrics[rubric_name]
                 if rubric is None or not can_reread(rubric, call):
                     without += len(call)
@@ -331,7 +331,7 @@ class _Verification:
     def _path_text(self, name: str) -> str:
         return str(self.bundle.path(name))
 
-    def _read_rubric(self, rubric_name: str, step: RecomputedStep) -> Rubric | None:
+    def _rubric_of_bundle(self, rubric_name: str, step: RecomputedStep) -> Rubric | None:
         name = self.manifest.rubrics.get(rubric_name)
         if name is None:
             step.lack(Remark("rubric_not_in_bundle", facts={"rubric": rubric_name}))
@@ -432,7 +432,7 @@ class _Verification:
                 yield answer._replace(run_id=system.name)
 
     def _recompute_standings(self, values: RecomputedStep, results: Any) -> RecomputedStep:
-        """Bootstrap again: intervals of values and of ranks."""
+        """Compute the intervals of values and of ranks again, by bootstrap."""
         step = RecomputedStep("claims from values")
         paths = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
         for name, path in paths.items():
