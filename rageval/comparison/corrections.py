@@ -162,8 +162,11 @@ def _correct_measure(
     tests: int,
 ) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
-    values = _defined_values(one)
-    human_values = {query: value for query, value in _defined_values(other).items() if query in values}
+    values, human_values = (
+        {query: value for query, value in score.by_query.items() if not math.isnan(value)}
+        for score in (one, other)
+    )
+    human_values = {query: value for query, value in human_values.items() if query in values}
     # People judged single nuggets of answers, not answers whole: another estimate, from the shares they
     # judged.
     of_parts = bool(parts.share)
@@ -248,10 +251,6 @@ def _correct_by_labels(
 
 def _plain_mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def _defined_values(score: Score) -> dict[str, float]:
-    return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
 def correction_remarks(corrections: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[Remark]:

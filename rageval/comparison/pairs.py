@@ -386,7 +386,11 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
             is_lopsided = is_skewed(columns.sums()[:, index])
             reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
             ruling, reasons = Ruling.UNDECIDED, (reason,)
-        reasons = reasons or _family_remarks(ruling, table, index, ends, settings)
+        p, adjusted = float(table.p[index]), float(table.adjusted[index])
+        # The interval is of this pair alone, and p is adjusted for all: then only one of them excludes 0.
+        if not reasons and ruling is Ruling.UNDECIDED and not (ends[0] <= 0 <= ends[1] or adjusted <= p):
+            facts = {"p": p, "adjusted": adjusted, "pairs": table.family, "adjust": settings.adjust}
+            reasons = (Remark("interval_of_pair_alone", facts=facts),)
         # A pair has no order there.
         same = run_facts.likenesses.get(frozenset((runs[first], runs[second])))
         basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
@@ -483,17 +487,6 @@ def _ruling(
         return refused(Remark("not_on_others", facts={"reason": by_others}))
     doubt = doubt_of_losses(*scores, reasoned.ruling)
     return refused(doubt) if doubt else reasoned
-
-
-def _family_remarks(
-    ruling: Ruling, table: Tested, index: int, ends: tuple[float, float], settings: Settings
-) -> tuple[Remark, ...]:
-    """Return why the interval of a pair excludes 0 where p, adjusted for all pairs, decides nothing."""
-    if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[index] <= table.p[index]:
-        return ()
-    numbers = {"p": float(table.p[index]), "adjusted": float(table.adjusted[index])}
-    facts = {**numbers, "pairs": table.family, "adjust": settings.adjust}
-    return (Remark("interval_of_pair_alone", facts=facts),)
 
 
 def _resolution_remarks(table: Tested, index: int, differ: int, settings: Settings) -> tuple[Remark, ...]:

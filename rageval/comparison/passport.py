@@ -746,9 +746,13 @@ def one_judge(judged: Judged) -> OneJudge:
     graded = [(row, about) for about, row in judged.items() if _is_graded(row)]
     grades = [_grade_of(*item) for item in graded]
     spent = _cost_of(_distinct_contents(judged))
+    judges, rubrics = (
+        ", ".join(dict.fromkeys(str(row[key]) for row in judgements if row.get(key)))
+        for key in ("judge", "rubric")
+    )
     return OneJudge(
-        _join_names(judgements, "judge"),
-        _join_names(judgements, "rubric"),
+        judges,
+        rubrics,
         len(judgements),
         len(judgements) - len(graded),
         sum(grades) / len(grades) if grades else None,
@@ -778,8 +782,3 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
 def _verdict_name(judgement: Mapping[str, Any], about: JudgementKey) -> str:
     label = judgement.get("label")
     return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
-
-
-def _join_names(judgements: list[Mapping[str, Any]], key: str) -> str:
-    """Return whoever is named, one behind the other where there are several."""
-    return ", ".join(dict.fromkeys(str(row[key]) for row in judgements if row.get(key)))

@@ -22,7 +22,6 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
-from itertools import starmap
 from os.path import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
@@ -478,7 +477,13 @@ class Measure:
     def _typeset(self, parameters: Mapping[str, Any]) -> str:
         words = self.name.replace("_", " ")
         cut = "" if self.k is None else f"@{self.k}"
-        inner = ", ".join(starmap(_typeset_parameter, parameters.items()))
+        shown = []
+        for name, value in parameters.items():
+            # Nothing in it may begin a formula that is none.
+            text = str(value).removesuffix(".0" if isinstance(value, float) else "").replace("$", r"\$")
+            is_formula = name in _GREEK and isinstance(value, int | float)
+            shown.append(f"$\\{name}={text}$" if is_formula else f"{name}={text}")
+        inner = ", ".join(shown)
         return (self.about.typeset or words[:1].upper() + words[1:]) + cut + (f" ({inner})" if inner else "")
 
     @property
@@ -517,12 +522,6 @@ class Measure:
 
 
 _GREEK = ("alpha", "beta", "gamma")  # parameters that papers write as letters
-
-
-def _typeset_parameter(name: str, value: object) -> str:
-    """Return `name=value` as papers write it; nothing in it may begin a formula that is none."""
-    shown = str(value).removesuffix(".0" if isinstance(value, float) else "").replace("$", r"\$")
-    return f"$\\{name}={shown}$" if name in _GREEK and isinstance(value, int | float) else f"{name}={shown}"
 
 
 def _unpickled(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:

@@ -132,7 +132,12 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
         # `P.5,10` is `P.5` and `P.10`: a bare number stands behind what the last measure begins with.
         cut = re.fullmatch(_CUT, measures[-1][0]) if measures and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
-            measures.extend((str(measure), measure) for measure in _official(part))
+            name = SETS.get(part.lower()) or part.partition(":")[2].lower()
+            if name not in OFFICIAL:
+                expected = f"expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL)
+                raise MeasureError(f"{part}: {expected}")
+            official = map(_parsed, OFFICIAL[name])
+            measures.extend((str(measure), measure) for measure in official)
         elif cut:
             spelling = cut["head"] + part
             measures.append((spelling, _parsed(spelling)))
@@ -165,13 +170,6 @@ def _split_measures(text: str, blanks: bool = True) -> list[str]:
 def _is_of_ours(text: str) -> bool:
     """Return whether a measure of ours has this name, so that trec_eval's need not be known."""
     return known(_folded(text.partition("@")[0].partition("(")[0])) is not None
-
-
-def _official(text: str) -> list[AnyMeasure]:
-    name = SETS.get(text.lower()) or text.partition(":")[2].lower()
-    if name not in OFFICIAL:
-        raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
-    return [_parsed(measure) for measure in OFFICIAL[name]]
 
 
 def _parsed(text: str) -> AnyMeasure:

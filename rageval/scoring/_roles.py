@@ -83,7 +83,11 @@ def _roles(given: Any) -> frozenset[str]:
         case str() | os.PathLike():
             return _roles_of_word(given)
         case Mapping():
-            return _roles_of_dict(given)
+            first = next(iter(given.values()), None)
+            if not isinstance(first, Mapping):  # {name: run}, {name: scores}, or one record
+                return _roles_of_record(given) if "query_id" in given else _roles(first)
+            # Of {query: {document: number}} nobody can tell which of the two it is.
+            return frozenset({_SCORES}) if isinstance(first, Scores) else _OF_DOCUMENTS
         case list() | tuple() if given:
             is_record = isinstance(given[0], Mapping) or hasattr(given[0], "_fields")
             return _roles_of_record(given[0]) if is_record else _roles(given[0])
@@ -110,14 +114,6 @@ def _roles_of_kind(kind: Any) -> frozenset[str]:
     if kind.holds == EITHER:
         return _OF_DOCUMENTS
     return _OF_ANSWERS if kind.holds in _OF_ANSWERS else frozenset({kind.holds})
-
-
-def _roles_of_dict(given: Mapping[Any, Any]) -> frozenset[str]:
-    first = next(iter(given.values()), None)
-    if not isinstance(first, Mapping):  # {name: run}, {name: scores}, or one record
-        return _roles_of_record(given) if "query_id" in given else _roles(first)
-    # Of {query: {document: number}} nobody can tell which of the two it is.
-    return frozenset({_SCORES}) if isinstance(first, Scores) else _OF_DOCUMENTS
 
 
 def _roles_of_record(record: Any) -> frozenset[str]:

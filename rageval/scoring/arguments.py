@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -86,16 +86,12 @@ def items_of(given: Any, what: str = "") -> list[Any]:
         return [given]
     items = list(given)
     if what == "answers":
-        _refuse_nameless(items)
+        # Frames of which nothing says whose answers they hold would be taken for one system's.
+        frames = [item for item in items if is_frame(item)]
+        named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
+        if len(frames) > 1 and not all(named):
+            raise UsageError(
+                f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
+                " {name: DataFrame}"
+            )
     return [record for item in items for record in (items_of(item, what) if is_frame(item) else [item])]
-
-
-def _refuse_nameless(items: Sequence[Any]) -> None:
-    """Refuse several frames of which nothing says whose answers they hold: they would be taken for one's."""
-    frames = [item for item in items if is_frame(item)]
-    named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
-    if len(frames) > 1 and not all(named):
-        raise UsageError(
-            f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
-            " {name: DataFrame}"
-        )

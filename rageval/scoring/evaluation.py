@@ -517,11 +517,7 @@ class Runs:
 
     def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:
         """Return between what the means lie whatever unjudged documents are, by measures that know it."""
-        able = [
-            measure
-            for measure in self.evaluator.asked
-            if isinstance(measure, Measure) and measure.bounds is not None
-        ]
+        able = [measure for measure in self.evaluator.asked if measure.bounds is not None]
         rules = self.rules
         if not able or rules.ties == EXPECTED or rules.judged_only or rules.compat or rules.provider:
             return {}

@@ -100,14 +100,6 @@ _NO_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inconclusive", "informs": "informs"}
 
 
-def _title_of_losses(report: GateReport) -> str:
-    """Return what stands above the questions that fell most: with labels, whose values these are."""
-    measures = {item.measure for item in report.fell}
-    bases = (item.basis for item in report.overall if item.measure in measures)
-    notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
-    return f"Largest losses ({notes}):" if notes else "Largest losses:"
-
-
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
     conditions = ", ".join([_SIGNS[report.verdict], *map(_code, _conditions(report))])
@@ -124,9 +116,13 @@ def markdown(report: GateReport) -> str:
     sentences = [f"- {_sentence(text)}" for text in GateDisplay(report).sentences()]
     lines += ["", *sentences] if sentences else []
     if report.fell:
+        # With labels, whose values these are.
+        measures = {item.measure for item in report.fell}
+        bases = (item.basis for item in report.overall if item.measure in measures)
+        notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
         lines += [
             "",
-            _sentence(_title_of_losses(report)),
+            _sentence(f"Largest losses ({notes}):" if notes else "Largest losses:"),
             "",
             "| question | measure | baseline | candidate |",
             "|---|---|--:|--:|",

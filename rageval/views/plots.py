@@ -217,7 +217,14 @@ class _Sheet:
 @_by_our_rules
 def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
-    means, curves = _means_and_curves(results[0])
+    families: dict[str, list[int]] = {}
+    for index, score in enumerate(results[0].scores):
+        # Measures that differ by their cut-off only are points of one curve.
+        name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
+        families.setdefault(name, []).append(index)
+    curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
+    drawn = {index for columns in curves.values() for index in columns}
+    means = [index for index in range(len(results[0].scores)) if index not in drawn]
     runs = [scores.run for scores in results]
     legend = 0.14 * math.ceil(len(runs) / 3)  # beneath the curves
     blocks = [_Block(len(means), max(_LOWEST, _ROW * len(runs)))] * bool(means)
@@ -244,18 +251,6 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
             handles, labels, loc="outside lower center", ncols=room, fontsize=sheet.font, frameon=False
         )
     return sheet.figure
-
-
-def _means_and_curves(scores: Scores) -> tuple[list[int], dict[str, list[int]]]:
-    """Return at which places measures stand of which means are drawn, and those of each curve."""
-    families: dict[str, list[int]] = {}
-    for index, score in enumerate(scores.scores):
-        # Measures that differ by their cut-off only are points of one curve.
-        name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
-        families.setdefault(name, []).append(index)
-    curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
-    drawn = {index for columns in curves.values() for index in columns}
-    return [index for index in range(len(scores.scores)) if index not in drawn], curves
 
 
 @_by_our_rules

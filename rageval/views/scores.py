@@ -164,16 +164,6 @@ class _Printed(NamedTuple):
     bounds: tuple[float, ...] | None = None
 
 
-def _query_note(scores: Scores, score: Score) -> str:
-    """Say on how many queries a mean rests, where that is not all of the judged ones."""
-    notes = scores.notes
-    total = len(score.query_ids)
-    if notes is not None:
-        # All judged queries: those that the run has, and those that it lacks.
-        total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
-    return f" (n={score.queries:,})" if score.queries < total else ""
-
-
 def _bounds_note(score: Score | _Printed, layout: Layout) -> str:
     """Say between what a mean lies, where that is known."""
     return f" ({' to '.join(map(layout.number, score.bounds))})" if score.bounds else ""
@@ -282,8 +272,14 @@ def _means(
             rows += _rows_of_queries(scores)
         if layout.summary:
             rows.append([scores.run, "all"][: len(heads)])
+            notes = scores.notes
             for name, score in zip(names, scores.scores, strict=True):
-                note = _bounds_note(score, layout) + (_query_note(scores, score) if with_n else "")
+                # All judged queries: those that the run has, and those that it lacks.
+                total = len(score.query_ids)
+                if notes is not None:
+                    total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
+                note = _bounds_note(score, layout)
+                note += f" (n={score.queries:,})" if with_n and score.queries < total else ""
                 rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
     return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
