@@ -127,7 +127,7 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
 
 
 def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
-    """Yield the numbers of Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
+    """Yield the numbers of Table 5: how good nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
         figures = [
             measure for measure in measures_taking("Assessment").values() if measure.called_by("freshstack")
