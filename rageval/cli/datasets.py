@@ -220,7 +220,7 @@ def _leaderboard_entries(file: str, names: Sequence[str]) -> list[dict[str, Any]
 
 
 def _accepted_here(dataset: str) -> bool:
-    """Whether somebody at a terminal accepts the terms, where there are some."""
+    """Return whether somebody at a terminal accepts the terms, where there are some."""
     pair = catalogue.find(dataset)
     if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
         return False
