@@ -440,8 +440,8 @@ def _judgement_rows(task: Task, outcome: _Outcome, named: Mapping[str, str]) -> 
                 fields = {"label": label, "grade": grade}
                 fields |= {"reason": verdict.reason, "evidence": verdict.evidence}
                 fields |= {"unquoted": True} if verdict.unquoted else {}
-                known = {key: value for key, value in fields.items() if value not in (None, "")}
-                rows.append(_judgement(row, {**common, **known}))
+                filled = {key: value for key, value in fields.items() if value not in (None, "")}
+                rows.append(_judgement(row, {**common, **filled}))
     else:
         rows = [_judgement(row, common) for rows in task.rows.values() for row in rows]
     # Who adds up tokens over rows would otherwise count a call as often as it has nuggets.

@@ -418,8 +418,8 @@ def ask_all_judges(
         # Whole answers are asked again, as a call holds all their nuggets; what did not differ is left out.
         less = replace(material, answers=some)
         places = {key for key, group in by_place(rows).items() if len(disagreements(group))}
-        again = _ask_judge(settings.tiebreak, rubric, less, settings, budget) if differing else ()
-        rows += [row for row in again if repeated_place(row) in places]
+        more = _ask_judge(settings.tiebreak, rubric, less, settings, budget) if differing else ()
+        rows += [row for row in more if repeated_place(row) in places]
     return rows
 
 

@@ -41,6 +41,7 @@ ALLOWED = {
     "judges/panel.py:": "attacks on a judge, and what a rubric needs, for an error",
     "judges/panel.py:_canary_target": "a prompt",
     "judges/rubric.py:": "a prompt",
+    "judges/store.py:explained": "the beginning of an error of SQLite",
     "judges/verdicts.py:": "patterns of replies",
     "testing/_answer_cases.py:": "an invented answer",
     "testing/_run_cases.py": "ids of invented documents",
