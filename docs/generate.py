@@ -6,6 +6,7 @@ import inspect
 import re
 import tomllib
 from pathlib import Path
+from string import Formatter
 
 from rageval.measures import (
     Measure,
@@ -28,6 +29,7 @@ from rageval.measures import (
 from rageval.measures.parsing import SHORT
 from rageval.views import findings
 from rageval.views.remarks import SCOPE, WORDS, Words, names_in
+from rageval.views.templates import Choice, Each, Template
 
 HERE = Path(__file__).parent
 FAMILIES = (
@@ -144,10 +146,26 @@ SAMPLES: dict[str, object] = {
 
 def sample_text(words: Words) -> str:
     """The text of a remark: its template, or what its function makes of samples."""
-    if isinstance(words, str):
-        return re.sub(r"\{(\w+):(?:quoted|id)\}", r"'{\1}'", words).replace(":,}", "}").replace(":.0%}", "}")
+    if not callable(words):
+        return template_text(words)
     types = {name: kind for name, kind in words.__annotations__.items() if name != "return"}
     return words(**{name: SAMPLES.get(name, SAMPLES[str(kind)]) for name, kind in types.items()})
+
+
+def template_text(template: Template) -> str:
+    """A template with the names of its facts in braces; of a choice, one of its texts."""
+    if isinstance(template, Each):
+        return f"{{{template.fact}}}"
+    if isinstance(template, Choice):
+        return template_text(template.otherwise or next(iter(template.by_value.values())))
+    if isinstance(template, tuple):
+        return "".join(map(template_text, template))
+    text = ""
+    for before, name, form, _ in Formatter().parse(template):
+        form = form or ""
+        field = f"'{{{name}}}'" if form in ("quoted", "id") or form.startswith("'") else f"{{{name}}}"
+        text += before + (form.partition("|")[2] if "|" in form else field if name else "")
+    return text
 
 
 def facts_of(*words: Words) -> str:

@@ -163,13 +163,13 @@ class InputError(RagevalError, ValueError):
 
     def as_records(self) -> list[dict[str, Any]]:
         """Return each problem as JSON has it: its text and its parts, without those that it does not have."""
-        return [problem._as_record() for problem in self.problems]
-
-    def _as_record(self) -> dict[str, Any]:
-        place = {} if self.at is None else vars(self.at)
-        parts = {"file": place.get("name"), "line": place.get("line"), "inside": place.get("inside")}
-        parts |= {"found": self.found, "expected": self.expected, "remedy": self.remedy}
-        return {"text": str(self)} | {name: part for name, part in parts.items() if part}
+        records = []
+        for problem in self.problems:
+            place = {} if problem.at is None else vars(problem.at)
+            parts = {"file": place.get("name"), "line": place.get("line"), "inside": place.get("inside")}
+            parts |= {"found": problem.found, "expected": problem.expected, "remedy": problem.remedy}
+            records.append({"text": str(problem)} | {name: part for name, part in parts.items() if part})
+        return records
 
     def __reduce__(self) -> tuple[object, ...]:  # workers send errors with all their parts
         return _restored, (type(self), self.args, self.__dict__)

@@ -71,7 +71,7 @@ def sample_lines(folder: Path, corpus: Any, number: int, seed: int) -> Iterator[
 def _sampled(
     questions: Iterable[str], qrels: Iterable[Qrel], number: int, seed: int
 ) -> Iterator[tuple[str, Qrel]]:
-    """So many questions, each with one pair that was judged to support; the same seed, the same ones."""
+    """Yield a sample of questions, each with one pair judged to support; a seed always draws the same."""
     if number < 1:
         raise UsageError(f"a sample of {number}: expected at least 1 question")
     positive: dict[str, list[Qrel]] = {}
@@ -98,7 +98,7 @@ def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, A
 
 
 def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
-    """(judgements, lines left out): those of questions of which each line of a part is labeled."""
+    """Return the judgements of questions that are labeled in full, and how many lines are left out."""
     rows: list[dict[str, Any]] = []
     open_: set[tuple[str, str]] = set()
     for line, record in read_records(source, dict, "lines of `rageval collection audit`"):
@@ -127,7 +127,7 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
 
 
 def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
-    """Table 5: how good the nuggets are, and which shares of the pairs people confirm."""
+    """Yield the numbers of Table 5: how good nuggets are, and which shares of the pairs people confirm."""
     if any(row["rubric"] == NUGGETS for row in judgements):
         figures = [
             measure for measure in measures_taking("Assessment").values() if measure.called_by("freshstack")

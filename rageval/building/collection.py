@@ -102,13 +102,13 @@ def topics_of(
 
 
 def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
-    """Lines `id<TAB>text`, which every retriever reads; line ends and tabs within a text become spaces."""
+    """Yield lines `id<TAB>text`, which every retriever reads; line ends and tabs in a text become spaces."""
     for query, text in texts.items():
         yield f"{query}\t{' '.join(text.split())}"
 
 
 def require_answers(questions: Iterable[Question]) -> None:
-    """`InputError` if nothing is known to be a right answer."""
+    """Raise `InputError` if nothing is known to be a right answer."""
     if not any(question.gold for question in questions):
         raise InputError(
             problem="the questions have no answers, which nuggets are written from", expected="`answer`"
@@ -200,7 +200,7 @@ class Step:
     failed: int = 0
 
     def as_record(self) -> dict[str, Any]:
-        """For the manifest: prompts in full; dollars where every price is known."""
+        """Return what the manifest holds: prompts in full; dollars where every price is known."""
         prompt = {"system": self.rubric.file.prompt.system, "ask": self.rubric.file.prompt.ask}
         price = cost(self.usage, self.models[0]) if len(self.models) == 1 else None
         spent = {"input": self.usage.input, "output": self.usage.output}
@@ -596,15 +596,20 @@ class Plan:
 _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 
 
-def _runs_of(plan: Plan, topics: Topics) -> _Runs:
-    """Return the runs that are given; else what BM25 finds in the corpus for every setting."""
+def _fused_runs(plan: Plan, topics: Topics) -> dict[str, Run]:
+    """Return a run for each setting: the runs given, or else what BM25 finds in the corpus, fused."""
     if plan.runs:
-        return _read_runs(plan.runs)
-    index = Index(passages_in(plan.corpus))
+        runs = _read_runs(plan.runs)
+    else:
+        index = Index(passages_in(plan.corpus))
+        runs = {
+            setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
+            for setting, texts in topics.items()
+            if texts
+        }
     return {
-        setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
-        for setting, texts in topics.items()
-        if texts
+        setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
+        for setting, named in runs.items()
     }
 
 
@@ -619,14 +624,6 @@ def _read_runs(runs: tuple[tuple[str, str], ...]) -> _Runs:
             raise UsageError(f"{path}: is named twice for the setting {setting}; expected each run once")
         named[name] = read_run(path)
     return table
-
-
-def _fuse_settings(plan: Plan, runs: _Runs) -> dict[str, Run]:
-    """Return a run a setting, in the order of the settings."""
-    return {
-        setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
-        for setting, named in runs.items()
-    }
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
@@ -684,10 +681,23 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
         require_answers(questions.values())
     # One budget for all steps: a limit a step would add up to several times what was allowed.
     budget, built = plan.settings.budget(), Built()
-    banks = _get_nuggets(plan, questions, budget, built, say)
-    topics = _topics(plan, questions, banks, budget, built, say)
-    runs = _runs_of(plan, topics)
-    by_setting = _fuse_settings(plan, runs)
+    if plan.nuggets is not None:
+        nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
+    else:
+        # Without an answer a model would make the nuggets up.
+        answered = {query: question for query, question in questions.items() if question.gold}
+        nuggets = _write_texts(plan, "nuggetize", answered, budget, built, say)
+    banks = _by_query(nuggets)
+    write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
+    written: dict[str, dict[str, list[str]]] = {}
+    # Where runs are given, somebody has searched already: variants would be paid for and not used.
+    for setting in () if plan.runs else WRITTEN:
+        for variant in _write_texts(plan, setting, questions, budget, built, say):
+            written.setdefault(setting, {}).setdefault(variant.query_id, []).append(variant.text)
+    topics = topics_of(questions.values(), banks, written)
+    for setting, texts in topics.items():
+        write_lines(plan.steps / "topics" / f"{setting}.tsv", topic_lines(texts))
+    by_setting = _fused_runs(plan, topics)
     names = file_names(by_setting)
     for setting, run in by_setting.items():
         write_lines(plan.steps / "fused" / f"{names[setting]}.trec", run_lines(run))
@@ -707,32 +717,17 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     return built
 
 
-def _get_nuggets(
-    plan: Plan, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
-) -> dict[str, list[Nugget]]:
-    """Return the nuggets of every question, read or written."""
-    if plan.nuggets is not None:
-        nuggets: Iterable[Nugget] = read_nuggets(plan.nuggets)
-    else:
-        # Without an answer a model would make the nuggets up.
-        answered = {query: question for query, question in questions.items() if question.gold}
-        nuggets = _write_texts(plan, "nuggetize", answered, budget, built, say)
-    banks = _by_query(nuggets)
-    write_lines(plan.steps / "nuggets.jsonl", _nugget_lines(banks, questions))
-    return banks
-
-
 def _write_texts(
     plan: Plan, rubric: str, questions: Mapping[str, Question], budget: Budget, built: Built, say: _Say
 ) -> list[Nugget]:
     """Return the texts that the judge writes for every question."""
     if plan.judge is None:
         raise UsageError(f"{rubric}: no judge given to write it; use --judge, such as openai:MODEL")
-    texts, built.steps[rubric] = _texts(plan.judge, rubric, questions, plan.settings, say, budget)
+    texts, built.steps[rubric] = _ask_for_texts(plan.judge, rubric, questions, plan.settings, say, budget)
     return texts
 
 
-def _texts(
+def _ask_for_texts(
     judge: _Judge,
     rubric_name: str,
     questions: Mapping[str, Question],
@@ -747,26 +742,6 @@ def _texts(
         say(f"{rubric_name}: nothing for query {visible(query)}: {why}")
     name = judge if isinstance(judge, str) else judge.name
     return texts.nuggets, Step(rubric, [name], texts.calls, texts.usage, len(texts.failed))
-
-
-def _topics(
-    plan: Plan,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, list[Nugget]],
-    budget: Budget,
-    built: Built,
-    say: _Say,
-) -> Topics:
-    """Return the texts to look for; a model writes variants only where we are the ones who look."""
-    written: dict[str, dict[str, list[str]]] = {}
-    # Where runs are given, somebody has searched already: variants would be paid for and not used.
-    for setting in () if plan.runs else WRITTEN:
-        for text in _write_texts(plan, setting, questions, budget, built, say):
-            written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = topics_of(questions.values(), banks, written)
-    for setting, texts in topics.items():
-        write_lines(plan.steps / "topics" / f"{setting}.tsv", topic_lines(texts))
-    return topics
 
 
 def _judge_pool(
@@ -833,9 +808,11 @@ def _write_collection(
     return fates
 
 
-def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = (*_FILES, MANIFEST)) -> None:
-    """`UsageError` if a file of the folder would take the place of one it is made from."""
-    sources = list(inputs)
+def _refuse_inputs(
+    folder: Path, inputs: Iterable[Source], names: Iterable[str] = (*_FILES, MANIFEST)
+) -> None:
+    """Raise `UsageError` if a file of the folder would take the place of one it is made from."""
+    sources = [source for source in inputs if isinstance(source, str)]  # files, and no datasets
     for name in names:
         refuse_place(folder / name, *sources)
 
@@ -858,8 +835,7 @@ def forecast(plan: Plan) -> Iterator[str]:
     questions = hooks.questions_in(plan.questions, [])
     banks = _banks_in(plan.nuggets)
     topics = topics_of(questions.values(), banks, {})
-    runs = _runs_of(plan, topics)
-    every = _fuse_settings(plan, runs)
+    every = _fused_runs(plan, topics)
     # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
     texts = texts_of(plan.corpus, documents_of(deepest))
@@ -897,7 +873,7 @@ def nuggetize(source: Source, judge: _Judge, settings: Settings, say: _Say) -> t
     asked = [question for question in hooks.questions_in(source, []).values() if question.gold]
     require_answers(asked)
     questions = {question.query_id: question for question in asked}
-    nuggets, step = _texts(judge, "nuggetize", questions, settings, say)
+    nuggets, step = _ask_for_texts(judge, "nuggetize", questions, settings, say)
     texts = {query: question.text for query, question in questions.items()}
     return write_nuggets(nuggets, texts), step.failed
 
@@ -906,12 +882,12 @@ def write_variants(
     source: Source, nuggets: Source, judge: _Judge, folder: Path, settings: Settings, say: _Say
 ) -> int:
     """Write the texts to search with, a file a setting; return how many could not be written."""
-    _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in SETTINGS])
+    _refuse_inputs(folder, [source, nuggets], [f"{setting}.tsv" for setting in SETTINGS])
     questions = hooks.questions_in(source, [])
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
     for setting in WRITTEN:
-        texts, step = _texts(judge, setting, questions, settings, say)
+        texts, step = _ask_for_texts(judge, setting, questions, settings, say)
         lost += step.failed
         for text in texts:
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
@@ -962,7 +938,7 @@ def filter_questions(
     judgements: Source, questions: Source, nuggets: Source, folder: Path, threshold: float, rule: str
 ) -> Iterator[str]:
     """Write the questions whose nuggets are supported; return lines of how many fell and why."""
-    _refuse_inputs(folder, _paths(judgements, questions, nuggets))
+    _refuse_inputs(folder, [judgements, questions, nuggets])
     support = read_support(judgements)
     known_questions = hooks.questions_in(questions, [])
     fates = _write_collection(folder, known_questions, _banks_in(nuggets), support, threshold, rule)
@@ -993,11 +969,6 @@ def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | N
 def _banks_in(source: Source | None) -> dict[str, list[Nugget]]:
     """Return the nuggets of a file, by query."""
     return _by_query(read_nuggets(source) if source else ())
-
-
-def _paths(*sources: Source) -> list[str]:
-    """Return those that are files, and no datasets."""
-    return [source for source in sources if isinstance(source, str)]
 
 
 def _runs_by_name(words: Iterable[str]) -> dict[str, Run]:
@@ -1056,15 +1027,13 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
         raise InputError(
             at=Place(visible(table.name)), problem=f"none of its {failed:,} judgements has a grade"
         )
-    qrels = nugget_qrels if form == "nuggets" else _of_documents(nugget_qrels, form, rel)
+    qrels = nugget_qrels
+    if form != "nuggets":
+        grades: dict[tuple[str, str], list[int | float]] = {}
+        for qrel in nugget_qrels:
+            grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
+        qrels = [
+            Qrel(query, doc, max(given) if form == "best" else sum(grade >= rel for grade in given))
+            for (query, doc), given in grades.items()
+        ]
     return GradedDocuments(qrels, failed, table.is_adaptive)
-
-
-def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:
-    grades: dict[tuple[str, str], list[int | float]] = {}
-    for qrel in qrels:
-        grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
-    return [
-        Qrel(query, doc, max(of) if form == "best" else sum(grade >= rel for grade in of))
-        for (query, doc), of in grades.items()
-    ]

@@ -291,7 +291,7 @@ def fused(
 
 
 def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, list[str]]]:
-    """(documents before, score, documents) of each group of equal scores that begins in the top `depth`."""
+    """Yield (documents before, score, documents) of each group of equal scores that begins above `depth`."""
     before = 0
     rows = sorted(ranking.items(), key=lambda row: -row[1])
     for score, group in groupby(rows, key=lambda row: row[1]):
@@ -320,7 +320,7 @@ _Weights = Mapping[str, Fraction]
 def _fused(
     rankings: Sequence[_Ranking], weigh: Callable[[_Ranking, int, int], _Weights], depth: int, k: int
 ) -> dict[str, float]:
-    """{document: score} of one query, best first."""
+    """Return {document: score} of one query, best first."""
     weights = [weigh(ranking, depth, k) for ranking in rankings]
     shares = {weight.denominator for ranking_weights in weights for weight in ranking_weights.values()}
     common = math.lcm(*shares)  # adding whole numbers is much faster than adding fractions
@@ -349,7 +349,7 @@ def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
 
 
 def _reciprocal(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
-    """1 / (k + rank), averaged over the ranks that equal scores share; beyond `depth` it is 0."""
+    """Return 1 / (k + rank), averaged over the ranks that equal scores share; beyond `depth` it is 0."""
     weights: dict[str, Fraction] = {}
     for before, _, docs in _ranked_groups(ranking, depth):
         ranks = range(before + 1, min(before + len(docs), depth) + 1)

@@ -240,45 +240,54 @@ def _findings_of(
     path: str, kind: str, cutoffs: Sequence[int], reading: Reading
 ) -> tuple[list[Finding], FileContents | None]:
     """Return the findings of a file, and what it holds, unless it is refused."""
+    by_path = {
+        NUGGETS: diagnose_nuggets,
+        ASSIGNMENTS: diagnose_assignments,
+        ANSWERS: diagnose_answers,
+        TABLE: diagnose_table,
+        JUDGEMENTS: diagnose_judgements,
+        RANKED: diagnose_questions,
+    }
     try:
-        findings, holds = _diagnose_file(path, kind, cutoffs, reading)
+        if kind == RUNS:
+            findings, holds = diagnose_run(path, cutoffs, reading)
+        elif kind == JUDGED:
+            findings, holds = diagnose_qrels(path, reading)
+        elif kind in by_path:
+            findings, holds = by_path[kind](path)
+        else:
+            findings, holds = _read_reference(path, kind, reading)
     except InputError as error:
         return list(_refusal_findings("refused_file", path, error)), None
     # Each check walks the file by itself; a person reads it from the top.
     return sorted(findings, key=lambda finding: finding.line), holds
 
 
-def _diagnose_file(
-    path: str, kind: str, cutoffs: Sequence[int], reading: Reading
-) -> tuple[list[Finding], FileContents]:
-    if kind == RUNS:
-        return diagnose_run(path, cutoffs, reading)
-    if kind == JUDGED:
-        return diagnose_qrels(path, reading)
-    if kind == NUGGETS:
-        return diagnose_nuggets(path)
-    if kind == ASSIGNMENTS:
-        return diagnose_assignments(path)
-    if kind == ANSWERS:
-        return diagnose_answers(path)
-    if kind == TABLE:
-        return diagnose_table(path)
-    if kind == JUDGEMENTS:
-        return diagnose_judgements(path)
-    if kind == RANKED:
-        return diagnose_questions(path)
-    return _read_reference(path, kind, reading)
-
-
 def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], FileContents]:
     """Read what others are compared with: topics, a corpus, a pool or a manifest."""
     contents = FileContents(name_of(path), kind)
     if kind == RETRIEVED:
-        return [], _contents_of_run(path, reading)
+        contents = FileContents(path, RUNS)
+        for query, docs in documents_of(read_run(path, reading=reading).queries):
+            contents.queries[query] = 1
+            contents.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
+            contents.rows.append(([1] * len(docs), contents.ranked[query]))
+        return [], contents
     if kind == GRADED:
-        return [], _contents_of_qrels(path, reading)
+        contents = FileContents(path, JUDGED)
+        for row in read_qrels(path, reading=reading):
+            contents.queries.setdefault(row.query_id, 1)
+            contents.nuggets.setdefault((row.query_id, row.iteration), 1)
+            contents.docs.setdefault(row.query_id, {}).setdefault(
+                row.doc_id.encode("utf-8", "surrogatepass"), 1
+            )
+        return [], contents
     if kind == SPANS:
-        return _diagnose_spans(path, contents), contents
+        spans = read_spans(path).spans
+        contents.queries = dict.fromkeys((span.query_id for span in spans), 1)
+        contents.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
+        wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
+        return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query"))), contents
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
         documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
         return [], FileContents(name_of(path), CORPUS, documents=documents)
@@ -296,36 +305,6 @@ def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Findin
         names = changed(Path(path))
         return [error("changed_file", 1, name=name).in_file(path) for name in names], contents
     return [], contents
-
-
-def _diagnose_spans(path: str, contents: FileContents) -> list[Finding]:
-    """Note what spans are of, and return what is odd about them."""
-    spans = read_spans(path).spans
-    contents.queries = dict.fromkeys((span.query_id for span in spans), 1)
-    contents.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
-    wide = [((span.nugget_id, span.query_id), 1) for span in spans if span.wide]
-    return list(once("unlocated_spans", WARNING, path, wide, ("nugget", "query")))
-
-
-def _contents_of_run(path: str, reading: Reading) -> FileContents:
-    """Return what a run in JSON or Parquet holds."""
-
-    contents = FileContents(path, RUNS)
-    for query, docs in documents_of(read_run(path, reading=reading).queries):
-        contents.queries[query] = 1
-        contents.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
-        contents.rows.append(([1] * len(docs), contents.ranked[query]))
-    return contents
-
-
-def _contents_of_qrels(path: str, reading: Reading) -> FileContents:
-    """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
-    contents = FileContents(path, JUDGED)
-    for row in read_qrels(path, reading=reading):
-        contents.queries.setdefault(row.query_id, 1)
-        contents.nuggets.setdefault((row.query_id, row.iteration), 1)
-        contents.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
-    return contents
 
 
 def _refusal_findings(code: str, path: str, refused: InputError) -> Iterator[Finding]:
@@ -375,7 +354,7 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
                 lost = {doc: line for doc, line in documents.items() if doc not in corpus.documents}
                 yield from once(
                     "documents_not_in_file",
-                    _level_of_lost(lost, documents),
+                    ERROR if len(lost) == len(documents) else WARNING,
                     file.source,
                     lost,
                     ("document",),
@@ -387,7 +366,13 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
         yield from run.qrels_findings
     for nuggets in by_kind.get("nuggets", ()):
         for qrels in by_kind.get("qrels", ()):
-            yield from _nuggets_and_qrels(nuggets, qrels)
+            unknown = {(name, query): line for (query, name), line in qrels.nuggets.items()
+                       if (query, name) not in nuggets.nuggets}  # fmt: skip
+            unjudged = {(name, query): line for (query, name), line in nuggets.nuggets.items()
+                        if (query, name) not in qrels.nuggets}  # fmt: skip
+            names, bank, judged = ("nugget", "query"), nuggets.source, qrels.source
+            yield from once("nuggets_not_in_file", WARNING, judged, unknown, names, other=bank)
+            yield from once("nuggets_without_judgement", WARNING, bank, unjudged, names, other=judged)
     for kind in _BANKS:
         for file, other in combinations(by_kind.get(kind, ()), 2):
             yield from different_banks(file, other)
@@ -396,9 +381,11 @@ def _diagnose_together(files: list[FileContents]) -> Iterator[Finding]:
 def _queries_not_in(other: FileContents, one: FileContents) -> Iterator[Finding]:
     """Yield the queries of one file that another one, which should know them, does not have."""
     lost = {query: line for query, line in one.queries.items() if query not in other.queries}
+    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
+    # typing slip.
     yield from once(
         "queries_not_in_file",
-        _level_of_lost(lost, one.queries),
+        ERROR if len(lost) == len(one.queries) else WARNING,
         one.source,
         lost,
         total=len(one.queries),
@@ -407,12 +394,6 @@ def _queries_not_in(other: FileContents, one: FileContents) -> Iterator[Finding]
         kind=one.kind,
         other_kind=other.kind,
     )
-
-
-def _level_of_lost(lost: Mapping[str, _Line], ids: Mapping[str, _Line]) -> str:
-    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
-    # typing slip.
-    return ERROR if len(lost) == len(ids) else WARNING
 
 
 def _run_and_qrels(run: FileContents, qrels: FileContents) -> Iterator[Finding]:
@@ -446,17 +427,6 @@ def _run_and_qrels(run: FileContents, qrels: FileContents) -> Iterator[Finding]:
     share = unjudged / max(1, sum(map(len, top.values())))
     if share >= _HOLES_FROM:
         yield from once("unjudged_documents_in_top", WARNING, run.source, holes, share=share, depth=_TOP)
-
-
-def _nuggets_and_qrels(nuggets: FileContents, qrels: FileContents) -> Iterator[Finding]:
-    """Nuggets that only one of the two knows."""
-    lost = {(name, query): line for (query, name), line in qrels.nuggets.items()
-            if (query, name) not in nuggets.nuggets}  # fmt: skip
-    names = ("nugget", "query")
-    yield from once("nuggets_not_in_file", WARNING, qrels.source, lost, names, other=nuggets.source)
-    idle = {(name, query): line for (query, name), line in nuggets.nuggets.items()
-            if (query, name) not in qrels.nuggets}  # fmt: skip
-    yield from once("nuggets_without_judgement", WARNING, nuggets.source, idle, names, other=qrels.source)
 
 
 class _Ranking(NamedTuple):
@@ -556,7 +526,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         *once("documents_ranked_twice", ERROR, name, twice, ("document", "query")),
         *once("scattered_queries", WARNING, name, scattered),
         *once("additional_tags", WARNING, name, further, ("tag",)),
-        *_ties(name, queries, ranked, cutoffs),
+        *_tie_findings(name, queries, ranked, cutoffs),
         *once("contradicted_ranks", WARNING, name, conflicts),
     ]
     deepest = max((len(of_query.scores) for of_query in queries.values()), default=0)
@@ -572,7 +542,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     return findings, contents
 
 
-def _ties(
+def _tie_findings(
     name: str, queries: dict[str, _RankedQuery], ranked: dict[str, _Ranking], cutoffs: Sequence[int]
 ) -> Iterator[Finding]:
     across: dict[int, dict[str, int]] = {cutoff: {} for cutoff in cutoffs}
@@ -672,7 +642,7 @@ _JudgedLines = list[tuple[int, JudgementLine]]
 
 def diagnose_judgements(path: str) -> tuple[list[Finding], FileContents]:
     """Return the findings of judgements, and what they hold."""
-    lines: _JudgedLines = list(_lines(path))
+    lines: _JudgedLines = list(_read_lines(path))
     contents = FileContents(path, "judgements")
     first: dict[tuple[Any, ...], int] = {}
     twice: dict[tuple[str, str], int] = {}
@@ -688,19 +658,19 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], FileContents]:
     failed = [(str(judgement.query_id), line) for line, judgement in lost]
     counts = Counter(judgement.status for _, judgement in lost)
     findings = [
-        *_unscored(path, bool(twice)),
+        *_refused_by_scoring(path, bool(twice)),
         *once("answers_judged_twice", ERROR, path, twice, ("run", "query")),
         *once("failed_judgements", WARNING, path, failed, by_status=counts.most_common()),
-        *_versions(path, lines),
-        *_judges(path, lines),
-        *_banks(path, lines),
-        *_unrated(path, lines),
-        *_fewer_answers(path, lines),
+        *_version_findings(path, lines),
+        *_judge_findings(path, lines),
+        *_bank_findings(path, lines),
+        *_unrated_nuggets(path, lines),
+        *_runs_with_fewer_answers(path, lines),
     ]
     return findings, contents
 
 
-def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _unrated_nuggets(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Yield judged nuggets of which nobody says the importance, where that of others is there."""
     support = [
         (line, judgement)
@@ -716,7 +686,7 @@ def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("nuggets_without_importance", WARNING, path, unrated, ("nugget", "query"))
 
 
-def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+def _runs_with_fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Yield queries to which a system has fewer answers than it, or another, has to others."""
     repeats: dict[tuple[str, str], dict[str, int]] = {}
     for line, judgement in lines:
@@ -729,7 +699,7 @@ def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("fewer_answers_of_run", WARNING, path, fewer, ("run", "query"), answers=number)
 
 
-def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
+def _refused_by_scoring(path: str, is_judged_twice: bool) -> Iterator[Finding]:
     """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
     table, errors = JudgementTable(path), list[InputError]()
     try:
@@ -756,7 +726,7 @@ def _unscored(path: str, is_judged_twice: bool) -> Iterator[Finding]:
         yield from _refusal_findings("refused_file", path, problem)
 
 
-def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
+def _read_lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
     """Yield judgements, ours or another tool's, with their lines."""
     start = start_of_file(path)
     kind = kind_of_start(start)
@@ -772,13 +742,13 @@ def _is_of_nuggets(judgement: JudgementLine) -> bool:
 
 
 def _rubric(judgement: JudgementLine) -> tuple[str, str]:
-    """(name, version) of a judgement's rubric."""
+    """Return the name and the version of a judgement's rubric."""
     name, _, version = judgement.rubric.partition("@")
     return name, version
 
 
-def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Rubrics that come in several versions, or in another one than is installed."""
+def _version_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Yield rubrics that come in several versions, or in another one than is installed."""
     versions: dict[str, dict[str, int]] = {}
     for line, judgement in lines:
         name, version = _rubric(judgement)
@@ -797,8 +767,8 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
             yield warning("other_version_of_rubric", line, **facts).in_file(path)
 
 
-def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Systems that were judged by others than the first one."""
+def _judge_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Yield systems that other judges judged than the first one."""
     judges: dict[str, set[str]] = {}
     lines_of: dict[str, int] = {}
     for line, judgement in lines:
@@ -812,8 +782,8 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     yield from once("systems_of_other_judges", WARNING, path, places, ("run",), first=first)
 
 
-def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
-    """Answers to one question that were judged on other nuggets, or not at all."""
+def _bank_findings(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Yield answers to one question that were judged on other nuggets, or not at all."""
     banks: dict[str, dict[str, set[str]]] = {}
     answered: dict[str, dict[str, int]] = {}
     for line, judgement in lines:
@@ -853,7 +823,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], FileContents]:
             contents.queries.setdefault(nugget.query_id, line)
             contents.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
             contents.texts[nugget.query_id, nugget.nugget_id] = nugget.text
-    findings = [*_of_lists(path, banks), *_of_importance(path, lines)]
+    findings = [*_list_findings(path, banks), *_importance_findings(path, lines)]
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
     remark = nuggets_without_reference(nugget for _, nuggets in lines for nugget in nuggets)
     if remark is not None:
@@ -869,7 +839,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], FileContents]:
     return findings, contents
 
 
-def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
+def _list_findings(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Finding]:
     repeated: dict[tuple[str, str], int] = {}
     questions: dict[tuple[str, str], int] = {}
     empty: dict[tuple[Any, ...], int] = {}
@@ -896,8 +866,8 @@ def _of_lists(path: str, banks: Iterable[tuple[int, NuggetBank]]) -> Iterator[Fi
     yield from once("empty_nuggets", WARNING, path, [(key[:2], line) for key, line in empty.items()], names)
 
 
-def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
-    """Where some nuggets are rated, those that are not, and queries that have no vital one."""
+def _importance_findings(path: str, lines: _Listed) -> Iterator[Finding]:
+    """Yield unrated nuggets where others are rated, and queries that have no vital one."""
     rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
     # Where no nugget is rated nobody meant to, and nothing is missing.
     if not rated & {"vital", "okay"}:
@@ -945,7 +915,7 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], FileContents]:
 
 
 def different_banks(one: FileContents, other: FileContents) -> Iterator[Finding]:
-    """Two files that have other nuggets for the same query."""
+    """Yield queries for which two files have different nuggets."""
     texts: list[dict[str, set[Any]]] = []
     for contents in (one, other):
         of_query: dict[str, set[Any]] = {}
@@ -996,7 +966,28 @@ class _JudgedQueries:
         nugget_rows.rows.append((lines, docs))
         fresh = dict(zip(docs, grades, strict=True))
         if len(fresh) < len(docs) or not nugget_rows.grades.keys().isdisjoint(fresh):
-            self._add_some(key, nugget_rows, zip(lines, docs, grades, strict=True))
+            # Some of these rows were there before.
+            for line, doc, grade in zip(lines, docs, grades, strict=True):
+                first_grade = nugget_rows.grades.setdefault(doc, grade)
+                before = nugget_rows.line_of(doc)
+                if before == line:
+                    if grade < 0:
+                        self.negative[doc] = line
+                elif first_grade == grade:
+                    self.repeated.setdefault((*key, doc.decode()), line)
+                else:
+                    query, name = key
+                    conflict = error(
+                        "contradicting_grade",
+                        line,
+                        grade=grade,
+                        document=doc.decode(),
+                        nugget=name,
+                        query=query,
+                        first_grade=first_grade,
+                        first_line=before,
+                    )
+                    self.conflicts.append(conflict.in_file(self.contents.source))
         else:
             nugget_rows.grades.update(fresh)
             if min(grades) < 0:
@@ -1009,32 +1000,6 @@ class _JudgedQueries:
         for doc, line in zip(docs, lines, strict=True):
             if doc not in of_query:
                 of_query[doc] = line
-
-    def _add_some(
-        self, key: tuple[str, str], nugget: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
-    ) -> None:
-        """Take rows of which some were there before."""
-        for line, doc, grade in rows:
-            first = nugget.grades.setdefault(doc, grade)
-            before = nugget.line_of(doc)
-            if before == line:
-                if grade < 0:
-                    self.negative[doc] = line
-            elif first == grade:
-                self.repeated.setdefault((*key, doc.decode()), line)
-            else:
-                query, name = key
-                conflict = error(
-                    "contradicting_grade",
-                    line,
-                    grade=grade,
-                    document=doc.decode(),
-                    nugget=name,
-                    query=query,
-                    first_grade=first,
-                    first_line=before,
-                )
-                self.conflicts.append(conflict.in_file(self.contents.source))
 
 
 def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], FileContents]:

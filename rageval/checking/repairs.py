@@ -61,12 +61,23 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[Finding]]:
     # not.
     for step in (_drop_citations, _trim, _drop_references, _update_positions):
         step(draft)
-    changed = _changed_fields(record, draft)
+    changed: dict[str, Any] = {}
+    # Only then: what was not repaired stays byte for byte.
+    if draft.done:
+        changed["references"] = draft.references
+        changed["answer"] = [
+            part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
+        ]
+    # Counted anew, as sentences may have gone.
+    words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
+    if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
+        draft.done.append(fixed("set_length", number=words))
+        changed["response_length"] = words
     return (msgspec.json.encode(record | changed) if changed else line), draft.done
 
 
 def _drop_citations(draft: _Draft) -> None:
-    """Citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
+    """Drop citations that lead nowhere, stand twice, or are too many: the first are the strongest."""
     most = draft.bounds.citations
     for index, part in enumerate(draft.parts):
         kept: dict[str, Any] = {}
@@ -86,7 +97,7 @@ def _drop_citations(draft: _Draft) -> None:
 
 
 def _trim(draft: _Draft) -> None:
-    """Whole sentences from the end, until the answer is short enough; no answer is emptied for it."""
+    """Drop whole sentences from the end until the answer is short enough; no answer is emptied for it."""
     count = RULES[draft.bounds.counting]
     words = sum(count(part.text) for part in draft.parts)
     # Without its first sentence the answer would be empty, which says something else than too long.
@@ -118,7 +129,7 @@ def _drop_references(draft: _Draft) -> None:
 
 
 def _update_positions(draft: _Draft) -> None:
-    """Every citation points to where its document stands now, by id only where the track takes ids."""
+    """Point every citation to the place its document has now, by id only where the track takes ids."""
     place = {doc: index for index, doc in enumerate(draft.references)}
     turned = 0
     for part in draft.parts:
@@ -129,23 +140,6 @@ def _update_positions(draft: _Draft) -> None:
                 part.cited[index] = (place[doc], doc)
     if turned:
         draft.done.append(fixed("turned_citations", number=turned))
-
-
-def _changed_fields(record: _Fields, draft: _Draft) -> dict[str, Any]:
-    """Return the fields that are not what they were."""
-    changed: dict[str, Any] = {}
-    # Only then: what was not repaired stays byte for byte.
-    if draft.done:
-        changed["references"] = draft.references
-        changed["answer"] = [
-            part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
-        ]
-    # Counted anew, as sentences may have gone.
-    words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
-    if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
-        draft.done.append(fixed("set_length", number=words))
-        changed["response_length"] = words
-    return changed
 
 
 class _ReportDraft:

@@ -233,16 +233,11 @@ def says_something(record: Record) -> Iterator[Finding]:
             yield warning("empty_field", field=f"{place}.text")
 
 
-def _length_of(record: Record, counting: str) -> int:
-    """Count the words of the answer, by the rule of the track."""
-    return sum(RULES[counting](text) for _, text in texts_of(record))
-
-
 def within_length(limit: int, counting: str) -> Rule:
     """Require that the answer is no longer than the track takes."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        words = _length_of(record, counting)
+        words = sum(RULES[counting](text) for _, text in texts_of(record))
         if words > limit:
             yield error("too_long", number=words, limit=limit, unit=counting)
 
@@ -253,7 +248,8 @@ def response_length_agrees(counting: str) -> Rule:
     """Warn where the record says another length than is counted; the track corrects it."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        stated, words = record.get("response_length"), _length_of(record, counting)
+        stated = record.get("response_length")
+        words = sum(RULES[counting](text) for _, text in texts_of(record))
         if is_number(stated) and stated != words:
             yield warning("wrong_length", number=words, stated=stated, unit=counting)
 
@@ -496,38 +492,37 @@ def are_responses(record: Record) -> Iterator[Finding]:
         yield warning("sentences_in_answer")
     for index, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
-            yield from _text(f"{key}[{index}]", part)
-            yield from _citations(f"{key}[{index}]", part)
+            yield from _check_text(f"{key}[{index}]", part)
+            where = f"{key}[{index}]"
+            citations_place = f"{where}.citations"
+            cited = part.get("citations", MISSING)
+            if cited is MISSING:
+                yield error("missing_field", field=citations_place, expected="citations")
+            elif isinstance(cited, list):
+                for doc in cited:
+                    if not isinstance(doc, str) or not doc.strip():
+                        yield error("citation_not_text", field=where, **value_facts(doc))
+            elif isinstance(cited, dict):
+                for doc, number in cited.items():
+                    if not is_confidence(number):
+                        yield error(
+                            "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
+                        )
+            else:
+                yield error(
+                    "unexpected_value", field=citations_place, expected="citations", **value_facts(cited)
+                )
         else:
             place = f"{key}[{index}]"
             yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
 
 
-def _text(where: str, part: Record) -> Iterator[Finding]:
+def _check_text(where: str, part: Record) -> Iterator[Finding]:
     place = f"{where}.text"
     if "text" not in part:
         yield error("missing_field", field=place, expected="text")
     elif not isinstance(part["text"], str):
         yield error("unexpected_value", field=place, expected="text", **value_facts(part["text"]))
-
-
-def _citations(where: str, part: Record) -> Iterator[Finding]:
-    place = f"{where}.citations"
-    cited = part.get("citations", MISSING)
-    if cited is MISSING:
-        yield error("missing_field", field=place, expected="citations")
-    elif isinstance(cited, list):
-        for doc in cited:
-            if not isinstance(doc, str) or not doc.strip():
-                yield error("citation_not_text", field=where, **value_facts(doc))
-    elif isinstance(cited, dict):
-        for doc, number in cited.items():
-            if not is_confidence(number):
-                yield error(
-                    "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
-                )
-    else:
-        yield error("unexpected_value", field=place, expected="citations", **value_facts(cited))
 
 
 def is_confidence(value: Any) -> bool:
@@ -634,7 +629,7 @@ def kinds_of_citations(limit: int) -> Rule:
 
     def rule(record: Record) -> Iterator[Finding]:
         for sentence_place, part in sentences_of(record):
-            yield from _text(sentence_place, part)
+            yield from _check_text(sentence_place, part)
             for key, is_new in _KINDS.items():
                 ids, place = part.get(key, MISSING), f"{sentence_place}.{key}"
                 if ids is MISSING:

@@ -80,30 +80,26 @@ class Rows:
             columns = self.kind.ordinary(text, reading, self._limits)
             if columns is None:
                 self.last = first + text.count(b"\n") - text.endswith(b"\n")
-                yield from self._one_by_one(first, text, reading)
+                numbers: list[int] = []
+                rows: list[list[bytes]] = []
+                for number, ended in enumerate(text.removesuffix(b"\n").split(b"\n"), first):
+                    line = ended.removesuffix(b"\r")
+                    if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
+                        continue
+                    spans = self.kind.spans(line, bool(reading.tabbed))
+                    problem = self.kind.problem(line, spans, reading.comments, self._limits)
+                    if problem is None:
+                        numbers.append(number)
+                        rows.append([line[start:end] for start, end in spans])
+                        continue
+                    yield from self._numbered(numbers, rows)
+                    numbers, rows = [], []
+                    yield Problem(number, problem.reason)
+                yield from self._numbered(numbers, rows)
             else:
                 lines = range(first, first + len(columns[0]))
                 self.last = lines[-1]
                 yield Stretch(lines, columns)
-
-    def _one_by_one(self, first: int, text: bytes, reading: Reading) -> Iterator[Stretch | Problem]:
-        """Yield the rows of a stretch that holds something unusual, up to each line that is wrong."""
-        lines: list[int] = []
-        rows: list[list[bytes]] = []
-        for number, ended in enumerate(text.removesuffix(b"\n").split(b"\n"), first):
-            line = ended.removesuffix(b"\r")
-            if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
-                continue
-            spans = self.kind.spans(line, bool(reading.tabbed))
-            problem = self.kind.problem(line, spans, reading.comments, self._limits)
-            if problem is None:
-                lines.append(number)
-                rows.append([line[start:end] for start, end in spans])
-                continue
-            yield from self._numbered(lines, rows)
-            lines, rows = [], []
-            yield Problem(number, problem.reason)
-        yield from self._numbered(lines, rows)
 
     def _numbered(self, lines: list[int], rows: list[list[bytes]]) -> Iterator[Stretch]:
         if not rows:
@@ -259,7 +255,16 @@ class _Book:
             # A topic that another one follows is over, unless it goes on later.
             if self.now is None or self.now.name != name:
                 yield from self.close()
-                yield from self._open(lines[part.start], name)
+                first_line = lines[part.start]
+                self.now = _PassingTopic(name, first_line)
+                if name in self.first:
+                    self.scattered += 1
+                    if self.scattered == 1:
+                        before = self.first[name]
+                        yield warning("scattered_topic", first_line, topic=excerpt(name), first_line=before)
+                elif self.topics is not None and name.decode() not in self.topics:
+                    yield warning("unknown_topic", first_line, topic=excerpt(name))
+                self.first.setdefault(name, first_line)
             findings = []
             # The first tag that is not that of the rows before is a finding.
             for line, tag in () if one_tag else zip(lines[part], tags[part], strict=True):
@@ -272,17 +277,6 @@ class _Book:
                 findings += self.now.rows(lines[part], docs[part], ranks[part], scores[part])
             # Tags and documents are looked at one after the other, but told in the order of lines.
             yield from sorted(findings, key=lambda finding: finding.line)
-
-    def _open(self, line: int, name: bytes) -> Iterator[Finding]:
-        self.now = _PassingTopic(name, line)
-        if name in self.first:
-            self.scattered += 1
-            if self.scattered == 1:
-                first_line = self.first[name]
-                yield warning("scattered_topic", line, topic=excerpt(name), first_line=first_line)
-        elif self.topics is not None and name.decode() not in self.topics:
-            yield warning("unknown_topic", line, topic=excerpt(name))
-        self.first.setdefault(name, line)
 
     def close(self) -> Iterator[Finding]:
         """Take leave of a topic whose rows have passed, and yield what is wrong with it as a whole."""

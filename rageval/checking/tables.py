@@ -52,14 +52,14 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
         asked = {answer.query_id: answer.question for answer in answers}
     if topics is None:
         return AnswersRead(answers, [], len(answers))
-    by_text = {_key(topic.text): name for name, topic in topics.items() if topic.text}
+    by_text = {_text_key(topic.text): name for name, topic in topics.items() if topic.text}
     topic_of_query, unmatched = {}, []
     for query, text in asked.items():
         topic = topics.get(query)
-        if topic is not None and (not text or not topic.text or _key(text) == _key(topic.text)):
+        if topic is not None and (not text or not topic.text or _text_key(text) == _text_key(topic.text)):
             topic_of_query[query] = query
-        elif text and _key(text) in by_text:
-            topic_of_query[query] = by_text[_key(text)]
+        elif text and _text_key(text) in by_text:
+            topic_of_query[query] = by_text[_text_key(text)]
         else:
             unmatched.append(Question(query, text))
     matched = [
@@ -70,17 +70,19 @@ def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> 
     return AnswersRead(matched, unmatched, len(answers))
 
 
-def _key(question: str) -> str:
+def _text_key(question: str) -> str:
     return folded(question).casefold()
 
 
 def validate_tables(source: Source, topics: Mapping[str, Question] | None = None) -> Validation:
     """Return the findings of a table of answers, or of answers, of one system."""
     tally = Tally("answer")
-    return Validation(_findings(source, topics, tally), tally)
+    return Validation(_findings_of_table(source, topics, tally), tally)
 
 
-def _findings(source: Source, topics: Mapping[str, Question] | None, tally: Tally) -> Iterator[Finding]:
+def _findings_of_table(
+    source: Source, topics: Mapping[str, Question] | None, tally: Tally
+) -> Iterator[Finding]:
     read = answers_in(source, topics)
     tally.count = read.rows
     # A table does not say in which of its lines an answer stands: all is said of its first.

@@ -568,7 +568,7 @@ def _findings_of_answers(
             continue
         # Lines that cannot be read are counted, too: they are answers that somebody meant to hand in.
         tally.count += 1
-        record = row_of(line, track) if track.columns else _record(line, track)
+        record = row_of(line, track) if track.columns else _decode_record(line, track)
         if isinstance(record, Finding):
             yield record.in_line(number)
             continue
@@ -580,7 +580,7 @@ def _findings_of_answers(
         yield from (finding.in_line(number) for finding in watch.end())
 
 
-def _record(line: bytes, track: Track) -> Record | Finding:
+def _decode_record(line: bytes, track: Track) -> Record | Finding:
     """Return the record, or what is wrong with the line."""
     try:
         record: Any = msgspec.json.decode(plain_json(line))

@@ -100,16 +100,14 @@ class _Commands(Group):
                 formatter.write_dl(list(GROUPS[_FIRST].items()))
             return
         for title, commands in GROUPS.items():
+            rows = []
+            for name, summary in commands.items():
+                rows.append((name, summary))
+                command = self.get_command(ctx, name)
+                if isinstance(command, Group):
+                    rows += [(f"{name} {part}", what) for part, what in command.summaries()]
             with formatter.section(title):
-                formatter.write_dl(
-                    [row for item in commands.items() for row in self._rows_of_command(ctx, *item)]
-                )
-
-    def _rows_of_command(self, ctx: click.Context, name: str, summary: str) -> Iterator[tuple[str, str]]:
-        yield name, summary
-        command = self.get_command(ctx, name)
-        if isinstance(command, Group):
-            yield from ((f"{name} {part}", what) for part, what in command.summaries())
+                formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the exit codes, or what else there is."""

@@ -213,7 +213,19 @@ class Command(click.Command):
         from rageval.cli._acting import refuse_idle
 
         refuse_idle(ctx)
-        _put_limits(ctx)
+        option = next((param for param in ctx.command.params if isinstance(param, LimitOption)), None)
+        words = ctx.params[option.name or ""] if option is not None else ()
+        if not words:
+            return
+        from rageval.files.opening import DEFAULT
+
+        limits = DEFAULT.changed(words)
+        # Into every source of the command, so that no reader can miss it.
+        for param in ctx.command.params:
+            name = param.name or ""
+            is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
+            if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
+                ctx.params[name] = _apply_limits(ctx.params[name], limits)
 
     def make_parser(self, ctx: click.Context) -> Any:
         """Return the parser, with the short options among the long ones.
@@ -343,7 +355,7 @@ class OutputOption(click.Option):
         if isinstance(path, os.PathLike) and not ctx.resilient_parsing:
             from rageval.files.writing import refuse_place, require_folder
 
-            others = {param.name or "": _words(param, ctx, opts) for param in ctx.command.params}
+            others = {param.name or "": _words_of_param(param, ctx, opts) for param in ctx.command.params}
             del others[self.name or ""]
             outputs = [param.name or "" for param in ctx.command.params if isinstance(param, OutputOption)]
             places = {os.path.realpath(word) for name in outputs for word in others.pop(name, ())}
@@ -358,14 +370,14 @@ class OutputOption(click.Option):
         return result
 
 
-def _words(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
+def _words_of_param(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
     value = opts.get(param.name or "") or param.get_default(ctx)
     every = value if isinstance(value, list | tuple) else [value]
     return [str(word) for word in every if isinstance(word, str | os.PathLike)]
 
 
 def _possible_files(words: _Words) -> Iterator[str]:
-    """Every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
+    """Yield every file that may be meant, also as in SETTING=FILE and frozen:FILE."""
     for name in words.keys() - _TEXTS:
         for word in words[name]:
             yield from (word, word.partition("=")[2], word.partition(":")[2])
@@ -485,22 +497,6 @@ def reading_of(comments: str | None, compat: str | None = None) -> Reading:
     from rageval.files.trec import Reading
 
     return Reading(comments or ("skip" if compat == "trec_eval" else "error"))
-
-
-def _put_limits(ctx: click.Context) -> None:
-    """Put what --limit says into every source of the command, so that no reader can miss it."""
-    option = next((param for param in ctx.command.params if isinstance(param, LimitOption)), None)
-    words = ctx.params[option.name or ""] if option is not None else ()
-    if not words:
-        return
-    from rageval.files.opening import DEFAULT
-
-    limits = DEFAULT.changed(words)
-    for param in ctx.command.params:
-        name = param.name or ""
-        is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
-        if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
-            ctx.params[name] = _apply_limits(ctx.params[name], limits)
 
 
 def _apply_limits(value: Any, limits: Limits) -> Any:

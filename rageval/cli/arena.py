@@ -92,13 +92,31 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         table, labelers, draw = _corrected_strengths(grades, options)
         basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
-        table = _matrix(grades, options.invalid)
+        names = grades.runs.words
+        if has_rankings(grades):
+            outcomes = outcome_matrix(
+                [score.values for score in _rank_points(grades, options.invalid).values()]
+            )
+        else:
+            outcomes = games(grades).outcomes()
+        rows = [
+            [name, *(outcomes[i, j].tolist() if i != j else None for j in range(len(names)))]
+            for i, name in enumerate(names)
+        ]
+        table = Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)
     elif options.compat:
         ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
-        table = _table([], ["elo"], [[name, rating] for name, rating in ratings])
+        table = _systems_table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
         table = _standings_table(grades, positions, options.invalid)
-    table = _with_basis(table, basis)
+    texts = basis.texts if basis.corrected else {"basis": str(basis)}
+    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
+    rows = [[*row, *texts.values()] for row in table.rows]
+    if basis.corrected:
+        notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]
+    else:
+        notes = [note.replace(": strength", "", 1) for note in uncorrected_notes({"strength": basis})]
+    table = table._replace(columns=columns, rows=rows, notes=notes)
     deliver(lines(options.style, lambda: [table], lambda: table), options.output)
     for position in positions:
         say(*position_remarks(position.as_dict(), position.judge))
@@ -153,18 +171,18 @@ def _standings_table(grades: JudgementTable, positions: Sequence[Positions], inv
                 of_judges.setdefault(system, []).append(corrected)
         # The mean of what the judges' points come to without the place shown.
         means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
-        return _with_corrected(_table(["rank_score"], ["queries"], standing), means)
+        return _with_corrected(_systems_table(["rank_score"], ["queries"], standing), means)
     ratings = strengths(games(grades))
     if grades.is_adaptive:  # no interval holds
         ratings = [replace(strength, low=math.nan, high=math.nan) for strength in ratings]
     elif any(math.isnan(strength.low) for strength in ratings):
         say("no interval: all samples of the queries give the same strengths, or some give infinite ones")
     standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in ratings]
-    table = _table(["strength", "low", "high", "win_rate"], ["games"], standing)
+    table = _systems_table(["strength", "low", "high", "win_rate"], ["games"], standing)
     return _with_corrected(table, {s.system: s.corrected for s in ratings if s.corrected is not None})
 
 
-def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]]) -> Table:
+def _systems_table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]]) -> Table:
     """Return a row a system, with numbers that have places and whole ones."""
     columns = [Column("system"), *(Column(name, NUMBER, sign="z") for name in numbers)]
     return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
@@ -182,7 +200,7 @@ def _corrected_strengths(grades: JudgementTable, options: Options) -> tuple[Tabl
     say(*label_remarks(gold), *remarks)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in ratings]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in ratings))
-    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how
+    return _systems_table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how
 
 
 def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
@@ -194,33 +212,8 @@ def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
     return table._replace(columns=[*table.columns, column], rows=rows)
 
 
-def _with_basis(table: Table, basis: Basis) -> Table:
-    """Add the basis of strengths: columns for programs, a note for people."""
-    texts = basis.texts if basis.corrected else {"basis": str(basis)}
-    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
-    rows = [[*row, *texts.values()] for row in table.rows]
-    if basis.corrected:
-        notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]
-    else:
-        notes = [note.replace(": strength", "", 1) for note in uncorrected_notes({"strength": basis})]
-    return table._replace(columns=columns, rows=rows, notes=notes)
-
-
 def _rank_points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
-    """Each system's points for its places."""
+    """Return each system's points for its places."""
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
     scores_of_runs = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in scores_of_runs.items()}
-
-
-def _matrix(grades: JudgementTable, invalid: str) -> Table:
-    names = grades.runs.words
-    if has_rankings(grades):
-        outcomes = outcome_matrix([score.values for score in _rank_points(grades, invalid).values()])
-    else:
-        outcomes = games(grades).outcomes()
-    rows = [
-        [name, *(outcomes[i, j].tolist() if i != j else None for j in range(len(names)))]
-        for i, name in enumerate(names)
-    ]
-    return Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import click
+import msgspec
 
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
@@ -26,7 +27,6 @@ from rageval.views.scores import freshstack_measures
 
 if TYPE_CHECKING:
     from rageval.datasets.catalogue import Benchmark, Spec
-    from rageval.datasets.dataset import Dataset
 
 
 _Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a dataset that has some (CRAG).")]
@@ -49,12 +49,12 @@ def datasets(ctx: click.Context, /) -> None:
     rageval run.trec freshstack/langchain/oct-2024 -m official:freshstack
     """
     if ctx.invoked_subcommand is None:
-        print_lines(_listing())
+        print_lines(_dataset_listing())
 
 
 @datasets.command("show")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-def _show(dataset: str) -> None:
+def _show_dataset(dataset: str) -> None:
     """Show the content, license and citation of ID, and where its files come from."""
 
     pair = catalogue.find(dataset)
@@ -69,7 +69,7 @@ def _show(dataset: str) -> None:
             ]
         )
         return
-    print_lines(_page(*pair))
+    print_lines(_dataset_page(*pair))
 
 
 @datasets.command("fetch")
@@ -124,14 +124,15 @@ def _export(
     limits: opt.Limits = (),
 ) -> None:
     """Print one part of ID in the format of ir_datasets; nuggets as AutoNuggetizer, answers as questions."""
-    print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
+    loaded = load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
+    print_lines(exported(loaded, what, style))
 
 
 @datasets.command("check")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @takes_options
 @click.pass_context
-def _check(
+def _check_dataset(
     ctx: click.Context,
     /,
     dataset: str,
@@ -142,7 +143,7 @@ def _check(
 
     Exits 1 if they differ. If ir_datasets has the same dataset, its topics and judgements are compared too.
     """
-    loaded = _loaded(dataset, accept_license, limits)
+    loaded = load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
     counts = checked(loaded)
     others, remarks = compared(loaded)
     counts += others
@@ -164,7 +165,7 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     names = [*freshstack_measures()]
     entries: dict[str, dict[str, Any]] = {}
     for file in files:
-        for entry in _entries(file, names):
+        for entry in _leaderboard_entries(file, names):
             merged = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
             for topic, values in entry["datasets"].items():
                 if topic in merged["datasets"]:
@@ -182,39 +183,44 @@ def _leaderboard(files: tuple[str, ...]) -> None:
     print_lines([json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)])
 
 
-def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
+class _LeaderboardInfo(msgspec.Struct):
+    name: str
+
+
+class _LeaderboardEntry(msgspec.Struct):
+    info: _LeaderboardInfo
+    datasets: dict[str, dict[str, int | float]]
+
+
+class _Leaderboard(msgspec.Struct, rename="camel"):
+    """A file of FreshStack's leaderboard."""
+
+    leaderboard_data: list[_LeaderboardEntry]
+
+
+def _leaderboard_entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
     expected = f"{{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
-
-    def is_entry(entry: Any) -> bool:
-        if not isinstance(entry, dict) or not isinstance(entry.get("info"), dict):
-            return False
-        topics = entry.get("datasets")
-        return (
-            isinstance(entry["info"].get("name"), str)
-            and isinstance(topics, dict)
-            and all(isinstance(values, dict) and set(values) == set(names) for values in topics.values())
-            and all(type(value) in (int, float) for values in topics.values() for value in values.values())
-        )
-
     try:
         content = json.loads(read_whole(file, "a leaderboard", 2**30))
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(at=Place(file), expected=expected, found=f"no JSON ({error})") from None
-    entries = content.get("leaderboardData") if isinstance(content, dict) else None
-    if not isinstance(entries, list) or not all(map(is_entry, entries)):
+    try:
+        read = msgspec.convert(content, _Leaderboard)
+    except msgspec.ValidationError:
+        raise InputError(at=Place(file), expected=expected) from None
+    values = [values for entry in read.leaderboard_data for values in entry.datasets.values()]
+    if any(set(of_topic) != set(names) for of_topic in values):
         raise InputError(at=Place(file), expected=expected)
+    # As they were in the file: what else it says of a system is kept.
+    entries: list[dict[str, Any]] = content["leaderboardData"]
     return entries
 
 
-def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
-    return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
-
-
 def _accepted_here(dataset: str) -> bool:
-    """Whether somebody at a terminal accepts the terms, where there are some."""
+    """Return whether somebody at a terminal accepts the terms, where there are some."""
     pair = catalogue.find(dataset)
     if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
         return False
@@ -229,7 +235,7 @@ def _accepted_here(dataset: str) -> bool:
 _LONGEST = 24  # of a licence in the list
 
 
-def _listing() -> Iterator[str]:
+def _dataset_listing() -> Iterator[str]:
 
     rows = [("id", "size", "licence", "holds", "on disk")]
     for benchmark, spec in catalogue.all_datasets():
@@ -248,7 +254,7 @@ def _listing() -> Iterator[str]:
     yield "Every ir_datasets id works too (ir_datasets list)."
 
 
-def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
+def _dataset_page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield spec.id
     yield f"what       {spec.summary}"
     yield f"part of    {benchmark.title}, {benchmark.homepage}"

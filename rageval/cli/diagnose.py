@@ -82,7 +82,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     rageval diagnose crag.jsonl --run run.trec --questions questions.jsonl --passages passages.jsonl
     """
     reading = reading_of(options.comments)
-    run, gold = _read(options, reading)
+    run, gold = _read_run_and_gold(options, reading)
     table = read_judgements(list(judged))
     queries = list(map(str, table.queries.words))
     diagnosis = diagnosed(
@@ -104,12 +104,17 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     say(*diagnosis.remarks)
     style = options.style
     deliver(
-        lines(style, lambda: _parts(diagnosis, style), lambda: _data(diagnosis), record=diagnosis.as_dict),
+        lines(
+            style,
+            lambda: _diagnosis_parts(diagnosis, style),
+            lambda: _diagnosis_table(diagnosis),
+            record=diagnosis.as_dict,
+        ),
         options.output,
     )
 
 
-def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
+def _read_run_and_gold(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     run, qrels = options.runs, options.qrels
     # What is about judgements of documents says nothing where there are none, and the other way round.
@@ -130,7 +135,7 @@ def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     return source, gold
 
 
-def _data(diagnosis: Diagnosis) -> Table:
+def _diagnosis_table(diagnosis: Diagnosis) -> Table:
     """Return the shares, or with --by those of every slice."""
     shares, *_ = diagnosis.tables()
     if not diagnosis.by:
@@ -145,7 +150,7 @@ def _data(diagnosis: Diagnosis) -> Table:
     return Table([*columns, *(Column(kind, NUMBER) for kind in kinds)], rows, 2)
 
 
-def _parts(diagnosis: Diagnosis, style: str) -> Iterator[Table | str]:
+def _diagnosis_parts(diagnosis: Diagnosis, style: str) -> Iterator[Table | str]:
     """Yield the shares, what could be gained, slices, refusals and the worst questions."""
     yield f"{diagnosis.run}: recall {diagnosis.recall:.4f}, {diagnosis.in_passages:.4f} in the passages"
     *tables, worst = diagnosis.tables()

@@ -100,7 +100,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
-    settings = _settings(options)
+    settings = _mapping_and_settings(options)
     given = settings.get("run", ())
     names = [given] if isinstance(given, str) else list(given)
     if len(names) > 1 and len(names) != len(logs):
@@ -141,7 +141,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         )
 
 
-def _settings(options: Options) -> dict[str, Any]:
+def _mapping_and_settings(options: Options) -> dict[str, Any]:
     """Return mapping and settings: those of the policy that are named, and over them what is typed."""
     words = [word for word in options.maps if "=" in word]
     named: dict[str, Any] = {}
@@ -221,7 +221,13 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
     folder: Path = Path(options.output)
     require_folder(folder)
     files = outputs(log)
-    own = _own_files(folder)
+    earlier = None
+    with suppress(InputError, ValueError, RecursionError):
+        earlier = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
+    # What an earlier import wrote and nobody changed may be removed.
+    own: list[str] = []
+    if isinstance(earlier, dict) and "imported_by" in earlier:
+        own = [*unchanged(folder, earlier.get("files")), _MANIFEST]
     for name in (*files, _MANIFEST, *own):
         refuse_place(folder / name, *logs)
     if not options.overwrite:
@@ -230,13 +236,3 @@ def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], opt
     for name, lines in files.items():
         write_lines(folder / name, lines())
     write_lines(folder / _MANIFEST, manifest(log, logs, settings, digests(folder, files)))
-
-
-def _own_files(folder: Path) -> list[str]:
-    """Return the files that an earlier import wrote and nobody changed, and its manifest."""
-    manifest = None
-    with suppress(InputError, ValueError, RecursionError):
-        manifest = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
-    if not isinstance(manifest, dict) or "imported_by" not in manifest:
-        return []
-    return [*unchanged(folder, manifest.get("files")), _MANIFEST]

@@ -79,13 +79,13 @@ def init(options: Options) -> None:
         raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
         raise UsageError("pyproject.toml: has [tool.rageval], which is the policy here; change it there")
-    files = _files()
+    files = _files_here()
     settings = _Settings(files)
     write_lines(Path(_POLICY), settings.lines())
     print_lines([f"wrote {_POLICY}", *settings.next_lines()])
 
 
-def _files() -> _FilesHere:
+def _files_here() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
     files = _FilesHere({}, {}, {}, {}, {}, {}, {})
     places = {
@@ -114,15 +114,23 @@ class _Settings:
         self.files = files
         self.baseline, self.measures = self._existing_baseline()
         self.is_saved = bool(self.baseline)
-        self.rubric, self.judge = self._rubric_and_judge()
+        self.rubric, self.judge = (_OF_ANSWERS, _JUDGE) if files.answers or self.tables else ("", "")
+        if files.judged:
+            start = next(iter(files.judged.values()))
+            names = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
+            self.rubric, self.judge = (name.partition("@")[0] for name in names)
         self.before, self.candidate = self._candidates()
-        if not self.measures:
-            self.measures = self._usual_measures()
+        if not self.measures and (self.files.judged or self.files.answers or self.tables):
+            usual = usual_measure(self.rubric)
+            self.measures = [usual] if usual else []
+        elif not self.measures and self.files.qrels:
+            self.measures = [OF_RUNS[any(map(_has_nuggets, self.files.qrels.values()))]]
         if not self.baseline and len(self.tables) > 1:
             # A table is judged wherever it stands, so the one before needs not be saved.
             self.baseline, self.is_saved = self.tables[0], True
         if not self.baseline:
             self.baseline = next((name for name in _NEW_BASELINES if not os.path.lexists(name)), "")
+        self.saving = f"rageval gate {self.before} --save-baseline {quote(self.baseline or 'FILE')}"
 
     @property
     def tables(self) -> list[str]:
@@ -139,40 +147,26 @@ class _Settings:
                 return name, [measure for measure in measures if visible(measure) == measure]
         return "", []
 
-    def _rubric_and_judge(self) -> tuple[str, str]:
-        """Return the rubric and the judge of judged answers; what suits those that nobody judged yet."""
-        for start in self.files.judged.values():
-            rubric, judge = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
-            return rubric.partition("@")[0], judge.partition("@")[0]
-        return (_OF_ANSWERS, _JUDGE) if self.files.answers or self.tables else ("", "")
-
     def _candidates(self) -> tuple[str, str]:
         """Return what is saved as the baseline, and what is held against it, as they are typed.
 
         Of several files, or systems in one file, the first is what there was before, and the last is new.
         """
         if self.files.judged:
-            files = [*map(_typed, self.files.judged)]
-            systems = _systems(next(iter(self.files.judged))) if len(files) == 1 else []
+            files = [*map(quote, self.files.judged)]
+            systems = _systems_in(next(iter(self.files.judged))) if len(files) == 1 else []
             if len(systems) > 1:
-                files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
+                files = [f"{files[0]} --system {quote(visible(system))}" for system in systems]
         elif self.files.answers:
             files = [_JUDGED]
         elif self.tables:
-            files = [*map(_typed, self.tables)]
+            files = [*map(quote, self.tables)]
         elif self.files.runs and self.files.qrels:
-            qrels = _typed(next(iter(self.files.qrels)))
-            files = [f"{_typed(run)} {qrels}" for run in self.files.runs]
+            qrels = quote(next(iter(self.files.qrels)))
+            files = [f"{quote(run)} {qrels}" for run in self.files.runs]
         else:
             files = ["CANDIDATE"]
         return files[0], files[-1]
-
-    def _usual_measures(self) -> list[str]:
-        """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
-        if self.files.judged or self.files.answers or self.tables:
-            usual = usual_measure(self.rubric)
-            return [usual] if usual else []
-        return [OF_RUNS[any(map(_has_nuggets, self.files.qrels.values()))]] if self.files.qrels else []
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the policy."""
@@ -192,18 +186,8 @@ class _Settings:
             yield "# The baseline to compare a candidate with."
         else:
             yield "# The baseline to compare a candidate with. It does not exist yet; save what you have now:"
-            yield f"#   {self._saving()}"
+            yield f"#   {self.saving}"
         yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
-        yield from self._lines_of_judge()
-        if self.files.questions:
-            yield from (
-                "",
-                "# The questions. With this file, a question without a judged answer counts as missing.",
-                _setting("questions", next(iter(self.files.questions)), is_set=False),
-            )
-
-    def _lines_of_judge(self) -> Iterator[str]:
-        """Yield the lines about the judge, where answers are judged."""
         if self.rubric in rubric_names():
             yield from (
                 "",
@@ -223,21 +207,24 @@ class _Settings:
                 "# cost money: uncomment it if you want that.",
                 _setting("judge", self.judge, is_set=False),
             )
-
-    def _saving(self) -> str:
-        return f"rageval gate {self.before} --save-baseline {_typed(self.baseline or 'FILE')}"
+        if self.files.questions:
+            yield from (
+                "",
+                "# The questions. With this file, a question without a judged answer counts as missing.",
+                _setting("questions", next(iter(self.files.questions)), is_set=False),
+            )
 
     def next_lines(self) -> Iterator[str]:
         """Yield what to type next."""
         if self.files.answers and not self.files.judged:
-            answers = _typed(next(iter(self.files.answers)))
-            questions = _typed(next(iter(self.files.questions), "FILE"))
+            answers = quote(next(iter(self.files.answers)))
+            questions = quote(next(iter(self.files.questions), "FILE"))
             yield (
                 f"next: rageval judge {_OF_ANSWERS} {answers} --questions {questions} --judge {_JUDGE}"
                 f" -o {_JUDGED}"
             )
         if not self.is_saved:
-            yield f"next: {self._saving()}"
+            yield f"next: {self.saving}"
         yield f"then: rageval gate {self.candidate}"
 
 
@@ -247,18 +234,13 @@ def _setting(key: str, value: Any, is_set: bool = True) -> str:
     return f"{'' if is_set else '# '}{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def _systems(path: str) -> list[str]:
+def _systems_in(path: str) -> list[str]:
     """Return the systems that were judged in a file, in its order; as far as it can be read."""
     systems: dict[str, None] = {}
     with suppress(RagevalError):
         for _, record in read_records(path, dict[str, Any], "judgements"):
             systems.setdefault(str(record.get("run_id", "")))
     return list(systems)
-
-
-def _typed(name: str) -> str:
-    """Return a name as a shell takes it."""
-    return quote(name)
 
 
 def _has_nuggets(start: Start) -> bool:

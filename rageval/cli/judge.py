@@ -219,7 +219,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         options.questions,
         options.nuggets,
         options.passages,
-        _candidates(options),
+        _documents_to_judge(options),
         claims=options.claims,
         permutations=options.permutations,
         balanced=options.balanced,
@@ -235,14 +235,14 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         return
     failed = Counter[str]()
     if other is not None:
-        _side_by_side((rubric, other), material, options, settings, failed)
+        _compare_rubrics((rubric, other), material, options, settings, failed)
     else:
-        deliver(_lines(rubric, material, options, settings, failed), options.output)
+        deliver(_result_lines(rubric, material, options, settings, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
     if options.measures:
-        _score(ctx, [answers_of(material, tables)] if tables else answers, options)
+        _score_judgements(ctx, [answers_of(material, tables)] if tables else answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
 
@@ -271,7 +271,7 @@ def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
     return other
 
 
-def _side_by_side(
+def _compare_rubrics(
     rubrics: tuple[Rubric, Rubric],
     material: Material,
     options: Options,
@@ -284,7 +284,7 @@ def _side_by_side(
     budget = settings.budget()
     rows_by_place = []
     for rubric in rubrics:
-        rows = _judgements(rubric, material, options.judges, settings, None, budget)
+        rows = _ask_judges(rubric, material, options.judges, settings, None, budget)
         rows_by_place.append({votes.place(row): row for row in rows})
         failed.update(row["status"] for row in rows if row["status"] not in votes.GRADED)
         if options.output is not None and rubric is rubrics[0]:
@@ -304,7 +304,7 @@ def _check_measures(rubric: Rubric, options: Options) -> None:
         raise UsageError("-m prints scores, so judgements need a file; add -o FILE")
 
 
-def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None:
+def _score_judgements(ctx: click.Context, answers: Sequence[Any], options: Options) -> None:
     """Score what was written as `rageval FILE -m MEASURES` does."""
     given = {"measures": options.measures, "nuggets": options.nuggets, "on_missing": options.on_missing}
     # Standard input is used up by now.
@@ -317,7 +317,7 @@ def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None
             raise
 
 
-def _candidates(options: Options) -> Iterator[tuple[str, str]]:
+def _documents_to_judge(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the documents in the top ranks of any of the runs, each once; of these, or of all, the graded."""
     seen: dict[tuple[str, str], None] = {}
     for path in options.runs:
@@ -334,7 +334,7 @@ def _candidates(options: Options) -> Iterator[tuple[str, str]]:
     yield from ((place for place in seen if place in good) if options.runs else good)
 
 
-def _lines(
+def _result_lines(
     rubric: Rubric, material: Material, options: Options, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
@@ -346,7 +346,7 @@ def _lines(
         say(f"shard {settings.shard} may {' and '.join(parts)}")
     texts = {query: question.text for query, question in material.questions.items()}
     if rubric.file.unit in UNITS:
-        judge = _only(options.judges, "the nuggets of a question are written")
+        judge = _single_judge(options.judges, "the nuggets of a question are written")
         written = nuggets_by(judge, rubric, material, settings)
         for query, why in written.failed.items():
             say(f"no nuggets for query {visible(query)}: {why}")
@@ -354,14 +354,14 @@ def _lines(
         yield from write_nuggets(written.nuggets, texts)
         return
     if rubric.file.unit == SPLITS:
-        judge = _only(options.judges, "answers are split into claims")
+        judge = _single_judge(options.judges, "answers are split into claims")
         claims, lost = claims_by(judge, rubric, material, settings)
         for query, run, why in lost:
             say(f"no claims of run {visible(run)}, query {visible(query)}: {why}")
             failed[why.partition(":")[0]] += 1
         yield from write_claims(claims)
         return
-    judgements = _judgements(rubric, material, options.judges, settings, options.disagreements)
+    judgements = _ask_judges(rubric, material, options.judges, settings, options.disagreements)
     failed.update(row["status"] for row in judgements if row["status"] not in votes.GRADED)
     if rubric.file.unit == "bank":
         yield from write_nuggets(material.rated(judgements), texts)
@@ -369,14 +369,14 @@ def _lines(
         yield from map(judgement_line, judgements)
 
 
-def _only(judges: tuple[str, ...], work: str) -> str:
+def _single_judge(judges: tuple[str, ...], work: str) -> str:
     """Return the one judge there may be of this work, of which there are no votes."""
     if len(judges) != 1:
         raise UsageError(f"{work} by one judge, found {len(judges)}")
     return judges[0]
 
 
-def _judgements(
+def _ask_judges(
     rubric: Rubric,
     material: Material,
     judges: tuple[str, ...],

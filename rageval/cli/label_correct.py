@@ -68,11 +68,12 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     results = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = correction_notes({result.measure: result.basis for result in results})
     say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(results, judgements))
-    table = _table(results, options.places)
+    table = _correction_table(results, options.places)
+    shown = table
     # Where no people labeled, nothing that is read calls it theirs.
-    shown = (
-        table if all(result.basis.kind is BasisKind.PEOPLE for result in results) else _without_people(table)
-    )
+    if not all(result.basis.kind is BasisKind.PEOPLE for result in results):
+        columns = [column._replace(name=column.name.replace("people", "labeled")) for column in table.columns]
+        shown = table._replace(columns=columns)
     records = [finite(plain_fields(result._asdict())) for result in results]
     found_as = lines(
         options.style, lambda: [shown], lambda: table, lambda: records, lambda: {"results": records}
@@ -80,12 +81,7 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     deliver(found_as, options.output)
 
 
-def _without_people(table: Table) -> Table:
-    columns = [column._replace(name=column.name.replace("people", "labeled")) for column in table.columns]
-    return table._replace(columns=columns)
-
-
-def _table(results: Sequence[CorrectedMeasure], places: int) -> Table:
+def _correction_table(results: Sequence[CorrectedMeasure], places: int) -> Table:
     number = partial(Column, kind=NUMBER, places=places, nan="")
     columns = [Column("run"), Column("measure"), Column("population")]
     columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
@@ -13,9 +13,6 @@ from rageval.errors import UsageError
 from rageval.files.plans import read_plan
 from rageval.pages.labels import LabelFile, LabelServer, page_to_label
 from rageval.text import visible
-
-if TYPE_CHECKING:
-    from rageval.files.plans import LabelPlan
 
 
 @click.command("page", cls=Command)
@@ -60,17 +57,12 @@ def label_page(
     if output is not None:
         write_page(page_to_label(label_plan, annotator), output)
     elif serve is not None:
-        _serve(label_plan, annotator, serve, port)
-
-
-def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:
-    """Serve until interrupted."""
-    with LabelFile(place, plan, annotator) as labels:
-        say(*labels.remarks)
-        with LabelServer(labels, port) as server:
-            click.echo(server.address)
-            say(f"{len(labels):,} labels so far; Ctrl-C stops")
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                say(f"{len(labels):,} labels in {visible(str(place))}")
+        with LabelFile(serve, label_plan, annotator) as labels:
+            say(*labels.remarks)
+            with LabelServer(labels, port) as server:
+                click.echo(server.address)
+                say(f"{len(labels):,} labels so far; Ctrl-C stops")
+                try:
+                    server.serve_forever()
+                except KeyboardInterrupt:
+                    say(f"{len(labels):,} labels in {visible(str(serve))}")

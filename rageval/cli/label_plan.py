@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import click
@@ -195,17 +195,15 @@ def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str]
         return None
     one, mark, other = (part.strip() for part in text.partition(">"))
     if compare is not None:
-        matching = [pair for pair in (compare, compare[::-1]) if "".join(text.split()) == _claim_text(pair)]
-        if not matching:
-            raise UsageError(f"--decide {text!r}: expected {_claim_text(compare)!r}, as --compare says")
-        return matching[0]
+        # Without blanks, which people put around the sign or not.
+        claims = {"".join(">".join(pair).split()): pair for pair in (compare[::-1], compare)}
+        typed, *_, expected = "".join(text.split()), *claims
+        if typed not in claims:
+            raise UsageError(f"--decide {text!r}: expected {expected!r}, as --compare says")
+        return claims[typed]
     if not (one and mark and other) or ">" in other:
         raise UsageError(f"--decide {text!r}: expected 'A>B', two systems (--compare A B if names hold '>')")
     return one, other
-
-
-def _claim_text(pair: Sequence[str]) -> str:
-    return "".join(">".join(pair).split())
 
 
 def _depth(options: Options) -> int:
@@ -240,7 +238,11 @@ def population_of_answers(inputs: Inputs, compare: tuple[str, str] | None, optio
 
 def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     """Return which documents of runs people may label, the rubric, and the texts if there are any."""
-    qrels = _read_single_qrels(inputs)
+    files = inputs.files["qrels"]
+    if len(files) != 1:
+        raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
+    (source,) = files
+    qrels: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain
     rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.files["run"]]
@@ -249,15 +251,6 @@ def population_of_runs(inputs: Inputs, compare: tuple[str, str] | None, options:
         return population, rubric, None
     asked = {(query, ask.item_id): None for query, asks in population.asks.items() for ask in asks}
     return population, rubric, _material(options, asked)
-
-
-def _read_single_qrels(inputs: Inputs) -> Qrels:
-    files = inputs.files["qrels"]
-    if len(files) != 1:
-        raise UsageError(f"expected one file of judgements (4 columns), found {len(files)}")
-    (source,) = files
-    qrels: Qrels = source.load() if hasattr(source, "load") else read_qrels(source)
-    return qrels
 
 
 def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:

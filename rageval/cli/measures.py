@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import click
 
 from rageval.cli._options import Command, completing
@@ -21,13 +19,13 @@ from rageval.subjects import KINDS
 @click.argument("name", required=False, shell_complete=completing("measures"))
 def measures(name: str | None) -> None:
     """List the measures, or show the page of NAME: formula, range, caveats, what is better, paper."""
-    print_lines([_page(name) if name else _listing()])
+    print_lines([_measure_page(name) if name else _measure_listing()])
 
 
 _LONGEST = 88  # of what a named set holds
 
 
-def _listing() -> str:
+def _measure_listing() -> str:
     width = max(map(len, builtin())) + 2
     lines: list[str] = []
     for argument, head in (pair for kind in KINDS for pair in kind.arguments.items()):
@@ -52,17 +50,14 @@ def _listing() -> str:
     return "\n".join(lines)
 
 
-def _page(name: str) -> str:
+def _measure_page(name: str) -> str:
     measure = parse_measure(name)
+    papers = "".join(f"\n\n{entry}" for entry in entries(measure.about.papers).values())
     if not isinstance(measure, Measure):
         return (
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
-            f"\n\nBetter: {measure.better}{_to_cite(measure.about.papers)}"
+            f"\n\nBetter: {measure.better}{papers}"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
     head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k" * measure.takes_k
-    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}{_to_cite(measure.about.papers)}"
-
-
-def _to_cite(papers: Iterable[str]) -> str:
-    return "".join(f"\n\n{entry}" for entry in entries(papers).values())
+    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}{papers}"

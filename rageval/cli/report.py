@@ -119,7 +119,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     rageval report show report.html --format json
     """
     if words[:1] == (_SHOW,):
-        _show(words[1:], options)
+        _show_report(words[1:], options)
         return
     if options.style:
         raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
@@ -142,15 +142,10 @@ def _report_contents(words: tuple[str, ...], options: Options, typed: Sequence[s
     require_engine()
     reading = reading_of(options.comments, options.compat)
     inputs = sort_words(words, reading, tables=True)
-    roles = list(_roles(inputs, options))
+    roles = list(_inputs_with_roles(inputs, options))
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
         options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
-    contents = _contents_of_systems(inputs, options)
-    return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
-
-
-def _contents_of_systems(inputs: Inputs, options: Options) -> Report:
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Where they are of no measure, nuggets are texts for the page alone.
@@ -158,20 +153,10 @@ def _contents_of_systems(inputs: Inputs, options: Options) -> Report:
     subject = subject_of(inputs, measures, own)
     subject.require_comparable()
     queries = list(subject.queries)
-    extra = _page_extras(options, queries, inputs.question_sources)
-    results, remarks, refused = scored(subject, options.baseline)
-    settings = settings_of_claims(options, queries, inputs.question_sources)
-    contents = report_of(results, settings, extra, subject)
-    whole = {**contents, "remarks": unique([*refused, *remarks, *contents["remarks"]])}
-    systems = {scores.run for scores in results}
-    unjudged = [name for name in subject.systems if name not in systems]
-    return {**whole, "unjudged": unjudged} if unjudged else whole
-
-
-def _page_extras(options: Options, queries: list[str], sources: list[Any]) -> PageInputs:
-    groups = slices_of(options.by, queries, options.questions, sources)
+    groups = slices_of(options.by, queries, options.questions, inputs.question_sources)
     texts = TEXTS if options.texts is None else options.texts
-    return PageInputs(
+    settings = settings_of_claims(options, queries, inputs.question_sources)
+    extra = PageInputs(
         title=options.title,
         groups=groups,
         details=options.details,
@@ -183,12 +168,19 @@ def _page_extras(options: Options, queries: list[str], sources: list[Any]) -> Pa
         passages=options.passages,
         texts=texts if isinstance(texts, int) else None,
         store=options.store,
-        settings=settings_of_claims(options, queries, sources),
+        settings=settings,
     )
+    results, remarks, refused = scored(subject, options.baseline)
+    contents = report_of(results, settings, extra, subject)
+    contents = {**contents, "remarks": unique([*refused, *remarks, *contents["remarks"]])}
+    systems = {scores.run for scores in results}
+    if unjudged := [name for name in subject.systems if name not in systems]:
+        contents["unjudged"] = unjudged
+    return {**contents, "provenance": provenance(["rageval", "report", *typed], roles)}
 
 
-def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
-    """Every input with what it is."""
+def _inputs_with_roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
+    """Yield what each input is, and the input."""
     nouns = {"qrels": "judgements"}
     yield from ((nouns.get(role, role), source) for role, files in inputs.files.items() for source in files)
     yield from (("answers", source) for source in inputs.unjudged)
@@ -200,7 +192,7 @@ def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
     yield from (("human labels", source) for source in options.gold)
 
 
-def _show(words: tuple[str, ...], options: Options) -> None:
+def _show_report(words: tuple[str, ...], options: Options) -> None:
     if len(words) != 1:
         raise UsageError(f"expected one page written by rageval report, found {len(words)}")
     contents = read_report(words[0])

@@ -41,22 +41,19 @@ def reproduce(
     rageval reproduce ragtifier-1 --data judged --format csv
     """
     if name is None:
-        deliver(lines(style, lambda: [_list_tables()], _list_tables), output)
+        tables = {table_name: declared(table_name) for table_name in names()}
+        rows = [[table_name, table.title, table.where] for table_name, table in tables.items()]
+        listed = Table([Column("table"), Column("title"), Column("where")], rows, 3)
+        deliver(lines(style, lambda: [listed], lambda: listed), output)
         return
     if output is not None and os.path.isdir(data):
         refuse_place(output, *(entry.path for entry in os.scandir(data)))
     result = reproduced(name, data)
     say(*(visible(file) for file in result.missing))
-    deliver(lines(style, lambda: _parts(result), result.records), output)
+    deliver(lines(style, lambda: _reproduction_parts(result), result.records), output)
 
 
-def _list_tables() -> Table:
-    tables = {name: declared(name) for name in names()}
-    rows = [[name, table.title, table.where] for name, table in tables.items()]
-    return Table([Column("table"), Column("title"), Column("where")], rows, 3)
-
-
-def _parts(result: Reproduced) -> Iterator[Table | str]:
+def _reproduction_parts(result: Reproduced) -> Iterator[Table | str]:
     table = result.declared
     yield Prose(f"{table.title}. {table.where}.")
     if table.about:

@@ -68,7 +68,7 @@ def rubrics(ctx: click.Context, /) -> None:
 
 @rubrics.command("show")
 @click.argument("name", shell_complete=completing("rubrics"))
-def _show(name: str) -> None:
+def _show_rubric(name: str) -> None:
     """Print a rubric: its labels, its source and differences from it, its prompt."""
     print_lines([rubric_text(name).rstrip("\n")])
 

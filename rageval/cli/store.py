@@ -94,7 +94,7 @@ def _stats(store: _Store = None) -> None:
 @store.command("show")
 @click.argument("key")
 @takes_options
-def _show(key: str, store: _Store = None) -> None:
+def _show_reply(key: str, store: _Store = None) -> None:
     """Show the prompt as it was sent, and the raw reply.
 
     KEY can be any prefix that only one key has.

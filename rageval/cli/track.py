@@ -146,11 +146,7 @@ def track(folder: Path, options: Options) -> None:
         # What is not valid is worth knowing whatever comes of the rest.
         lambda submissions: print_lines(_table_of_files(submissions)),
     )
-    print_lines(_lines(plan, outcome))
-
-
-def _drawn(table: Table) -> Iterator[str]:
-    return PRINTERS["table"].table(table)
+    print_lines(_outcome_lines(plan, outcome))
 
 
 def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
@@ -167,7 +163,7 @@ def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
         ]
         for submission in submissions
     ]
-    yield from _drawn(Table(columns, rows, 3))
+    yield from PRINTERS["table"].table(Table(columns, rows, 3))
     yield ""
     for submission in submissions:
         if not submission.valid:
@@ -176,7 +172,7 @@ def _table_of_files(submissions: Sequence[Submission]) -> Iterator[str]:
     yield f"{valid:,} of {len(submissions):,} files are valid"
 
 
-def _lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
+def _outcome_lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
     """Yield the leaderboard, and what was done."""
     if "score" in (*outcome.done, *outcome.kept):
         yield ""
@@ -192,7 +188,7 @@ def _lines(plan: TrackPlan, outcome: Organized) -> Iterator[str]:
                 + [row.judged, row.labels] * bool(judge_columns)
                 for row in of_measure
             ]
-            yield from _drawn(Table([*columns, *judge_columns], standing))
+            yield from PRINTERS["table"].table(Table([*columns, *judge_columns], standing))
             yield ""
         if first := next((row for row in rows if row.basis), None):
             yield describe_basis(first.claim_basis)

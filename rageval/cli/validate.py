@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -21,7 +21,6 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding
-    from rageval.records import Question
 
 
 class Options(opt.Options):
@@ -75,14 +74,29 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
 def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iterator[Finding | str]:
     """Yield the repairs and findings of the files, and what is said of each file; add its exit code."""
     if options.out is not None:
-        yield from _fix_file(files[0], options.out, options.track)
-        files = (with_limits(str(options.out), limits_of(files[0])),)
+        broken, out = files[0], options.out
+        if options.track in (OF_RUNS, OF_TABLES):
+            what = "a run" if options.track == OF_RUNS else "a table of answers"
+            raise UsageError(f"--fix: nothing of {what} can be repaired without inventing data")
+        if str(out) == "-":
+            raise UsageError("--fix -: standard output is used for findings; give a file")
+        if os.path.exists(out) and not os.path.isfile(out):
+            raise UsageError(f"--fix {visible(str(out))}: must be an ordinary file, because it is read again")
+        changes, shown = write_repaired(broken, out, options.track), "<stdin>" if broken == "-" else broken
+        # The copy is whole only after the last change.
+        yield from (change.in_file(shown) for change in changes)
+        files = (with_limits(str(out), limits_of(broken)),)
     topics = None
     if options.topics:  # read once, and what is wrong with them is said once
         topics = topics_in(options.topics, options.track)
+    reading = reading_of(options.comments)
     for file in files:
+        shown = "<stdin>" if file == "-" else file
         try:
-            yield from _validate_file(file, options, topics, codes)
+            result = validation(file, options.track, topics, reading, options.strict_length)
+            yield from (finding.in_file(shown) for finding in result)
+            codes.append(FAULTS if result.errors else 0)
+            yield f"{shown}: {result.summary}"
         except InputError as error:
             if len(files) == 1:
                 raise
@@ -90,29 +104,3 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
             codes.append(WRONG)
     if len(codes) > 1:
         yield f"{codes.count(0):,} of {len(codes):,} files have no errors"
-
-
-def _validate_file(
-    file: str, options: Options, topics: Mapping[str, Question] | None, codes: list[int]
-) -> Iterator[Finding | str]:
-    reading = reading_of(options.comments)
-    result = validation(file, options.track, topics, reading, options.strict_length)
-    yield from (finding.in_file(_name(file)) for finding in result)
-    codes.append(FAULTS if result.errors else 0)
-    yield f"{_name(file)}: {result.summary}"
-
-
-def _fix_file(file: str, out: opt.File, track: str) -> Iterator[Finding]:
-    """Write the repaired copy, and yield what was changed; it is whole only after the last of them."""
-    if track in (OF_RUNS, OF_TABLES):
-        what = "a run" if track == OF_RUNS else "a table of answers"
-        raise UsageError(f"--fix: nothing of {what} can be repaired without inventing data")
-    if str(out) == "-":
-        raise UsageError("--fix -: standard output is used for findings; give a file")
-    if os.path.exists(out) and not os.path.isfile(out):
-        raise UsageError(f"--fix {visible(str(out))}: must be an ordinary file, because it is read again")
-    yield from (change.in_file(_name(file)) for change in write_repaired(file, out, track))
-
-
-def _name(file: str) -> str:
-    return "<stdin>" if file == "-" else file

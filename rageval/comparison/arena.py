@@ -379,9 +379,9 @@ def position_remarks(positions: Mapping[str, Any], judge: str = "") -> Iterator[
             # What was shown twice in the same order tells less than two orders.
             "different": positions["orders"],
             "known": positions["rankings"] - positions["unknown"],
-            "first": _lead(first),
+            "first": (first["lead"], first["low"], first["high"]),
             "place": None if farthest is first else farthest["place"],
-            "farthest": _lead(farthest),
+            "farthest": (farthest["lead"], farthest["low"], farthest["high"]),
         }
         yield Remark("order_in_lists", facts=facts)
     shown = positions["rankings"] + positions["games"]
@@ -389,10 +389,6 @@ def position_remarks(positions: Mapping[str, Any], judge: str = "") -> Iterator[
         yield Remark("order_not_recorded", facts={**by, "number": positions["unknown"], "total": shown})
     elif shown and not pairs and not lists:
         yield Remark("order_unvaried", facts=by)
-
-
-def _lead(place: Mapping[str, Any]) -> tuple[float, float | None, float | None]:
-    return place["lead"], place["low"], place["high"]
 
 
 def why_biased(positions: Mapping[str, Any] | None, limit: float) -> Remark | None:
@@ -507,7 +503,13 @@ def _positions_by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
             for group in groups.values()
             if len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
         ]
-        rankings = [group for group in groups.values() if _is_ranking(group)]
+        # The places are 1 to N: other rankings are discarded.
+        rankings = [
+            group
+            for group in groups.values()
+            if all(side.label is None for side in group)
+            and sorted(side.grade or 0 for side in group) == list(range(1, len(group) + 1))
+        ]
         # Without all of its places a comparison tells nothing of what a place is worth.
         complete = [
             [
@@ -526,12 +528,6 @@ def _positions_by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
         query = _number_words([one.query for one, _ in complete[0]])
         pairs = bias_in_pairs(query, systems[:, 0], systems[:, 1], outcome)
         yield Positions(judge, lists, pairs, corrected, *numbers)
-
-
-def _is_ranking(group: list[_Showing]) -> bool:
-    """Return whether the places given are 1 to N: other rankings are discarded."""
-    places = [side.grade for side in group if side.label is None and side.grade is not None]
-    return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
 
 
 def _bias_in_rankings(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:

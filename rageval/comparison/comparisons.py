@@ -421,7 +421,7 @@ def _check_inputs(results: Sequence[Scores], runs: list[str], settings: Settings
             raise UsageError(f"{score.measure} {why}; compare plain means")
         if why:
             # What no single topic has is pooled by nature, and has no other way.
-            by_nature = isinstance(score.measure, Measure) and score.measure.about.over == POOL
+            by_nature = score.measure.about.over == POOL
             way = ", or compare over=topics" if score.measure.aggregate == POOL and not by_nature else ""
             raise MeasureError(f"{score.measure} {why}; leave it out{way}")
 

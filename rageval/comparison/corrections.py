@@ -162,8 +162,11 @@ def _correct_measure(
     tests: int,
 ) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
-    values = _defined_values(one)
-    human_values = {query: value for query, value in _defined_values(other).items() if query in values}
+    values, human_values = (
+        {query: value for query, value in score.by_query.items() if not math.isnan(value)}
+        for score in (one, other)
+    )
+    human_values = {query: value for query, value in human_values.items() if query in values}
     # People judged single nuggets of answers, not answers whole: another estimate, from the shares they
     # judged.
     of_parts = bool(parts.share)
@@ -176,8 +179,8 @@ def _correct_measure(
         run,
         str(one.measure),
         "kind" if of_parts else population,
-        _mean(values.values()),
-        _mean(human_values.values()),
+        _plain_mean(values.values()),
+        _plain_mean(human_values.values()),
         *peoples_interval(alone, draw.look_level(level) or level, limits),
         queries=len(values),
         checked=len(values.keys() & parts.share.keys()) if of_parts else len(human_values),
@@ -246,12 +249,8 @@ def _correct_by_labels(
     )
 
 
-def _mean(values: Collection[float]) -> float:
+def _plain_mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def _defined_values(score: Score) -> dict[str, float]:
-    return {query: value for query, value in score.by_query.items() if not math.isnan(value)}
 
 
 def correction_remarks(corrections: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[Remark]:
@@ -350,15 +349,17 @@ class _Shared:
 
 def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:
     return {
-        _place(line) for row, line in grades.each() if grades.statement_of(row).is_graded or not graded_only
+        _place_of_line(line)
+        for row, line in grades.each()
+        if grades.statement_of(row).is_graded or not graded_only
     }
 
 
 def _only(grades: JudgementTable, places: set[_Place]) -> JudgementTable:
-    return grades.only(lambda line: _place(line) in places)
+    return grades.only(lambda line: _place_of_line(line) in places)
 
 
-def _place(line: JudgementLine) -> _Place:
+def _place_of_line(line: JudgementLine) -> _Place:
     return str(line.run_id), str(line.query_id), str(line.item_id), str(line.aspect)
 
 

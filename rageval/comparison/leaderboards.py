@@ -19,11 +19,10 @@ from rageval.errors import InputError, MeasureError, MissingPackage, Place, Usag
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
-from rageval.scoring.scores import EXAMPLES, Score, Scores
+from rageval.scoring.scores import EXAMPLES, Scores
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of
-from rageval.statistics.correction import Corrected
 from rageval.statistics.rankings import (
     RBO_P,
     Nearer,
@@ -313,7 +312,12 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
     if sign is not None:
         values = sign * np.array([estimate.value for estimate in estimates])
         if any(estimate.is_corrected for estimate in estimates):
-            differences = _corrected_differences(names, scores)
+            differences = {}
+            for first, second in combinations(range(len(scores)), 2):
+                pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
+                if pair.estimate is not None:
+                    # By name, as two pairs may have other queries.
+                    differences[first, second] = replace(pair.estimate, units=pair.queries)
             ranks = _rank_with_intervals(values, *corrected_rank_intervals(len(scores), differences, sign))
         elif _has_interval(scores[0].measure):
             columns = _sample(scores)
@@ -348,18 +352,9 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
         )
         for name, score, estimate, rank in zip(names, scores, estimates, ranks, strict=True)
     ]
-    return _sort_standings(rows, sign)
-
-
-def _corrected_differences(names: Sequence[str], scores: Sequence[Score]) -> dict[tuple[int, int], Corrected]:
-    """Return the differences of all pairs of runs that labels correct, by place."""
-    differences = {}
-    for first, second in combinations(range(len(scores)), 2):
-        pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
-        if pair.estimate is not None:
-            # By name, as two pairs may have other queries.
-            differences[first, second] = replace(pair.estimate, units=pair.queries)
-    return differences
+    return sorted(
+        rows, key=lambda row: (_or_infinity(row.rank), -(sign or 1.0) * _or_infinity(row.value), row.run)
+    )
 
 
 def _rank_with_intervals(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:
@@ -370,12 +365,6 @@ def _rank_with_intervals(values: Float, least: Sequence[int], most: Sequence[int
         (rank, min(rank, first), max(rank, last)) if value == value else (None, None, None)
         for rank, value, first, last in zip(ranks, values, least, most, strict=True)
     ]
-
-
-def _sort_standings(rows: list[Standing], sign: float | None) -> list[Standing]:
-    return sorted(
-        rows, key=lambda row: (_or_infinity(row.rank), -(sign or 1.0) * _or_infinity(row.value), row.run)
-    )
 
 
 def _or_infinity(number: float | None) -> float:

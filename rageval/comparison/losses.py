@@ -641,7 +641,17 @@ def _question_losses(query: str, cases: Sequence[Sequence[NuggetFate]], on_missi
             continue
         weights = {kind: math.fsum(f.weight for f, k, _ in kept if k == kind) for kind in KINDS}
         shares.append({kind: weight / total for kind, weight in weights.items()})
-        bounds.append(_share_bounds(fates, every))
+        may = [(fate.weight, fate.kinds()) for fate in fates]
+        # Between these each share lies, over all that is not known.
+        bounds.append(
+            {
+                kind: (
+                    math.fsum(weight for weight, kinds in may if kinds == {kind}) / every,
+                    math.fsum(weight for weight, kinds in may if kind in kinds) / every,
+                )
+                for kind in KINDS
+            }
+        )
         used, dropped, memory = (shares[-1][kind] for kind in (USED, DROPPED, MEMORY))
         away = math.fsum(shares[-1][kind] for kind in (MEMORY, CUT, MISSED, GAP))
         parts.append((used + dropped, used, away, memory))
@@ -666,18 +676,6 @@ def _assumed_answer(fate: NuggetFate, on_missing: str) -> bool | None:
     if len(fate.answered) == 1:
         return fate.answered[0]
     return {"worst": False, "best": True}.get(on_missing)
-
-
-def _share_bounds(fates: Sequence[NuggetFate], total: float) -> dict[str, tuple[float, float]]:
-    """Return between what values each share lies, over all that is not known."""
-    may = [(fate.weight, fate.kinds()) for fate in fates]
-    return {
-        kind: (
-            math.fsum(weight for weight, kinds in may if kinds == {kind}) / total,
-            math.fsum(weight for weight, kinds in may if kind in kinds) / total,
-        )
-        for kind in KINDS
-    }
 
 
 def _mean_ends(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:

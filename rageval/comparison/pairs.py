@@ -245,7 +245,7 @@ def tables(
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
-        significance = _test(values, family, settings)
+        significance = TESTS[settings.test](values, family, settings)
         p = significance.p
         if settings.adjust == "holm":
             adjusted = holm(p)
@@ -264,11 +264,6 @@ def differences(values: Sample, pairs: Int) -> Sample:
     """Return a column of differences for each pair of runs."""
     gaps = values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]]
     return values.of(settled_columns(gaps))
-
-
-def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
-    """Test each pair as was chosen, nothing adjusted."""
-    return TESTS[settings.test](values, pairs, settings)
 
 
 def _randomization(values: Sample, pairs: Int, settings: Settings) -> Significance:
@@ -391,7 +386,11 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
             is_lopsided = is_skewed(columns.sums()[:, index])
             reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
             ruling, reasons = Ruling.UNDECIDED, (reason,)
-        reasons = reasons or _family_remarks(ruling, table, index, ends, settings)
+        p, adjusted = float(table.p[index]), float(table.adjusted[index])
+        # The interval is of this pair alone, and p is adjusted for all: then only one of them excludes 0.
+        if not reasons and ruling is Ruling.UNDECIDED and not (ends[0] <= 0 <= ends[1] or adjusted <= p):
+            facts = {"p": p, "adjusted": adjusted, "pairs": table.family, "adjust": settings.adjust}
+            reasons = (Remark("interval_of_pair_alone", facts=facts),)
         # A pair has no order there.
         same = run_facts.likenesses.get(frozenset((runs[first], runs[second])))
         basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
@@ -490,17 +489,6 @@ def _ruling(
     return refused(doubt) if doubt else reasoned
 
 
-def _family_remarks(
-    ruling: Ruling, table: Tested, index: int, ends: tuple[float, float], settings: Settings
-) -> tuple[Remark, ...]:
-    """Return why the interval of a pair excludes 0 where p, adjusted for all pairs, decides nothing."""
-    if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[index] <= table.p[index]:
-        return ()
-    numbers = {"p": float(table.p[index]), "adjusted": float(table.adjusted[index])}
-    facts = {**numbers, "pairs": table.family, "adjust": settings.adjust}
-    return (Remark("interval_of_pair_alone", facts=facts),)
-
-
 def _resolution_remarks(table: Tested, index: int, differ: int, settings: Settings) -> tuple[Remark, ...]:
     """Return why no difference, however large, could have been shown; nothing where one could."""
     if not table.unresolved(settings.level)[index]:
@@ -532,7 +520,7 @@ def _holds_without(table: Tested, index: int, missing: set[str], settings: Setti
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and _test(shared, pair, settings).p[0] <= 1 - settings.level)
+    return bool(whole * part > 0 and TESTS[settings.test](shared, pair, settings).p[0] <= 1 - settings.level)
 
 
 # Claims that rest on labels: every mean and difference corrected, or refused.

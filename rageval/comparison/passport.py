@@ -746,16 +746,20 @@ def one_judge(judged: Judged) -> OneJudge:
     graded = [(row, about) for about, row in judged.items() if _is_graded(row)]
     grades = [_grade_of(*item) for item in graded]
     spent = _cost_of(_distinct_contents(judged))
+    judges, rubrics = (
+        ", ".join(dict.fromkeys(str(row[key]) for row in judgements if row.get(key)))
+        for key in ("judge", "rubric")
+    )
     return OneJudge(
-        _join_names(judgements, "judge"),
-        _join_names(judgements, "rubric"),
+        judges,
+        rubrics,
         len(judgements),
         len(judgements) - len(graded),
         sum(grades) / len(grades) if grades else None,
         sum(int(row.get("attempts") or 0) for row in judgements),
         spent["tokens"],
         spent["cost"],
-        Counter(_verdict(*item) for item in graded),
+        Counter(_verdict_name(*item) for item in graded),
     )
 
 
@@ -769,15 +773,12 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
         gap = abs(_grade_of(mine, about) - _grade_of(theirs, about))
         if gap:
             reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
-            partings.append(Parting(*about, _verdict(mine, about), _verdict(theirs, about), gap, *reasons))
+            partings.append(
+                Parting(*about, _verdict_name(mine, about), _verdict_name(theirs, about), gap, *reasons)
+            )
     return sorted(partings, key=lambda item: (-item.gap, item.place))
 
 
-def _verdict(judgement: Mapping[str, Any], about: JudgementKey) -> str:
+def _verdict_name(judgement: Mapping[str, Any], about: JudgementKey) -> str:
     label = judgement.get("label")
     return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
-
-
-def _join_names(judgements: list[Mapping[str, Any]], key: str) -> str:
-    """Return whoever is named, one behind the other where there are several."""
-    return ", ".join(dict.fromkeys(str(row[key]) for row in judgements if row.get(key)))

@@ -267,7 +267,9 @@ def parse_judge(text: str) -> AnyJudge:
     for kind in _PANEL_KINDS:
         if text.startswith(f"{kind}:"):
             members, comma, tiebreak = text.removeprefix(f"{kind}:").partition(_TIEBREAK)
-            return Panel(kind, tuple(_members_in(members)), _parse_member(tiebreak) if comma else None)
+            return Panel(
+                kind, tuple(_members_in(members)), parse_judge(_unescape(tiebreak)) if comma else None
+            )
     prompt = _PROMPT.fullmatch(text)
     if prompt is None:
         # A judge by whatever prompt keeps this mark.
@@ -315,17 +317,13 @@ def _members_in(text: str) -> Iterator[AnyJudge]:
             members[-1] += f"%2B{member}"
         else:
             members.append(member)
-    return map(_parse_member, members)
+    return (parse_judge(_unescape(member)) for member in members)
 
 
 def _member_text(member: AnyJudge) -> str:
     text = _escape(str(member), "+,")
     # A member of this name would be read as a mark of the one before.
     return f"%{ord(text[0]):X}{text[1:]}" if text == _UNFENCED else text
-
-
-def _parse_member(text: str) -> AnyJudge:
-    return parse_judge(_unescape(text))
 
 
 def _unescape(text: str) -> str:

@@ -80,7 +80,7 @@ class Remark:
 
     def as_record(self) -> dict[str, Any]:
         """Return the remark as JSON has it: code, about, facts, text."""
-        facts = {name: _plain(value) for name, value in self.facts.items()}
+        facts = {name: _json_fact(value) for name, value in self.facts.items()}
         return {"code": self.code, "about": self.about.as_record(), "facts": facts, "text": str(self)}
 
 
@@ -88,12 +88,12 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
-def _plain(value: Any) -> Any:
+def _json_fact(value: Any) -> Any:
     """Return a fact as JSON can hold it, which has no NaN."""
     if isinstance(value, Remark):
         return value.as_record()
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
+        return [_json_fact(part) for part in value]
     return None if isinstance(value, float) and value - value != 0 else value
 
 

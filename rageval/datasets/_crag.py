@@ -41,8 +41,33 @@ def _sources(paths: Sequence[File], stack: ExitStack) -> Iterator[Source]:
     if ".tar" not in "".join(os.path.basename(path) for path in paths):
         yield from paths
         return
-    archive = stack.enter_context(_open_joined(paths))
-    yield from _members(archive, ".jsonl")
+    packed = stack.enter_context(_open_joined(paths))
+    # Nothing is extracted, so where a member says it belongs does not matter.
+    has_member = False
+    try:
+        # "r|": in one pass, as the parts cannot be gone back in.
+        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
+            for member in archive:
+                name = member.name.rpartition("/")[2]
+                # Archives made on a Mac hold twins "._name", which are no data.
+                if member.isreg() and name.endswith(".jsonl") and not name.startswith("."):
+                    has_member = True
+                    stream = archive.extractfile(member)
+                    if stream is None:
+                        raise InputError(
+                            at=Place(packed.name, inside=name), expected="a file", found=f"{member.type!r}"
+                        )
+                    yield with_limits(_NamedMember(stream, f"{packed.name}:{name}"), packed.limits)
+    except (tarfile.TarError, ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            at=Place(packed.name),
+            problem=f"is damaged or not a tar.bz2 file: {error}",
+            remedy=COPY_AGAIN,
+        ) from None
+    if not has_member:
+        raise InputError(at=Place(packed.name), expected="a file *.jsonl in the archive", found="none")
 
 
 def questions(paths: Sequence[File]) -> Iterator[Question]:
@@ -166,38 +191,6 @@ class _Unpacked:
                 )
             blocks.append(block)
         return b"".join(blocks)
-
-
-def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
-    """Yield the files of a tar.bz2 whose names end so, as streams to be read in turn.
-
-    Nothing is extracted, so where a member says it belongs does not matter.
-    """
-    has_member = False
-    try:
-        # "r|": in one pass, as the parts cannot be gone back in.
-        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
-            for member in archive:
-                name = member.name.rpartition("/")[2]
-                # Archives made on a Mac hold twins "._name", which are no data.
-                if member.isreg() and name.endswith(suffix) and not name.startswith("."):
-                    has_member = True
-                    stream = archive.extractfile(member)
-                    if stream is None:
-                        raise InputError(
-                            at=Place(packed.name, inside=name), expected="a file", found=f"{member.type!r}"
-                        )
-                    yield with_limits(_NamedMember(stream, f"{packed.name}:{name}"), packed.limits)
-    except (tarfile.TarError, ValueError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            at=Place(packed.name),
-            problem=f"is damaged or not a tar.bz2 file: {error}",
-            remedy=COPY_AGAIN,
-        ) from None
-    if not has_member:
-        raise InputError(at=Place(packed.name), expected=f"a file *{suffix} in the archive", found="none")
 
 
 class _NamedMember(io.BufferedReader):

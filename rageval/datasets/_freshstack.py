@@ -11,7 +11,7 @@ from rageval.datasets._records import Document, StackOverflowQuery
 from rageval.errors import InputError, Place
 from rageval.files.jsonl import Id, identifier
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import File, Limits, limits_of
+from rageval.files.opening import File, limits_of
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question
 
@@ -57,20 +57,17 @@ def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     for path in paths:
         for question in records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED):
             try:
-                yield from _judgements(question, limits_of(path))
+                limits = limits_of(path)
+                query = identifier(question.query_id, "query_id", limits)
+                for nugget in question.nuggets:
+                    name = identifier(nugget.id, "nuggets._id", limits)
+                    grades = dict.fromkeys(nugget.relevant, 1) | dict.fromkeys(nugget.other or [], 0)
+                    for document, grade in grades.items():
+                        yield Qrel(query, identifier(document, "relevant_corpus_ids", limits), grade, name)
             except msgspec.ValidationError as error:
                 raise InputError(
                     at=Place(str(path), inside=f"question {question.query_id}"), problem=str(error)
                 ) from None
-
-
-def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
-    query = identifier(question.query_id, "query_id", limits)
-    for nugget in question.nuggets:
-        name = identifier(nugget.id, "nuggets._id", limits)
-        grades = dict.fromkeys(nugget.relevant, 1) | dict.fromkeys(nugget.other or [], 0)
-        for document, grade in grades.items():
-            yield Qrel(query, identifier(document, "relevant_corpus_ids", limits), grade, name)
 
 
 def documents(paths: Sequence[File]) -> Iterator[Document]:

@@ -41,16 +41,16 @@ def register() -> list[str]:
 def _register_patterns(registry: Any) -> None:
     patterns = [benchmark.pattern.regex for benchmark in benchmarks() if benchmark.pattern]
     patterns += [rf"{re.escape(name)}/.+" for name in plugin_names("datasets")]
+
+    def make_dataset(name: str, parts: Any) -> Any:
+        try:
+            return _handlers(load(name))
+        except InputError as error:
+            # What ir_datasets itself raises for an id that it does not know.
+            raise KeyError(str(error)) from error
+
     for pattern in patterns:
-        registry.register_pattern(rf"{pattern}\Z", _make_dataset)
-
-
-def _make_dataset(name: str, parts: Any) -> Any:
-    try:
-        return _handlers(load(name))
-    except InputError as error:
-        # What ir_datasets itself raises for an id that it does not know.
-        raise KeyError(str(error)) from error
+        registry.register_pattern(rf"{pattern}\Z", make_dataset)
 
 
 def _handlers(dataset: Dataset) -> Any:

@@ -48,7 +48,23 @@ def lines(path: File, columns: Sequence[str], mended: Callable[[_Row], _Row] | N
         # Told by content: what is called .json may be parquet, and the other way round.
         rows: Iterator[Any] = _parquet_rows(path, columns)
     elif head(path, limits_of(path).record).lstrip().startswith(b"["):
-        rows = iter(_array(path))
+        # An array is read whole, so the whole file is one record.
+        limits = limits_of(path)
+        if os.path.getsize(path) > limits.record:
+            raise InputError(
+                at=Place(str(path)),
+                problem=f"one JSON array of more than {limits.record:,} bytes",
+                expected="JSON lines (jq -c '.[]'), or raise the limit with --limit record=…",
+            )
+        with path.opened() as stream:
+            content = stream.read()
+        try:
+            records: list[Any] = msgspec.json.decode(content, type=list[Any])
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                at=Place(str(path)), expected="a JSON array of records", cause=str(error)
+            ) from None
+        rows = iter(records)
     elif mended is None:
         return path
     else:
@@ -116,21 +132,3 @@ def _is_parquet(path: File) -> bool:
             return stream.read(4) == _PARQUET
     except OSError as error:
         raise InputError(at=Place(str(path)), problem=f"cannot be opened: {error.strerror}") from None
-
-
-def _array(path: File) -> list[Any]:
-    # An array is read whole, so the whole file is one record.
-    limits = limits_of(path)
-    if os.path.getsize(path) > limits.record:
-        raise InputError(
-            at=Place(str(path)),
-            problem=f"one JSON array of more than {limits.record:,} bytes",
-            expected="JSON lines (jq -c '.[]'), or raise the limit with --limit record=…",
-        )
-    with path.opened() as stream:
-        content = stream.read()
-    try:
-        records: list[Any] = msgspec.json.decode(content, type=list[Any])
-    except (ValueError, RecursionError) as error:
-        raise InputError(at=Place(str(path)), expected="a JSON array of records", cause=str(error)) from None
-    return records

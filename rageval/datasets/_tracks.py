@@ -50,31 +50,30 @@ def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
         if head(path, limits_of(path).record).removeprefix(BOM).lstrip().startswith((b"{", b"[")):
             yield from read_nuggets(path)
         else:
-            yield from _listed(path)
+            limits = limits_of(path)
+            seen: set[tuple[str, str]] = set()
+            for number, line in enumerate(_decoded_lines(path), 1):
+                # Only the text, which is the last, may hold blanks.
+                fields = line.split(None, 2)
+                if not fields:
+                    continue
+                if len(fields) != 3:
+                    raise InputError(
+                        at=Place(str(path), number),
+                        expected="'qid num text'",
+                        found=f"{visible(line[:80])!r}",
+                    )
+                query, name = identifier(fields[0], "qid", limits), identifier(fields[1], "num", limits)
+                if (query, name) in seen:
+                    raise InputError(
+                        at=Place(str(path), number),
+                        problem=f"a second nugget {visible(name)} of {visible(query)}",
+                    )
+                seen.add((query, name))
+                yield Nugget(query, name, fields[2].strip())
 
 
-def _listed(path: File) -> Iterator[Nugget]:
-    limits = limits_of(path)
-    seen: set[tuple[str, str]] = set()
-    for number, line in enumerate(_lines(path), 1):
-        # Only the text, which is the last, may hold blanks.
-        fields = line.split(None, 2)
-        if not fields:
-            continue
-        if len(fields) != 3:
-            raise InputError(
-                at=Place(str(path), number), expected="'qid num text'", found=f"{visible(line[:80])!r}"
-            )
-        query, name = identifier(fields[0], "qid", limits), identifier(fields[1], "num", limits)
-        if (query, name) in seen:
-            raise InputError(
-                at=Place(str(path), number), problem=f"a second nugget {visible(name)} of {visible(query)}"
-            )
-        seen.add((query, name))
-        yield Nugget(query, name, fields[2].strip())
-
-
-def _lines(path: File) -> Iterator[str]:
+def _decoded_lines(path: File) -> Iterator[str]:
     first = True
     for chunk in chunks(path, limits_of(path).record):
         text = chunk.removeprefix(BOM) if first else chunk

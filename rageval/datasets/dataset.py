@@ -158,7 +158,15 @@ def own(
         if what == "qrels" and not benchmark.nuggets_in_qrels:
             # The column holds what the publishers put there, which is no nugget.
             items = (qrel._replace(iteration="0") for qrel in items)
-        return _of_split(items, what, spec, reader, paths)
+        if spec.split is None:
+            return items
+        if what == "questions":
+            return (question for question in items if dict(question.facts).get("split") == spec.split)
+        # The questions say which split they are of; everything else says only its question.
+        everything = reader.read["questions"](paths)
+        asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
+        question_of = reader.question_of or (lambda item: str(item.query_id))
+        return (item for item in items if question_of(item) in asked)
 
     def store() -> Any:
         if spec.documents_from:
@@ -182,21 +190,6 @@ def reader_of(benchmark: Benchmark) -> Reader:
     module, _, name = (benchmark.reader or benchmark.name).replace("-", "_").partition(":")
     reader: Reader = getattr(import_module(f"rageval.datasets._{module}"), name or "READER")
     return reader
-
-
-def _of_split(
-    items: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
-) -> Iterator[Any]:
-    """Yield what belongs to the questions of the split, if the dataset is one."""
-    if spec.split is None:
-        return items
-    if what == "questions":
-        return (question for question in items if dict(question.facts).get("split") == spec.split)
-    # The questions say which split they are of; everything else says only its question.
-    everything = reader.read["questions"](paths)
-    asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
-    question_of = reader.question_of or (lambda item: str(item.query_id))
-    return (item for item in items if question_of(item) in asked)
 
 
 def _load_referred(spec: Spec) -> Any:
@@ -233,10 +226,20 @@ def _load_plugin_dataset(dataset: str) -> Dataset | None:
 def of_ir_datasets(dataset: str) -> Dataset:
     """Return the dataset that ir_datasets has under this id."""
     foreign = _load_ir_dataset(dataset)
-    if foreign is None:
-        raise UnknownDataset(dataset)
     store = foreign.docs_store if foreign.has_docs() else None
-    return Dataset(dataset, _holds_of(foreign), partial(_read_foreign, foreign), store=store)
+    available = {
+        "questions": foreign.has_queries(),
+        "documents": foreign.has_docs(),
+        "qrels": foreign.has_qrels(),
+    }
+    if foreign.has_queries() and "subtopics" in foreign.queries_cls()._fields:
+        available["nuggets"] = True
+    return Dataset(
+        dataset,
+        tuple(what for what, is_there in available.items() if is_there),
+        partial(_read_foreign, foreign),
+        store=store,
+    )
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
@@ -247,8 +250,6 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     if _load_plugin_dataset(dataset) is not None:
         return ()  # nobody says it
     foreign = _load_ir_dataset(dataset)
-    if foreign is None:
-        raise UnknownDataset(dataset)
     keys = (foreign.documentation() or {}).get("bibtex_ids") or ()
     text = (files("ir_datasets") / "docs" / "bibliography.bib").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=@)", text)
@@ -280,54 +281,34 @@ def ir_datasets_or_error(purpose: str) -> Any:
 
 
 def _load_ir_dataset(dataset: str) -> Any:
-    """Return the dataset of this id; None if ir_datasets does not know it."""
+    """Return the dataset of this id; `UnknownDataset` if ir_datasets does not know it."""
     ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
     try:
         return ir_datasets.load(dataset)
     except KeyError:
-        return None
-
-
-def _holds_of(dataset: Any) -> tuple[str, ...]:
-    """Return what there is of questions, documents, qrels and nuggets."""
-    available = {
-        "questions": dataset.has_queries(),
-        "documents": dataset.has_docs(),
-        "qrels": dataset.has_qrels(),
-    }
-    if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
-        available["nuggets"] = True
-    return tuple(what for what, is_there in available.items() if is_there)
+        raise UnknownDataset(dataset) from None
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
     """Yield the content as our records; documents stay as they are."""
     if what == "documents":
-        return iter(dataset.docs_iter())
-    return {"questions": _questions, "qrels": _qrels, "nuggets": _nuggets}[what](dataset)
-
-
-def _questions(dataset: Any) -> Iterator[Question]:
-    for query in dataset.queries_iter():
-        text = query.default_text() if hasattr(query, "default_text") else query[1]
-        yield Question(query.query_id, text)
-
-
-def _qrels(dataset: Any) -> Iterator[Qrel]:
-    kind = dataset.qrels_cls()
-    # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
-    fields = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
-    nugget = next((name for name in fields if name in kind._fields), None)
-    for qrel in dataset.qrels_iter():
-        name = str(getattr(qrel, nugget)) if nugget else "0"
-        yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
-
-
-def _nuggets(dataset: Any) -> Iterator[Nugget]:
-    """Yield the subtopics of a diversity task."""
-    for query in dataset.queries_iter():
-        for subtopic in query.subtopics:
-            yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
+        yield from dataset.docs_iter()
+    elif what == "questions":
+        for query in dataset.queries_iter():
+            text = query.default_text() if hasattr(query, "default_text") else query[1]
+            yield Question(query.query_id, text)
+    elif what == "nuggets":  # the subtopics of a diversity task
+        for query in dataset.queries_iter():
+            for subtopic in query.subtopics:
+                yield Nugget(query.query_id, str(subtopic.number), subtopic.text)
+    else:
+        kind = dataset.qrels_cls()
+        # Our own records, registered with ir_datasets, keep the nugget in `iteration`.
+        fields = (*_NUGGET_FIELDS, *(("iteration",) if kind is NuggetQrel else ()))
+        nugget = next((name for name in fields if name in kind._fields), None)
+        for qrel in dataset.qrels_iter():
+            name = str(getattr(qrel, nugget)) if nugget else "0"
+            yield Qrel(qrel.query_id, qrel.doc_id, qrel.relevance, name)
 
 
 _AT_ONCE = 500  # ids a question to the database may name
@@ -370,30 +351,25 @@ class _DocumentStore:
                     old.unlink()
             part_path = self._path.with_name(f".{self._path.name}.part")
             try:
-                self._write(part_path)
+                with closing(sqlite3.connect(part_path)) as database:
+                    # It is made beside its place and moved there when whole: a crash leaves nothing that has
+                    # to be undone.
+                    database.execute("PRAGMA journal_mode = OFF")
+                    database.execute("PRAGMA synchronous = OFF")
+                    database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
+                    # Packed, as web pages shrink to a fifth.
+                    rows = (
+                        (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
+                        for document in self._documents()
+                    )
+                    database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
+                    database.commit()
                 put(part_path, self._path)
             except (sqlite3.Error, OSError) as error:
                 raise OutputError(f"{self._path}: cannot be written: {error}") from error
             finally:
                 with suppress(OSError):
                     part_path.unlink()
-
-    def _write(self, path: Path) -> None:
-        import sqlite3
-
-        with closing(sqlite3.connect(path)) as database:
-            # It is made beside its place and moved there when whole: a crash leaves nothing that has to be
-            # undone.
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")
-            database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
-            # Packed, as web pages shrink to a fifth.
-            rows = (
-                (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
-                for document in self._documents()
-            )
-            database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
-            database.commit()
 
     def get(self, doc_id: str, field: str | None = None) -> Any:
         """Return the document, or one of its fields; a KeyError if there is none of this id."""
@@ -503,13 +479,27 @@ def _by_role(
                 by_role.setdefault(name, []).extend(files)
             continue
         source = next((candidate for candidate in spec.files if _is_called(path, candidate)), None)
-        name = role or (source.role if source else _only_role(spec, path))
+        if role is None and source is None and len(spec.roles) != 1:
+            raise UsageError(
+                f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}"
+            )
+        name = role or (source.role if source else spec.roles[0])
         by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
     for files in by_role.values():
         # Parts of a file that was cut follow one another as their publishers list them.
         files.sort(key=lambda pair: (spec.files.index(pair[1]) if pair[1] else 0, pair[0].name))
     for name, files in by_role.items():
-        _refuse_incomplete(spec, name, files)
+        # Parts of a file that was cut make sense together only.
+        expected = [source for source in spec.files if source.role == name]
+        given = [source for _, source in files if source]
+        if len(expected) > 1 and given and len(given) < len(expected):
+            lost = ", ".join(source.name for source in expected if source not in given)
+            raise InputError(
+                at=Place(spec.id),
+                expected=f"{len(expected)} files",
+                found=f"{len(given)}",
+                remedy=f"missing: {lost}",
+            )
     return by_role
 
 
@@ -537,26 +527,6 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
 
 def _is_called(path: Path, source: Source) -> bool:
     return path.name == source.name if source.name else fnmatchcase(path.name, source.match)
-
-
-def _only_role(spec: Spec, path: Path) -> str:
-    if len(spec.roles) == 1:
-        return spec.roles[0]
-    raise UsageError(f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}")
-
-
-def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | None]]) -> None:
-    """Parts of a file that was cut make sense together only."""
-    expected = [source for source in spec.files if source.role == role]
-    given = [source for _, source in files if source]
-    if len(expected) > 1 and given and len(given) < len(expected):
-        lost = ", ".join(source.name for source in expected if source not in given)
-        raise InputError(
-            at=Place(spec.id),
-            expected=f"{len(expected)} files",
-            found=f"{len(given)}",
-            remedy=f"missing: {lost}",
-        )
 
 
 def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:

@@ -102,7 +102,13 @@ class Transport:
         url = _at_hub(url)
         linked: dict[str, str] = {}
         for _ in range(_MOST_REDIRECTS):
-            self._refuse_unsafe(url)
+            scheme = urlsplit(url).scheme
+            if scheme != "https" and not (scheme == "http" and self.allow_http):
+                raise InputError(
+                    at=Place(_shown_url(url)),
+                    expected="https",
+                    remedy="--allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http",
+                )
             answer = self._answer(url, {**(headers or {}), **_authorization(url)})
             for name in ("X-Linked-Etag", "X-Linked-Size"):
                 # The hub names hash and size on its own answer, before it sends us on to a store that knows
@@ -118,23 +124,14 @@ class Transport:
                 encoding = answer.headers.get("Content-Encoding", "identity")
                 if encoding.lower() != "identity":
                     raise InputError(
-                        at=Place(_shown(url)),
+                        at=Place(_shown_url(url)),
                         problem=f"arrives as {visible(encoding)}",
                         expected="the file as it is",
                     )
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
             raise _error_of_status(answer.status, answer.headers, url)
-        raise InputError(at=Place(_shown(url)), problem=f"redirects more than {_MOST_REDIRECTS} times")
-
-    def _refuse_unsafe(self, url: str) -> None:
-        scheme = urlsplit(url).scheme
-        if scheme != "https" and not (scheme == "http" and self.allow_http):
-            raise InputError(
-                at=Place(_shown(url)),
-                expected="https",
-                remedy="--allow-http (or RAGEVAL_ALLOW_HTTP=1) allows plain http",
-            )
+        raise InputError(at=Place(_shown_url(url)), problem=f"redirects more than {_MOST_REDIRECTS} times")
 
     def _answer(self, url: str, headers: dict[str, str]) -> Any:
         # Packed on the way, the bytes would not be those that the hash and the size are of.
@@ -147,7 +144,9 @@ class Transport:
             # What may be otherwise in a moment is tried again; what will not be ends here.
             if isinstance(cause, TimeoutError | ConnectionResetError | http.client.HTTPException):
                 raise _Again(_reason(error)) from error
-            raise InputError(at=Place(_shown(url)), problem=f"cannot be reached: {_reason(error)}") from None
+            raise InputError(
+                at=Place(_shown_url(url)), problem=f"cannot be reached: {_reason(error)}"
+            ) from None
 
 
 class _AsIs(urllib.request.HTTPErrorProcessor):
@@ -187,7 +186,7 @@ def _authorization(url: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def _shown(url: str) -> str:
+def _shown_url(url: str) -> str:
     """Return the address for messages: without user, password and query, which may be secrets."""
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
@@ -205,11 +204,13 @@ def _error_of_status(status: int, headers: Mapping[str, str], url: str) -> Excep
         # Of the hub the way out is known; another server may refuse for any reason.
         way = "set HF_TOKEN, and accept its terms on its page" if _origin(url) == _origin(_endpoint()) else ""
         return InputError(
-            at=Place(_shown(url)), problem=f"the server answers {status}, no permission", remedy=way
+            at=Place(_shown_url(url)), problem=f"the server answers {status}, no permission", remedy=way
         )
     reason = {404: ", there is no such file", 410: ", the file is gone"}.get(status, "")
     return InputError(
-        f"the server answers {status}{reason}", at=Place(_shown(url)), expected="" if reason else "the file"
+        f"the server answers {status}{reason}",
+        at=Place(_shown_url(url)),
+        expected="" if reason else "the file",
     )
 
 
@@ -264,22 +265,20 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     listed = _listing(url, transport)
     # Paths come from a server: only the last part may become the name of a file here.
     names = {file.path.rpartition("/")[2]: file for file in listed if file.type == "file"}
-    matching = sorted(name for name in names if fnmatchcase(name, source.match))
+    matching = sorted((name, file) for name, file in names.items() if fnmatchcase(name, source.match))
     if not matching:
         shown = ", ".join(sorted(names)[:5]) or "none"
-        raise InputError(at=Place(_shown(url)), expected=f"files {source.match}", found=shown)
-    return [_source_at(source, plain(name, name), names[name]) for name in matching]
-
-
-def _source_at(source: Source, name: str, file: _Listed) -> Source:
-    folder = f"{quote(source.folder)}/" if source.folder else ""
-    return Source(
-        source.role,
-        f"{HUB}/datasets/{source.repo}/resolve/main/{folder}{name}",
-        # Of a file in LFS the plain size is that of its pointer.
-        size=file.lfs.size if file.lfs else file.size,
-        sha256=file.lfs.oid if file.lfs else None,
-    )
+        raise InputError(at=Place(_shown_url(url)), expected=f"files {source.match}", found=shown)
+    return [
+        Source(
+            source.role,
+            f"{HUB}/datasets/{source.repo}/resolve/main{folder}/{plain(name, name)}",
+            # Of a file in LFS the plain size is that of its pointer.
+            size=file.lfs.size if file.lfs else file.size,
+            sha256=file.lfs.oid if file.lfs else None,
+        )
+        for name, file in matching
+    ]
 
 
 def _listing(url: str, transport: Transport) -> list[_Listed]:
@@ -287,13 +286,21 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
         try:
             reply = transport.open(url)
             try:
-                text = _whole(reply.read, url)
+                text = b""
+                while block := reply.read(2**16):
+                    text += block
+                    # A list has no size known before, and must not fill the memory.
+                    if len(text) > _LONGEST_LISTING:
+                        raise InputError(
+                            at=Place(_shown_url(url)),
+                            problem=f"a list of files of more than {_LONGEST_LISTING:,} bytes",
+                        )
             finally:
                 reply.close()
             return msgspec.json.decode(text, type=list[_Listed])
         except _Again as again:
             if failures == transport.attempts:
-                raise InputError(at=Place(_shown(url)), problem=f"{again} ({failures} times)") from None
+                raise InputError(at=Place(_shown_url(url)), problem=f"{again} ({failures} times)") from None
             # Twice as long each time: many clients that come back at once would keep the server down.
             transport.pause(again.wait if again.wait is not None else 2.0**failures / 2)
         except ValueError as error:
@@ -301,21 +308,11 @@ def _listing(url: str, transport: Transport) -> list[_Listed]:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                at=Place(_shown(url)), expected="the hub's list of files", cause=str(error)
+                at=Place(_shown_url(url)), expected="the hub's list of files", cause=str(error)
             ) from None
-    raise InputError(at=Place(_shown(url)), expected="at least one attempt", found=f"{transport.attempts}")
-
-
-def _whole(read: Callable[[int], bytes], url: str) -> bytes:
-    text = b""
-    while block := read(2**16):
-        text += block
-        # A list has no size known before, and must not fill the memory.
-        if len(text) > _LONGEST_LISTING:
-            raise InputError(
-                at=Place(_shown(url)), problem=f"a list of files of more than {_LONGEST_LISTING:,} bytes"
-            )
-    return text
+    raise InputError(
+        at=Place(_shown_url(url)), expected="at least one attempt", found=f"{transport.attempts}"
+    )
 
 
 _BLOCK = 2**18
@@ -482,7 +479,16 @@ class _Fetch:
             self._download_all()
             digest = self.part.digest.hexdigest()
         if self.sha256 not in (None, digest):
-            raise self._wrong_hash(digest)
+            # A mirror without LFS serves a small text in place of each large file: the most common cause.
+            pointer = self.part.head() == _LFS_POINTER
+            hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
+            self.part.clear()
+            raise InputError(
+                at=Place(_shown_url(self.url)),
+                problem=f"sha256 {digest}",
+                expected=f"{visible(str(self.sha256))}{hint}",
+                remedy="the file was rejected and the existing one is kept",
+            )
         return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, digest)
 
     def _download_all(self) -> None:
@@ -498,7 +504,7 @@ class _Fetch:
                 failures = 1 if self.part.size > before else failures + 1
                 if failures >= self.transport.attempts:
                     raise InputError(
-                        at=Place(_shown(self.url)),
+                        at=Place(_shown_url(self.url)),
                         problem=f"{again} ({failures} times, after {self.part.size:,} bytes, which are kept)",
                         remedy="run the same command to continue",
                     ) from None
@@ -523,7 +529,20 @@ class _Fetch:
             self.sha256 = self.sha256 or reply.linked_sha256
             total = self._start_part(reply)
             if total is None or self.part.size < total:
-                self._receive(reply, total)
+                most = total if total is not None else self.transport.limit
+                while block := reply.read(_BLOCK):
+                    # A server that does not stop must not fill the disk.
+                    if self.part.size + len(block) > most:
+                        self.part.clear()
+                        raise InputError(
+                            at=Place(_shown_url(self.url)),
+                            problem=f"sends more than the {most:,} bytes that were expected",
+                        )
+                    self.part.write(block)
+                    self.watch(self.part.size, total)
+                # A connection that ends early looks like the end of a file, but for the size.
+                if total is not None and self.part.size < total:
+                    raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
         finally:
             reply.close()
 
@@ -546,42 +565,14 @@ class _Fetch:
         if expected is not None and total not in (None, expected):
             self.part.clear()
             raise InputError(
-                at=Place(_shown(self.url)), problem=f"has {total:,} bytes", expected=f"{expected:,}"
+                at=Place(_shown_url(self.url)), problem=f"has {total:,} bytes", expected=f"{expected:,}"
             )
         total = total if total is not None else expected
         if total is not None and total > (expected if expected is not None else self.transport.limit):
             raise InputError(
-                at=Place(_shown(self.url)),
+                at=Place(_shown_url(self.url)),
                 problem=f"has {total:,} bytes",
                 expected=f"at most {self.transport.limit:,}",
             )
         self.part.require_room(total)
         return total
-
-    def _receive(self, reply: _HttpAnswer, total: int | None) -> None:
-        most = total if total is not None else self.transport.limit
-        while block := reply.read(_BLOCK):
-            # A server that does not stop must not fill the disk.
-            if self.part.size + len(block) > most:
-                self.part.clear()
-                raise InputError(
-                    at=Place(_shown(self.url)),
-                    problem=f"sends more than the {most:,} bytes that were expected",
-                )
-            self.part.write(block)
-            self.watch(self.part.size, total)
-        # A connection that ends early looks like the end of a file, but for the size.
-        if total is not None and self.part.size < total:
-            raise _Again(f"broke off after {self.part.size:,} of {total:,} bytes")
-
-    def _wrong_hash(self, digest: str) -> InputError:
-        # A mirror without LFS serves a small text in place of each large file: the most common cause.
-        pointer = self.part.head() == _LFS_POINTER
-        hint = "; the server sent a Git LFS pointer instead of the file" if pointer else ""
-        self.part.clear()
-        return InputError(
-            at=Place(_shown(self.url)),
-            problem=f"sha256 {digest}",
-            expected=f"{visible(str(self.sha256))}{hint}",
-            remedy="the file was rejected and the existing one is kept",
-        )

@@ -60,7 +60,7 @@ def _qrels(dataset: Dataset, style: str) -> Iterator[str]:
     yield from (separator.join(row) for row in rows)
 
 
-def _nuggets(dataset: Dataset, style: str) -> Iterator[str]:
+def _nugget_lines(dataset: Dataset, style: str) -> Iterator[str]:
     texts = {question.query_id: question.text for question in dataset.questions()}
     for query, together in groupby(dataset.nuggets(), key=lambda nugget: nugget.query_id):
         nuggets = list(together)
@@ -75,7 +75,7 @@ def _nuggets(dataset: Dataset, style: str) -> Iterator[str]:
             yield from write_nuggets(nuggets, texts)
 
 
-def _answers(dataset: Dataset, style: str) -> Iterator[str]:
+def _answer_lines(dataset: Dataset, style: str) -> Iterator[str]:
     """Plain questions with all right answers and facts."""
     if dataset.reader is not None and "answers" not in dataset.holds:
         raise dataset.lacks("answers")
@@ -88,8 +88,8 @@ _WRITERS: dict[str, Callable[[Dataset, str], Iterator[str]]] = {
     "docs": lambda dataset, style: (_format_record(document, style) for document in dataset.documents()),
     "queries": _queries,
     "qrels": _qrels,
-    "nuggets": _nuggets,
-    "answers": _answers,
+    "nuggets": _nugget_lines,
+    "answers": _answer_lines,
     "responses": lambda dataset, style: write_answers(dataset.responses(), "plain"),
     "judgements": lambda dataset, style: map(judgement_line, dataset.judgements()),
 }
@@ -147,29 +147,22 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[Remark]]:
     for name in ids_at_ir_datasets(pair[1]) if pair else ():
         try:
             other = of_ir_datasets(name)
-            alike = [
-                _count_common(dataset, other, what, name)
-                for what in ("questions", "qrels")
-                if what in dataset.holds
-            ]
+            common = []  # of what either has
+            for what in ("questions", "qrels"):
+                if what in dataset.holds and what in other.holds:
+                    both = (dataset, other)
+                    mine, theirs = (set(map(_comparison_key, getattr(side, what)())) for side in both)
+                    common.append(_Count(f"{what} as in {name}", len(mine | theirs), len(mine & theirs)))
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
             # Most often it is not downloaded, which is no fault of the dataset at hand.
             facts = {"name": name, "error": str(error).splitlines()[0][:200]}
             remarks.append(Remark("dataset_not_compared", facts=facts))
             continue
-        counts += [count for count in alike if count is not None]
+        counts += common
     return counts, remarks
 
 
-def _count_common(dataset: Dataset, other: Dataset, what: str, name: str) -> _Count | None:
-    """Count what both have alike, of what either has; None where the other has nothing of the kind."""
-    if what not in other.holds:
-        return None
-    mine, theirs = (set(map(_key, getattr(side, what)())) for side in (dataset, other))
-    return _Count(f"{what} as in {name}", len(mine | theirs), len(mine & theirs))
-
-
-def _key(record: Any) -> tuple[Any, ...]:
+def _comparison_key(record: Any) -> tuple[Any, ...]:
     """Return what makes a topic, or a judgement, the same as another."""
     if isinstance(record, Question):
         # Publishers differ in blanks and line ends, and nobody means another question by that.
@@ -199,29 +192,24 @@ def _counts(dataset: Dataset) -> Iterator[tuple[str, float]]:
         if answers:
             yield "nugget_answers", answers
     if "qrels" in dataset.holds:
-        yield from _judged(dataset)
+        judgements = supports = 0
+        judged_nuggets: set[tuple[str, str]] = set()
+        judged_questions: set[str] = set()
+        relevant: set[tuple[str, str]] = set()
+        for qrel in dataset.qrels():
+            judgements += 1
+            judged_nuggets.add((qrel.query_id, qrel.iteration))
+            judged_questions.add(qrel.query_id)
+            if qrel.relevance > 0:
+                supports += 1
+                relevant.add((qrel.query_id, qrel.doc_id))
+        yield "judgements", judgements
+        yield "judged_questions", len(judged_questions)
+        yield "relevant_per_nugget", _ratio(supports, len(judged_nuggets))
+        yield "relevant_per_question", _ratio(len(relevant), len(judged_questions))
     if "judgements" in dataset.holds:
         yield "labels", sum(1 for _ in dataset.judgements())
     yield from sorted(slices.items())
-
-
-def _judged(dataset: Dataset) -> Iterator[tuple[str, float]]:
-    """Judgements, and relevant documents by nugget and by question."""
-    judgements = supports = 0
-    nuggets: set[tuple[str, str]] = set()
-    questions: set[str] = set()
-    relevant: set[tuple[str, str]] = set()
-    for qrel in dataset.qrels():
-        judgements += 1
-        nuggets.add((qrel.query_id, qrel.iteration))
-        questions.add(qrel.query_id)
-        if qrel.relevance > 0:
-            supports += 1
-            relevant.add((qrel.query_id, qrel.doc_id))
-    yield "judgements", judgements
-    yield "judged_questions", len(questions)
-    yield "relevant_per_nugget", _ratio(supports, len(nuggets))
-    yield "relevant_per_question", _ratio(len(relevant), len(questions))
 
 
 def _ratio(count: int, of: int) -> float:

@@ -189,28 +189,24 @@ def files_of(
         # Whoever had the lock may have fetched it meanwhile.
         paths = kept_paths(folder, role)
         if paths is None or again:
-            paths = _fetch_files(spec, folder, role, sources, allow_http)
+            from rageval.datasets.download import (
+                Transport,
+                shards,  # and what speaks HTTP: only here is it needed
+            )
+
+            transport = Transport(allow_http=True) if allow_http else Transport()
+            try:
+                files = [
+                    file
+                    for source in sources
+                    for file in (shards(source, transport) if source.repo else [source])
+                ]
+                kept = [_fetch_file(file, folder, transport) for file in files]
+            except InputError as error:
+                raise InputError.joined([*error.problems, _not_fetched_error(spec, role)]) from None
+            keep(folder, role, kept)
+            paths = [folder / file.name for file in kept]
     return paths
-
-
-def _fetch_files(
-    spec: Spec, folder: Path, role: str, sources: Sequence[Source], allow_http: bool
-) -> list[Path]:
-    from rageval.datasets.download import (
-        Transport,
-        shards,  # and what speaks HTTP: only here is it needed
-    )
-
-    transport = Transport(allow_http=True) if allow_http else Transport()
-    try:
-        files = [
-            file for source in sources for file in (shards(source, transport) if source.repo else [source])
-        ]
-        kept = [_fetch_file(file, folder, transport) for file in files]
-    except InputError as error:
-        raise InputError.joined([*error.problems, _not_fetched_error(spec, role)]) from None
-    keep(folder, role, kept)
-    return [folder / file.name for file in kept]
 
 
 def _fetch_file(file: Source, folder: Path, transport: Transport) -> KeptFile:

@@ -65,7 +65,7 @@ def _is_bank(start: Start) -> bool:
 
 
 def _is_answer(start: Start) -> bool:
-    """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
+    """Tell an answer from a question, which has gold answers: it is of a run, cites, or has seen passages."""
     record = start.record
     piece = start.piece
     if b'"answer"' in piece or (b'"responses"' in piece and b'"metadata"' in piece):

@@ -70,7 +70,7 @@ def _resolved(citation: Id | None, references: tuple[str, ...], ids: frozenset[s
     return citation if citation in ids else None
 
 
-def _checked(cited: str, answer: Answer) -> str:
+def _require_reference(cited: str, answer: Answer) -> str:
     """Return the cited document, which must be among the references."""
     # A position cannot be made up, and to leave the citation out would change the score.
     if cited not in answer.references:
@@ -161,7 +161,7 @@ def _from_24(line: _Rag24, limits: Limits) -> Answer:
         _trec_sentences(line.answer, references),
         references,
         question=line.topic,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
 
 
@@ -185,16 +185,11 @@ def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
         identifier(metadata.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
-        _documents(line.documents or {}, limits),
+        _document_texts(line.documents or {}, limits),
         question=metadata.narrative,
         prompt=metadata.prompt,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
-
-
-def _missing(answer: object) -> str:
-    """Return why there is no answer, where a file has null in its place."""
-    return NO_ANSWER if answer is None else ""
 
 
 def _trec_sentences(parts: list[_TrecSentence] | None, references: tuple[str, ...]) -> tuple[Sentence, ...]:
@@ -220,16 +215,16 @@ def _record_25(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of 2025; `extra` (team_id, type) goes into its metadata."""
     metadata = {"team_id": "", "run_id": answer.run_id, "narrative_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
-    return _record(metadata, answer, extra)
+    return _metadata_record(metadata, answer, extra)
 
 
 def _record_26(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of 2026; `extra` (team_id, run_desc) goes into its metadata."""
     metadata = {"team_id": "", "narrative_id": answer.query_id, "narrative": answer.question}
-    return _record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
+    return _metadata_record(metadata | {"run_id": answer.run_id, "run_desc": ""}, answer, extra)
 
 
-def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> dict[str, Any]:
+def _metadata_record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> dict[str, Any]:
     metadata |= {"prompt": answer.prompt} if answer.prompt else {}
     return {"metadata": metadata | extra, "references": answer.references, "answer": _trec_parts(answer)}
 
@@ -244,7 +239,7 @@ def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
         {
             "text": sentence.text,
             "citations": [
-                -1 if cited is None else answer.references.index(_checked(cited, answer))
+                -1 if cited is None else answer.references.index(_require_reference(cited, answer))
                 for cited in sentence.citations
             ],
         }
@@ -366,10 +361,10 @@ class _Reports:
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
             references + more,
-            _documents(line.documents or {}, limits),
+            _document_texts(line.documents or {}, limits),
             metadata.narrative or "",
             metadata.prompt or "",
-            error=_missing(parts),
+            error=NO_ANSWER if parts is None else "",
         )
 
     def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
@@ -403,7 +398,7 @@ class _Reports:
 _BY_POSITION = "position"
 
 
-def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
+def _document_texts(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
     """Return the texts that a system saw, with their titles, by id."""
     return tuple(
         (
@@ -495,13 +490,21 @@ def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
         passages,
         line.question,
         line.final_prompt,
-        error=_missing(line.answer),
+        error=NO_ANSWER if line.answer is None else "",
     )
 
 
 def _from_plain(line: _Plain, limits: Limits) -> Answer:
     parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer or []
-    error = _error(line, parts)
+    if line.status != _ERROR and line.answer is UNSET:
+        raise Unfit(problem="Object missing required field `answer`")
+    error = ""
+    if line.status == _ERROR or line.answer is None:
+        if any(part.text for part in parts):
+            raise Unfit(
+                problem="found a text in an answer with the status `error`", remedy="remove one of them"
+            )
+        error = line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
     passages = tuple(
         (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
     )
@@ -528,17 +531,6 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
         error,
     )
-
-
-def _error(line: _Plain, parts: list[_PlainSentence]) -> str:
-    """Return why there is no answer, if there is none."""
-    if line.status != _ERROR and line.answer is UNSET:
-        raise Unfit(problem="Object missing required field `answer`")
-    if line.status != _ERROR and line.answer is not None:
-        return ""
-    if any(part.text for part in parts):
-        raise Unfit(problem="found a text in an answer with the status `error`", remedy="remove one of them")
-    return line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
 
 
 def _cited(
@@ -591,7 +583,7 @@ def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
         {
             "text": sentence.text,
             "citations": [
-                _checked(cited, answer) if listed and cited is not None else cited
+                _require_reference(cited, answer) if listed and cited is not None else cited
                 for cited in sentence.citations
             ],
         }
@@ -663,7 +655,7 @@ def read_answers(source: Source) -> Iterator[Answer]:
     # What is called <stdin> or <stream> lies in no folder.
     run = name if name.startswith("<") else Path(name).name
     records = read_forms(source, answer_forms(), "answers")
-    for _, answer in once(records, source, _place):
+    for _, answer in once(records, source, _answer_place):
         yield answer if answer.run_id else answer._replace(run_id=run)
 
 
@@ -682,14 +674,14 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) ->
     for answer in answers:
         if answer.error and form != "plain":
             raise InputError(
-                at=Place(_place(answer)),
+                at=Place(_answer_place(answer)),
                 problem=f"failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no field for",
                 remedy="write plain answers, or remove it",
             )
         yield msgspec.json.encode(record_of(answer, **extra)).decode()
 
 
-def _place(answer: Answer) -> str:
+def _answer_place(answer: Answer) -> str:
     run = f" of run {answer.run_id}" if answer.run_id else ""
     repeat = f", repeat {answer.repeat}" if answer.repeat else ""
     return f"answer{run} to query {answer.query_id}{repeat}"
@@ -775,19 +767,17 @@ def _convert_report(report: Report, form: str) -> tuple[_Record, list[str]]:
     parts = record.pop("responses", None)
     parts = record.pop("answer", None) if parts is None else parts
     if "report" in (form, report.form):  # else both cite in the same ways
-        cited = list(map(_cited_part, parts, answer.sentences))
-        parts = [{**part, "citations": ids} for part, (ids, _) in zip(parts, cited, strict=True)]
-        losses += dict.fromkeys(what for _, what in cited if what)
+        converted, lost = [], dict[str, None]()
+        for part, sentence in zip(parts, answer.sentences, strict=True):
+            ids = [doc for doc in sentence.citations if doc is not None]
+            if len(ids) < len(sentence.citations):
+                lost["citations without a reference"] = None
+            elif ids and isinstance(part.get("citations"), dict):
+                lost["the confidences of citations"] = None
+            converted.append({**part, "citations": ids})
+        parts, losses = converted, [*losses, *lost]
     whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
     return whole | record | {"references": answer.references}, losses
-
-
-def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
-    """Return the ids of what a sentence cites, and what ids do not say."""
-    ids = [doc for doc in sentence.citations if doc is not None]
-    if len(ids) < len(sentence.citations):
-        return ids, "citations without a reference"
-    return ids, "the confidences of citations" if isinstance(part.get("citations"), dict) and ids else ""
 
 
 class _ClaimLine(msgspec.Struct):

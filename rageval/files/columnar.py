@@ -94,7 +94,14 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
     name, number, total, limits = name_of(source), 0, 0, limits_of(source)
     with _opened_table(source, as_dictionaries=True) as file:
-        for batch in _stretches(file):
+        # Each batch of a file brings a dictionary of all texts so far, so batches are few, and are cut here.
+        most = max(_PLAIN_ROWS, min(ROWS, _CELLS // max(file.metadata.num_columns, 1)))
+        stretches = (
+            batch.slice(begin, _PLAIN_ROWS)
+            for batch in file.iter_batches(batch_size=most)
+            for begin in range(0, batch.num_rows, _PLAIN_ROWS)
+        )
+        for batch in stretches:
             size = _bytes_of(batch)
             total += size
             refuse_bombs(name, total, size_of(source), limits)
@@ -105,17 +112,6 @@ def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                     # Rows have no lines; their number, from 1, is what messages name.
                     number += 1
                     yield number, row
-
-
-def _stretches(file: Any) -> Iterator[Any]:
-    """Yield some rows after the other.
-
-    Each batch of a file brings a dictionary of all texts so far, so batches are few, and are cut here.
-    """
-    rows = max(_PLAIN_ROWS, min(ROWS, _CELLS // max(file.metadata.num_columns, 1)))
-    for batch in file.iter_batches(batch_size=rows):
-        for begin in range(0, batch.num_rows, _PLAIN_ROWS):
-            yield batch.slice(begin, _PLAIN_ROWS)
 
 
 def _dicts(rows: Any, where: Place, limits: Limits) -> list[dict[str, Any]]:
@@ -180,6 +176,7 @@ class _RowBatch:
     def ids(self, name: str) -> list[bytes]:
         """Return a column of text, as bytes."""
         import pyarrow
+        from pyarrow import compute
 
         column = self._whole(name)
         # Ids that are all digits are written as numbers by pandas.
@@ -188,7 +185,11 @@ class _RowBatch:
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
         if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
             raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
-        self._refuse_long(name, column)
+        length = f"1 to {self._limits.id:,} bytes (see --limit id=…)"
+        # Before ids are written out row by row: one of a gigabyte would be copied for each of its rows.
+        is_long = compute.greater(_lengths_of(column), self._limits.id)
+        if (too_long := compute.index(is_long, value=True).as_py()) >= 0:
+            raise self._wrong(too_long, name, length, column)
         column = column.cast(pyarrow.large_string())
         try:
             # Parquet does not check that text is UTF-8.
@@ -198,25 +199,11 @@ class _RowBatch:
         encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
         # One look at all of them; which one it is is found only when there is a fault.
         if not all(encoded):
-            raise self._wrong(encoded.index(b""), name, self._length_of_ids(), column)
+            raise self._wrong(encoded.index(b""), name, length, column)
         if [word.strip(_AROUND) for word in encoded] != encoded:
             bad = next(row for row, word in enumerate(encoded) if word.strip(_AROUND) != word)
             raise self._wrong(bad, name, "an id without blanks around it", column)
         return encoded
-
-    def _length_of_ids(self) -> str:
-        return f"1 to {self._limits.id:,} bytes (see --limit id=…)"
-
-    def _refuse_long(self, name: str, column: Any) -> None:
-        """`InputError` for the first id that is too long, before ids are written out row by row."""
-        from pyarrow import compute
-
-        lengths = _lengths_of(column)
-        if (compute.max(lengths).as_py() or 0) <= self._limits.id:
-            return
-        too_long = compute.index(compute.greater(lengths, self._limits.id), value=True).as_py()
-        if too_long >= 0:
-            raise self._wrong(too_long, name, self._length_of_ids(), column)
 
     def nuggets(self) -> list[bytes]:
         """Return the column that names the nugget, `0` everywhere if there is none, or nothing in it."""
@@ -352,7 +339,7 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
 
 
 def refuse_columns(name: str, number: int, limits: Limits) -> None:
-    """`InputError` if a table has more columns than the limit."""
+    """Raise `InputError` if a table has more columns than the limit."""
     if number > limits.columns:
         raise InputError(
             at=Place(name),

@@ -32,19 +32,15 @@ def refuse_others(folder: Path, own: Collection[str], way: str) -> None:
     way
         What is expected instead, for the message.
     """
-    others = sorted(set(_names_in(folder)) - set(own)) if os.path.isdir(folder) else []
-    if others:
-        raise UsageError(
-            f"{visible(str(folder))}: holds other files, such as {visible(others[0])}; expected {way}"
-        )
-
-
-def _names_in(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        names = os.listdir(folder) if os.path.isdir(folder) else []
     except OSError as error:
         shown = visible(str(folder))
         raise OutputError(f"{shown}: cannot be listed: {error.strerror or error}") from error
+    if others := sorted(set(names) - set(own)):
+        raise UsageError(
+            f"{visible(str(folder))}: holds other files, such as {visible(others[0])}; expected {way}"
+        )
 
 
 def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:

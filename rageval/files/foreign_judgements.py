@@ -112,14 +112,14 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
             if grades.setdefault(doc, support) != support:
                 raise Unfit(problem=f"sentence {number} cites {doc!r:.80} twice, with two kinds of support")
         rows += [
-            place | {"item_id": doc, "aspect": str(number)} | _verdict(_SUPPORT, support)
+            place | {"item_id": doc, "aspect": str(number)} | _verdict_row(_SUPPORT, support)
             for doc, support in grades.items()
         ]
         cited.append(tuple(grades))
     return JudgedLine(rows, {(place["run_id"], place["query_id"]): tuple(cited)})
 
 
-def _verdict(labels: Mapping[str, str], answer: str) -> Row:
+def _verdict_row(labels: Mapping[str, str], answer: str) -> Row:
     """Return label and status: what is not among the labels was not judged."""
     return {"label": labels[answer]} if answer in labels else {"status": "error"}
 
@@ -198,7 +198,7 @@ def _checked_verdict(labels: Mapping[str, str], answer: str, what: str) -> Row:
     """Return the label; nothing said is a judgement that is not there, anything else is an error."""
     if answer and answer not in labels:
         raise Unfit(expected=f"one of {', '.join(labels)} as `{what}`", found=f"{answer[:80]!r}")
-    return _verdict(labels, answer)
+    return _verdict_row(labels, answer)
 
 
 class _Retrieved(msgspec.Struct):
@@ -243,16 +243,14 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
                 problem=f"Object missing required field `{name}`", expected="results that were checked"
             )
         for number, label in enumerate(labels):
-            rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | _entailment(label))
+            verdict = _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
+            rows.append(place | {"item_id": item, "aspect": f"{claim}:{number}"} | verdict)
     for name, claim in (("retrieved2response", "response"), ("retrieved2answer", "gold")):
         for number, by_passage in enumerate(getattr(line, name) or ()):
             for passage, label in zip(_passages(line, len(by_passage), limits), by_passage, strict=True):
-                rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | _entailment(label))
+                verdict = _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
+                rows.append(place | {"item_id": passage, "aspect": f"{claim}:{number}"} | verdict)
     return JudgedLine(rows, recorded=[(run, query)])
-
-
-def _entailment(label: str | None) -> Row:
-    return _checked_verdict(_ENTAILMENTS, (label or "").lower(), "label")
 
 
 def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
@@ -360,7 +358,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
         attested: dict[str, bool | None] = {}
         # All that is attested first: a match says by which document, which may be judged behind it.
         for judgement in segment.judgments:
-            _take(judgement, segment, sentence_place, rows, attested, unknown, limits)
+            _add_judgement(judgement, segment, sentence_place, rows, attested, unknown, limits)
         for judgement in segment.judgments:
             if judgement.judgment_type_id == _MATCHED:
                 matched += _matches(judgement, attested)
@@ -378,7 +376,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
     return JudgedLine(rows, {here: cited}, texts={here: texts}, matched=whole, unknown=unknown)
 
 
-def _take(
+def _add_judgement(
     judgement: _Judgement,
     segment: _Segment,
     sentence_place: Row,
@@ -395,13 +393,13 @@ def _take(
     if kind == _RELEVANCE:
         verdict = {True: "relevant", False: "not_relevant", None: ""}[response.is_relevant]
         row = {"rubric": "citation-relevance", "item_id": _document(judgement, response, segment, limits)}
-        rows.append(sentence_place | row | _verdict(_OF_RELEVANCE, verdict))
+        rows.append(sentence_place | row | _verdict_row(_OF_RELEVANCE, verdict))
     elif kind == _ATTESTED:
         doc = _document(judgement, response, segment, limits)
         attested[doc] = response.is_attested
         verdict = {True: "2", False: "0", None: ""}[response.is_attested]
         rows.append(
-            sentence_place | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict)
+            sentence_place | {"rubric": "citation-support", "item_id": doc} | _verdict_row(_SUPPORT, verdict)
         )
     else:
         unknown[kind] = unknown.get(kind, 0) + 1
@@ -411,7 +409,7 @@ def _take(
         row = {"rubric": "argue-other", "aspect": f"{kind} {sentence_place['aspect']}"}
         given = None if judgement.provenance is None else judgement.provenance.doc_id
         row["item_id"] = "answer" if given is None else identifier(given, "provenance.doc_id", limits)
-        rows.append(sentence_place | row | _verdict(_YES, yes))
+        rows.append(sentence_place | row | _verdict_row(_YES, yes))
 
 
 _OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
@@ -504,13 +502,6 @@ _ANNOTATIONS = ("topic_id", "annotation_job", "annotation")  # columns of RAGTIM
 _NAME = re.compile(r"(\.judgments)?\.tsv(\.\w+)?$")
 
 
-def _header(line: str) -> list[str]:
-    try:
-        return [name.strip().lower() for name in next(csv.reader([line.rstrip("\r")]), [])]
-    except csv.Error:  # no header of a table
-        return []
-
-
 def _is_annotations(line: bytes) -> bool:
     columns = line.decode("utf-8", "replace").strip().lower().split("\t")
     return set(_ANNOTATIONS) <= set(columns)
@@ -548,7 +539,12 @@ def is_judged_table(line: bytes) -> bool:
     """Return whether a line is the header of such a table, with commas or tabs."""
     if b"\t" in line:
         return _is_annotations(line[:1000])
-    return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
+    text = line[:1000].decode("utf-8", "replace").rstrip("\r")
+    try:
+        header = [name.strip().lower() for name in next(csv.reader([text]), [])]
+    except csv.Error:  # no header of a table
+        return False
+    return b"," in line and _table_of(header) is not None
 
 
 def _is_of_claims(text: bytes) -> bool:
@@ -562,7 +558,7 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
     text = start.removeprefix(BOM).lstrip()
     if _is_of_claims(text):
         seen: set[tuple[str, str]] = set()
-        for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
+        for result in _decode_file(source, _CheckedFile, _OF_CLAIMS).results:
             with _located_errors(source, f"query {result.query_id}"):
                 judged = _from_ragchecker(result, limits_of(source))
                 if judged.recorded[0] in seen:
@@ -573,7 +569,7 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
         for line, judged in read_forms(source, _FORMS, "judgements"):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
-        for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
+        for question in _decode_file(source, list[_MedicalQuestion], _MEDAESQA.expected):
             with _located_errors(source):
                 judged = _from_medaesqa(question, limits_of(source))
             yield [1] * len(judged.rows), judged
@@ -603,7 +599,7 @@ def _whole(source: Source) -> bytes:
 _T = TypeVar("_T")
 
 
-def _decoded(source: Source, kind: type[_T], expected: str) -> _T:
+def _decode_file(source: Source, kind: type[_T], expected: str) -> _T:
     """Return what a file of one JSON value holds."""
     text = plain_json(_whole(source))
     if (key := repeated_in(text)) is not None:
@@ -623,7 +619,7 @@ def _located_errors(source: Source, inside: str = "") -> Iterator[None]:
         raise input_error_of(error).located(Place(name_of(source), 1, visible(inside))) from None
 
 
-def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _read_cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of a table, the first of them its header."""
     name, content = name_of(source), _whole(source)
     try:
@@ -653,7 +649,7 @@ def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     name, read = name_of(source), None
     lines: list[int] = []
     rows: list[Row] = []
-    for line, cells in _cells(source, ","):
+    for line, cells in _read_cells(source, ","):
         if read is None:
             header = [column.strip().lower() for column in cells]
             table = _table_of(header)
@@ -682,7 +678,7 @@ def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]
     matched: dict[tuple[str, str], list[Match]] = {}
     header: list[str] = []
     first = 1
-    for line, cells in _cells(source, "\t"):
+    for line, cells in _read_cells(source, "\t"):
         if not header:
             header = [column.strip().lower() for column in cells]
             continue
@@ -711,7 +707,7 @@ def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable
     query, run, label = (_column(names, header) for names in (*_PLACE, table.label))
     item, aspect = _column(table.item, header), _column(table.aspect, header)
 
-    def read(cells: Sequence[str]) -> Row:
+    def read_row(cells: Sequence[str]) -> Row:
         given = cells[label or 0].strip().lower()
         row = {
             "query_id": identifier(cells[query or 0].strip(), header[query or 0], limits),
@@ -724,4 +720,4 @@ def _reader_of(table: _Table, header: Sequence[str], limits: Limits) -> Callable
             row["aspect"] = identifier(cells[aspect].strip(), header[aspect], limits)
         return row | _checked_verdict(table.labels, given, header[label or 0])
 
-    return read
+    return read_row

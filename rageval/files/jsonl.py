@@ -51,18 +51,15 @@ def read_records(source: Source, form: type[_Record], expected: str) -> Iterator
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
-    return _decoded(source, json_stretches(source), _decoder(form), partial(_explained_as, expected))
+    explain = partial(explained, expected=expected)
+    return _decoded(source, json_stretches(source), _decoder(form), explain)
 
 
 def read_decoded(
     source: Source, decode: Callable[[bytes], _Record], expected: str
 ) -> Iterator[tuple[int, _Record]]:
     """Read the same with a decoder of one's own, which takes any line and raises what msgspec does."""
-    return _decoded(source, stretches(source), decode, partial(_explained_as, expected))
-
-
-def _explained_as(expected: str, error: Exception, line: bytes) -> InputError:
-    return explained(error, line, expected)
+    return _decoded(source, stretches(source), decode, partial(explained, expected=expected))
 
 
 def _decoder(form: Any) -> Callable[[bytes], Any]:

@@ -133,15 +133,6 @@ class JudgedTwice(InputError):
     """A judge judged the same twice."""
 
 
-def _line_of(number: int, record: Mapping[str, Any]) -> JudgementLine:
-    """Return the line of a record in memory; `InputError` tells its number."""
-    fewer = without_nulls(record) or record
-    try:
-        return msgspec.convert(fewer, JudgementLine)
-    except msgspec.ValidationError as error:
-        raise problem_of_record(error, fewer, EXPECTED).located(Place("judgements", number)) from None
-
-
 def kept_in_table(
     make: Callable[Concatenate[JudgementTable, _Arguments], _Made],
 ) -> Callable[Concatenate[JudgementTable, _Arguments], _Made]:
@@ -247,14 +238,25 @@ class JudgementTable:
         # Checked word by word, each once; only if something is odd are rows looked at singly, to name the
         # line.
         if self._needs_row_checks(first, limits):
-            _refuse(source, lines, records, limits)
+            _refuse_contradictions(source, lines, records, limits)
         self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 if record.sentences is not None:
                     facts = self.facts_of(str(record.run_id), str(record.query_id), str(record.repeat))
-                    _count_sentences(facts, record.sentences, Place(source, line))
+                    where = Place(source, line)
+                    if record.sentences < 1:
+                        raise InputError(
+                            at=where, expected="1 or more sentences", found=f"{record.sentences}"
+                        )
+                    if facts.sentences not in (None, record.sentences):
+                        raise InputError(
+                            at=where,
+                            expected=f"an answer of {facts.sentences} sentences, as before",
+                            found=f"{record.sentences}",
+                        )
+                    facts.sentences = record.sentences
         if list(map(_ANSWERABLE, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
                 answerable = record.answerable
@@ -277,11 +279,10 @@ class JudgementTable:
         """
         needs_checks = any(word != "" and problem_of_id(str(word)) for word in self.repeats.new)
         # `new` are the words since the last look.
-        needs_checks = needs_checks or any(
-            problem_of_id(str(word)) for words in self._ids for word in words.new
-        )
+        ids = self.queries, self.runs, self.items
+        needs_checks = needs_checks or any(problem_of_id(str(word)) for words in ids for word in words.new)
         for words, longest in (
-            *((words, limits.id) for words in (*self._ids, self.repeats)),
+            *((words, limits.id) for words in (*ids, self.repeats)),
             (self.aspects, limits.line),
             (self.judges, _LONGEST_WORD),
         ):
@@ -306,10 +307,6 @@ class JudgementTable:
         )
         return needs_checks or any(abs(grade) > limits.grade for grade in grades)
 
-    @property
-    def _ids(self) -> tuple[_Words, _Words, _Words]:
-        return self.queries, self.runs, self.items
-
     def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
         self.kept.clear()
@@ -317,7 +314,19 @@ class JudgementTable:
             self.remarks.append(Remark("adaptive_judgements", Scope(file=self.name)))
         self._bring_together()
         for answer in range(len(self.run)):
-            self._refuse_duplicates(self.begin[answer], self.end[answer])
+            begin, end = self.begin[answer], self.end[answer]
+            # Every aspect once, whatever the items: nothing can be there twice.
+            if len(set(self.row_aspect[begin:end])) == end - begin:
+                continue
+            seen: dict[tuple[int, int], dict[str, int]] = {}
+            for row in range(begin, end):
+                rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
+                rubric = self.said.words[self.row_statement[row]].rubric
+                # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
+                first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
+                if first is not None:
+                    raise self._twice(first, row)
+                rubrics[rubric] = row
         return self
 
     def _bring_together(self) -> None:
@@ -354,20 +363,6 @@ class JudgementTable:
             self._chance = array("d", map(self._chance.__getitem__, rows))
         if self._shown is not None:
             self._shown = array("i", map(self._shown.__getitem__, rows))
-
-    def _refuse_duplicates(self, begin: int, end: int) -> None:
-        # Every aspect once, whatever the items: nothing can be there twice.
-        if len(set(self.row_aspect[begin:end])) == end - begin:
-            return
-        seen: dict[tuple[int, int], dict[str, int]] = {}
-        for row in range(begin, end):
-            rubrics = seen.setdefault((self.row_item[row], self.row_aspect[row]), {})
-            rubric = self.said.words[self.row_statement[row]].rubric
-            # Two kinds of judgement may be of one thing; whoever names no kind may mean any.
-            first = rubrics.get(rubric, rubrics.get("") if rubric else next(iter(rubrics.values()), None))
-            if first is not None:
-                raise self._twice(first, row)
-            rubrics[rubric] = row
 
     def _twice(self, first: int, second: int) -> InputError:
         # Only for a message, so that it may take long.
@@ -650,7 +645,20 @@ class JudgementTable:
             for lines, records in read_batches(source, JudgementLine, EXPECTED):
                 self.add(name_of(source), lines, records, limits_of(source))
         elif kind == "assignments":
-            _add_assignments(self, source)
+            name = name_of(source)
+            for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
+                rows = [list(_assigned_rows(answer)) for answer in answers]
+                of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
+                self.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
+                # Measures must know that these aspects are texts, which no bank has as ids.
+                self.by_text.add(len(self.sources) - 1)
+                for answer in answers:
+                    facts = self.facts_of(str(answer.run_id), str(answer.qid))
+                    facts.assigned = True
+                    if answer.answer_text is not None:
+                        facts.lengths = _lengths([answer.answer_text])
+                    elif answer.response_length is not None:
+                        facts.lengths = {"nfkc": float(answer.response_length)}
         else:
             self.add_answers(source)
 
@@ -663,7 +671,14 @@ class JudgementTable:
             records = msgspec.convert(given, list[JudgementLine])
         except msgspec.ValidationError:
             # Only then: most records have no nulls, and to look for them takes as long as to read them.
-            records = [_line_of(number, record) for number, record in enumerate(given, 1)]
+            records = []
+            for number, record in enumerate(given, 1):
+                fewer = without_nulls(record) or record
+                try:
+                    records.append(msgspec.convert(fewer, JudgementLine))
+                except msgspec.ValidationError as error:
+                    problem = problem_of_record(error, fewer, EXPECTED)
+                    raise problem.located(Place("judgements", number)) from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
     def add_answers(self, source: Source) -> None:
@@ -753,17 +768,9 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         yield names.index(str(record.run_id)) + 1
 
 
-def _count_sentences(facts: AnswerFacts, sentences: int, where: Place) -> None:
-    if sentences < 1:
-        raise InputError(at=where, expected="1 or more sentences", found=f"{sentences}")
-    if facts.sentences not in (None, sentences):
-        raise InputError(
-            at=where, expected=f"an answer of {facts.sentences} sentences, as before", found=f"{sentences}"
-        )
-    facts.sentences = sentences
-
-
-def _refuse(source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits) -> None:
+def _refuse_contradictions(
+    source: str, lines: Sequence[int], records: Sequence[JudgementLine], limits: Limits
+) -> None:
     """Refuse odd ids, statuses and grades that contradict each other, numbers and names beyond the limits."""
     findings = Complaints()
     # Ids first, all of them: with an odd one no other message could name its row.
@@ -840,24 +847,6 @@ class Assignment(msgspec.Struct):
     run_id: str | int = "run"
     answer_text: str | None = None
     response_length: int | None = None
-
-
-def _add_assignments(table: JudgementTable, source: Source) -> None:
-    """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
-    name = name_of(source)
-    for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
-        rows = [list(_assigned_rows(answer)) for answer in answers]
-        of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
-        table.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
-        # Measures must know that these aspects are texts, which no bank has as ids.
-        table.by_text.add(len(table.sources) - 1)
-        for answer in answers:
-            facts = table.facts_of(str(answer.run_id), str(answer.qid))
-            facts.assigned = True
-            if answer.answer_text is not None:
-                facts.lengths = _lengths([answer.answer_text])
-            elif answer.response_length is not None:
-                facts.lengths = {"nfkc": float(answer.response_length)}
 
 
 def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:

@@ -126,10 +126,6 @@ def _is_answer_table(start: Start) -> bool:
     return is_answered(hooks.table_columns(start.line))
 
 
-def _is_list_of_rows(start: Start) -> bool:
-    return _LIST.match(start.text) is not None and is_answered(start.names)
-
-
 _DIGIT = re.compile(rb"\d")
 _ROWS = 20  # that are looked at, where one does not tell
 _ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
@@ -258,8 +254,10 @@ def _kind_of(source: Source, reading: Reading, among: Collection[str]) -> Kind |
         tool = hooks.tool_of_log(source)
         if tool is not None:
             return Kind("log", ROWS, f"a log of {tool}", lambda _: False, "rageval import")
-    if kind is None and not is_columnar(source) and _is_list_of_rows(start_of_file(source, reading)):
-        return _NAMED["answer rows"]
+    if kind is None and not is_columnar(source):
+        start = start_of_file(source, reading)
+        if _LIST.match(start.text) is not None and is_answered(start.names):
+            return _NAMED["answer rows"]
     return kind
 
 

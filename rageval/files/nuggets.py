@@ -158,7 +158,22 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     """Return a nugget, which an error names by its key."""
     try:
         if "claim" not in fields:
-            return _question(fields, query, limits)
+            asked = msgspec.convert(fields, _Question)
+            # NuggetBank's own id of a question that names none.
+            digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
+            given = (
+                digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
+            )
+            answers = tuple(
+                NuggetAnswer(
+                    answer.answer,
+                    _references(answer.references, limits),
+                    importance=None if answer.importance is None else str(answer.importance),
+                )
+                for answer in (asked.answers or {}).values()
+            )
+            nugget = _common(asked, Nugget(query, given, asked.question, answers=answers), limits)
+            return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
         claim = msgspec.convert(fields, _Claim)
         given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
         nugget = _common(claim, Nugget(query, given, claim.claim), limits)
@@ -166,31 +181,14 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     except msgspec.ValidationError as error:
         # Where it is in the nugget nobody is to take for a path in the record.
         problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
-        raise Unfit(f"{_shown(key)}: {problem}") from None
-
-
-def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
-    asked = msgspec.convert(fields, _Question)
-    # NuggetBank's own id of a question that names none.
-    digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
-    given = digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
-    answers = tuple(
-        NuggetAnswer(
-            answer.answer,
-            _references(answer.references, limits),
-            importance=None if answer.importance is None else str(answer.importance),
-        )
-        for answer in (asked.answers or {}).values()
-    )
-    nugget = _common(asked, Nugget(query, given, asked.question, answers=answers), limits)
-    return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
+        raise Unfit(f"{_quote_text(key)}: {problem}") from None
 
 
 def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
     """Return the nugget with what questions and claims both say."""
     if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
-        other = _shown(str(fields.query_id))
-        raise Unfit(expected=f"a nugget of query {_shown(nugget.query_id)}", found=f"one of {other}")
+        other = _quote_text(str(fields.query_id))
+        raise Unfit(expected=f"a nugget of query {_quote_text(nugget.query_id)}", found=f"one of {other}")
     # A word names a class, and a number is a weight.
     weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
@@ -199,7 +197,7 @@ def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugge
     aggregator = "OR" if aggregator == "DEFAULT" else aggregator
     if aggregator not in _AGGREGATORS:
         raise Unfit(
-            expected=f"one of {', '.join(_AGGREGATORS)} as `aggregator_type`", found=_shown(aggregator)
+            expected=f"one of {', '.join(_AGGREGATORS)} as `aggregator_type`", found=_quote_text(aggregator)
         )
     return nugget._replace(
         importance=fields.importance if isinstance(fields.importance, str) else None,
@@ -236,7 +234,7 @@ def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Referen
     return tuple(references)
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(text[:_LONGEST_SHOWN])
 
 
@@ -245,7 +243,9 @@ def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
     seen: set[str] = set()
     for nugget in nuggets:
         if nugget.nugget_id in seen:
-            raise Unfit(expected="a different id for every nugget", found=f"{_shown(nugget.nugget_id)} twice")
+            raise Unfit(
+                expected="a different id for every nugget", found=f"{_quote_text(nugget.nugget_id)} twice"
+            )
         seen.add(nugget.nugget_id)
     return tuple(nuggets)
 
@@ -253,7 +253,7 @@ def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
 def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
     """Return how a file of the older form is built, which names its query only in its own name."""
 
-    def build(record: _Fields, limits: Limits) -> NuggetBank:
+    def build_bank(record: _Fields, limits: Limits) -> NuggetBank:
         if query is None:
             raise Unfit("the query of these nuggets is unknown", remedy="name the file nuggets_QUERY.json")
         name = identifier(query, "the name of the file", limits)
@@ -269,7 +269,7 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
             asked.append(_nugget(fields, text, name, limits))
         return NuggetBank(name, distinct(asked), record)
 
-    return build
+    return build_bank
 
 
 def is_older_bank(record: _Fields) -> bool:
@@ -491,8 +491,16 @@ def read_banks(source: Source) -> Iterator[NuggetBank]:
 
 def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
+    files: list[Source] = [source]
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        entries = (entry for entry in os.scandir(source) if entry.is_file())
+        files = [*sorted(entry.path for entry in entries if _IN_A_FOLDER.search(entry.name))]
+        if not files:
+            raise InputError(
+                at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
+            )
     first: dict[str, str] = {}
-    for file in _files_of(source):
+    for file in files:
         # The older form names its query in the name of the file only.
         forms = (*bank_forms(name_of(file)), _LISTS, _RUBRICS, _FRESHSTACK)
         lines = one_a_line(file, "nuggets")
@@ -506,20 +514,6 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
                     remedy="put them in one file",
                 )
             yield line, bank
-
-
-def _files_of(source: Source) -> list[Source]:
-    """Return the files of nuggets in a folder, by name; a file as it is."""
-    if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
-        return [source]
-    paths = sorted(
-        entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
-    )
-    if not paths:
-        raise InputError(
-            at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
-        )
-    return list(paths)
 
 
 def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:
@@ -549,12 +543,12 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
                 remedy="sort them by query",
             )
         seen.add(query)
-        listed = [_record(position, nugget) for position, nugget in enumerate(together)]
+        listed = [_nugget_record(position, nugget) for position, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
         yield msgspec.json.encode(record).decode()
 
 
-def _record(position: int, nugget: Nugget) -> dict[str, Any]:
+def _nugget_record(position: int, nugget: Nugget) -> dict[str, Any]:
     fits = nugget.importance in ("vital", "okay", None) and not nugget.references
     unsupported = "a weight" if nugget.weight is not None else "answers" if nugget.answers else ""
     if unsupported or not fits:

@@ -197,7 +197,7 @@ def records_of_frame(frame: Any) -> list[dict[str, Any]]:
     is_list = not {"nuggets", "rubrics"}.isdisjoint(columns)
     called = {name: name if is_list else _OF_FRAMES.get(name, name) for name in columns}
     names = [name if called[name] in columns else called[name] for name in columns]
-    cells = [map(_plain, column_of(frame, column)) for column in given]
+    cells = [map(_plain_cell, column_of(frame, column)) for column in given]
     return [
         {name: cell for name, cell in zip(names, row, strict=True) if cell is not None}
         for row in zip(*cells, strict=True)
@@ -216,7 +216,7 @@ def csv_of_frame(frame: Any, system: str) -> bytes:
     import csv
 
     names = column_names(frame)
-    columns = [[*map(_plain, column_of(frame, name))] for name in names]
+    columns = [[*map(_plain_cell, column_of(frame, name))] for name in names]
     if not any(field_of(str(name)) == "run_id" for name in names):
         names, columns = [*names, "run_id"], [*columns, [system] * len(frame)]
     stream = io.StringIO(newline="")
@@ -228,7 +228,7 @@ def csv_of_frame(frame: Any, system: str) -> bytes:
     return stream.getvalue().encode("utf-8", "surrogatepass")
 
 
-def _plain(cell: Any) -> Any:
+def _plain_cell(cell: Any) -> Any:
     """Return a cell as JSON could hold it: what is numpy's as Python's, what is missing as None."""
     value = cell.tolist() if hasattr(cell, "tolist") else cell
     return None if is_missing(value) else value
@@ -278,7 +278,7 @@ def ids(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[
 def finite(values: Iterable[Any], table: str, column: str, start: int = 1) -> list[float]:
     """Return numbers, none of them NaN or infinite; the first of them stands in row `start`."""
     given = list(values)
-    numbers = given if set(map(type, given)) == {float} else list(map(_number, given))
+    numbers = given if set(map(type, given)) == {float} else list(map(_number_or_nan, given))
     # The sum tells at once, if it is not too large itself.
     if not math.isfinite(sum(numbers)) and not all(map(math.isfinite, numbers)):
         index = next(index for index, number in enumerate(numbers) if not math.isfinite(number))
@@ -290,7 +290,7 @@ def finite(values: Iterable[Any], table: str, column: str, start: int = 1) -> li
     return numbers
 
 
-def _number(value: Any) -> float:
+def _number_or_nan(value: Any) -> float:
     try:
         return float(value) if not isinstance(value, str | bytes) else math.nan
     except (TypeError, ValueError, OverflowError):

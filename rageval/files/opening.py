@@ -162,7 +162,20 @@ class _Streams(io.RawIOBase):
         """Return some of the content; nothing at its end."""
         while True:
             if self._unpacker is None or self._unpacker.eof:
-                packed = self._next_stream()
+                packed = self._rest or self._raw.read(_BLOCK)
+                self._rest = b""
+                # xz allows zero bytes between streams, in fours; nothing else is taken for padding.
+                while self._padding and self._unpacker is not None and packed[:1] == b"\0":
+                    kept = packed.lstrip(b"\0")
+                    self._padded += len(packed) - len(kept)
+                    packed = kept or self._raw.read(_BLOCK)
+                if self._padding and self._padded % self._padding:
+                    raise ValueError(
+                        f"{self._padded} zero bytes after a stream, not a multiple of {self._padding}"
+                    )
+                self._padded = 0
+                if packed:
+                    self._unpacker = self._begin()
                 if not packed:
                     return b""
             else:
@@ -175,22 +188,6 @@ class _Streams(io.RawIOBase):
                 self._rest = self._unpacker.unused_data
             if block:
                 return block
-
-    def _next_stream(self) -> bytes:
-        """Return the first bytes of the next stream, with an unpacker for it."""
-        packed = self._rest or self._raw.read(_BLOCK)
-        self._rest = b""
-        # xz allows zero bytes between streams, in fours; nothing else is taken for padding.
-        while self._padding and self._unpacker is not None and packed[:1] == b"\0":
-            kept = packed.lstrip(b"\0")
-            self._padded += len(packed) - len(kept)
-            packed = kept or self._raw.read(_BLOCK)
-        if self._padding and self._padded % self._padding:
-            raise ValueError(f"{self._padded} zero bytes after a stream, not a multiple of {self._padding}")
-        self._padded = 0
-        if packed:
-            self._unpacker = self._begin()
-        return packed
 
 
 class _KeptStream:

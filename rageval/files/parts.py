@@ -365,7 +365,12 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
         columnar._select_columns(file, path, columnar.RUN)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         # By bytes of the columns that are read, not by rows: that is what reading costs.
-        sizes = list(accumulate(map(_size, groups), initial=0))
+        columns = ([group.column(index) for index in range(group.num_columns)] for group in groups)
+        sizes_of_groups = (
+            sum(column.total_uncompressed_size for column in some if column.path_in_schema in columnar.RUN)
+            for some in columns
+        )
+        sizes = list(accumulate(sizes_of_groups, initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
         count = grain.parts_of(sizes[-1])
         targets = [sizes[-1] * index / count for index in range(1, count)]
@@ -373,12 +378,6 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
         cuts = [_row_border(file, begins, group) for group in sorted(nearest - {0, len(groups)})]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
     return [_RowSpan(path, *two, stamp) for two in pairwise(ends)]
-
-
-def _size(group: Any) -> int:
-    """Return the bytes of those columns of a group that are read."""
-    columns = map(group.column, range(group.num_columns))
-    return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in columnar.RUN)
 
 
 def _row_border(file: Any, begins: list[int], group: int) -> int | None:

@@ -7,7 +7,7 @@ Nothing is looked at before.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -107,7 +107,9 @@ def misplaced_file(
     """
     if isinstance(error, WrongKind):
         return None
-    is_of_tables = command is None or command in _OF_TABLES or _has_table(given.get("words"), reading)
+    of_words = (_kind_of(path, reading, _ANSWERS) for path in _paths(given.get("words")))
+    is_of_tables = command is None or command in _OF_TABLES
+    is_of_tables = is_of_tables or any(kind is not None and kind.holds == ROWS for kind in of_words)
     for name, value in given.items():
         place = PLACES.get(name)
         if place is None:
@@ -120,11 +122,6 @@ def misplaced_file(
             if kind is not None and not (is_taken and is_read):
                 return wrong_kind(path, kind, place.noun)
     return None
-
-
-def _has_table(words: Any, reading: Reading) -> bool:
-    kinds = (_kind_of(path, reading, _ANSWERS) for path in _paths(words))
-    return any(kind is not None and kind.holds == ROWS for kind in kinds)
 
 
 def _kind_of(path: Any, reading: Reading, place: FilePlace) -> Kind | None:
@@ -142,13 +139,7 @@ def _paths(value: Any) -> Iterator[Any]:
         path = path if os.path.exists(path) else path.partition("=")[2]
         if os.path.isfile(path):
             yield path
-    elif isinstance(value, Mapping):
-        yield from _each(value.values())
-    elif isinstance(value, list | tuple):
-        yield from _each(value)
-
-
-def _each(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, str | os.PathLike | tuple):  # several files of one option, too
-            yield from _paths(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            if isinstance(item, str | os.PathLike | tuple):  # several files of one option, too
+                yield from _paths(item)

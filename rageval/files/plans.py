@@ -147,7 +147,8 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         if unplanned:
             raise InputError(
                 at=Place(visible(name)),
-                problem=f"{len(unplanned):,} labeled queries are not in the plan ({_named(unplanned)})",
+                problem=f"{len(unplanned):,} labeled queries are not in the plan"
+                f" ({_quote_queries(unplanned)})",
                 expected=f"labels of the {len(order):,} that were drawn. For labels chosen in another way,"
                 " give their probabilities with --gold-chosen FILE",
             )
@@ -158,25 +159,25 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
             raise InputError(
                 at=Place(visible(name)),
                 problem=f"{len(passed):,} of the first {last:,} queries of the plan were skipped"
-                f" ({_named(passed)}), so the labels are not a random sample",
+                f" ({_quote_queries(passed)}), so the labels are not a random sample",
                 remedy="label these, too, or mark them as undecidable",
             )
         return order[:last]
 
 
-def _named(queries: Sequence[str]) -> str:
+def _quote_queries(queries: Sequence[str]) -> str:
     shown = ", ".join(visible(query)[:80] for query in queries[:_SHOWN])
     return shown + (", …" if len(queries) > _SHOWN else "")
 
 
 def plan_lines(plan: LabelPlan) -> Iterator[str]:
     """Yield the lines of a plan, with its `sha` in the head."""
-    head, lines = _parts(plan)
+    head, lines = _head_and_lines(plan)
     yield as_line({**head, "sha": _sha(head, lines)})
     yield from lines
 
 
-def _parts(plan: LabelPlan) -> tuple[dict[str, Any], list[str]]:
+def _head_and_lines(plan: LabelPlan) -> tuple[dict[str, Any], list[str]]:
     head = msgspec.to_builtins(plan)
     for name in ("asked", "sha"):
         head.pop(name, None)
@@ -189,7 +190,7 @@ def _sha(head: Mapping[str, Any], lines: Sequence[str]) -> str:
 
 def sealed(plan: LabelPlan) -> LabelPlan:
     """Return the plan with its `sha`."""
-    return msgspec.structs.replace(plan, sha=_sha(*_parts(plan)))
+    return msgspec.structs.replace(plan, sha=_sha(*_head_and_lines(plan)))
 
 
 def is_head(record: Mapping[str, Any]) -> bool:
@@ -237,7 +238,7 @@ def read_plan(source: Source) -> LabelPlan:
             )
     plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
     # What would be written is compared, so that a key that nobody knows is a change, too.
-    if _sha(*_parts(plan)) != sha:
+    if _sha(*_head_and_lines(plan)) != sha:
         raise InputError(
             at=Place(name),
             problem="was changed after it was written (its content does not match the sha"

@@ -224,19 +224,19 @@ _Gold = _Word | list[_Word] | None
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     """Return the form of plain questions, by the names that a track gives to the two main fields."""
 
-    def build(fields: _Fields, limits: Limits) -> Question:
-        asked = identifier(_value(fields, query, str | int), query, limits)
-        text = _value(fields, question, str)
+    def build_question(fields: _Fields, limits: Limits) -> Question:
+        asked = identifier(_field_value(fields, query, str | int), query, limits)
+        text = _field_value(fields, question, str)
         # As in tables: what people call the right answer, where nothing is called an answer.
         called = next(
             (key for key in ("answer", *(key for key in fields if field_of(key) == "gold")) if key in fields),
             "answer",
         )
-        gold = words(_value(fields, called, _Gold, None))
+        gold = words(_field_value(fields, called, _Gold, None))
         facts = tuple(_facts(fields, {query, question, called, _SUB_NARRATIVES}))
         return Question(asked, text, gold, facts, sub_narratives=_sub_narratives(fields))
 
-    return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)
+    return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build_question)
 
 
 _SUB_NARRATIVES = "sub_narratives"
@@ -250,7 +250,7 @@ class _SubNarrative(msgspec.Struct):
 
 def _sub_narratives(fields: _Fields) -> tuple[str, ...]:
     """Return the smaller needs in a need for information: texts, or objects with a `text`."""
-    given = _value(fields, _SUB_NARRATIVES, list[str | _SubNarrative] | None, None) or ()
+    given = _field_value(fields, _SUB_NARRATIVES, list[str | _SubNarrative] | None, None) or ()
     texts = (part if isinstance(part, str) else part.text for part in given)
     return tuple(text for text in texts if text.strip())
 
@@ -264,7 +264,7 @@ _NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background", _
 def _topic_id(fields: _Fields, names: tuple[str, ...], limits: Limits) -> str:
     """Return the id of a topic, which stands under one of these names, or under several."""
     keys = (key for key in names if key in fields and bytes(fields[key]) != b"null")
-    given = {key: _value(fields, key, str | int) for key in keys}
+    given = {key: _field_value(fields, key, str | int) for key in keys}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     if not named:
         raise Unfit(expected=f"the id of a topic, one of {', '.join(names)}", found="none")
@@ -278,8 +278,8 @@ def _topic_id(fields: _Fields, names: tuple[str, ...], limits: Limits) -> str:
 def _from_request(fields: _Fields, limits: Limits) -> Question:
     """Return the question that a topic's title asks, with the request behind it."""
     name = _topic_id(fields, _TOPIC_IDS, limits)
-    request = [text for key in _REQUEST if (text := _value(fields, key, str | None, None))]
-    title, gold = _value(fields, "title", str), words(_value(fields, "answer", _Gold, None))
+    request = [text for key in _REQUEST if (text := _field_value(fields, key, str | None, None))]
+    title, gold = _field_value(fields, "title", str), words(_field_value(fields, "answer", _Gold, None))
     facts = tuple(_facts(fields, _NO_FACTS))
     return Question(
         name, title, gold, facts, request="\n".join(request), sub_narratives=_sub_narratives(fields)
@@ -291,7 +291,7 @@ def _from_narrative(fields: _Fields, limits: Limits) -> Question:
     name = _topic_id(fields, _NARRATIVE_IDS, limits)
     facts = tuple(_facts(fields, {*_NARRATIVE_IDS, "narrative", _SUB_NARRATIVES}))
     return Question(
-        name, _value(fields, "narrative", str), facts=facts, sub_narratives=_sub_narratives(fields)
+        name, _field_value(fields, "narrative", str), facts=facts, sub_narratives=_sub_narratives(fields)
     )
 
 
@@ -364,7 +364,7 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
         yield as_line(facts | {"query_id": question.query_id, "question": question.text} | more)
 
 
-def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
+def _field_value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     """Return the field, which must be of this kind."""
     if key not in fields or (default and bytes(fields[key]) == b"null"):
         if default:

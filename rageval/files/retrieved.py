@@ -71,7 +71,7 @@ class _Candidates(msgspec.Struct):
     candidates: list[_Candidate]
 
 
-def _checked(line: _Candidates, limits: Limits) -> _Candidates:
+def _check_candidates(line: _Candidates, limits: Limits) -> _Candidates:
     line.query.qid = identifier(line.query.qid, "query.qid", limits)
     for index, candidate in enumerate(line.candidates):
         candidate.docid = identifier(candidate.docid, f"candidates[{index}].docid", limits)
@@ -86,7 +86,7 @@ _CANDIDATES: RecordForm[_Candidates] = RecordForm(
     "{query: {qid, text}, candidates: [{docid, score, doc}]}",
     has("query", "candidates"),
     _Candidates,
-    _checked,
+    _check_candidates,
 )
 
 
@@ -95,7 +95,7 @@ QUESTIONS: RecordForm[Question] = RecordForm(
     _CANDIDATES.shape,
     _CANDIDATES.fits,
     _Candidates,
-    lambda line, limits: Question(str(_checked(line, limits).query.qid), line.query.text),
+    lambda line, limits: Question(str(_check_candidates(line, limits).query.qid), line.query.text),
 )
 
 
@@ -137,7 +137,7 @@ def read_candidates(source: Source) -> Iterator[tuple[int, _Candidates]]:
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 
-def _scored(source: Source) -> Iterator[_Row]:
+def _scored_rows(source: Source) -> Iterator[_Row]:
     """Yield what was retrieved, with scores; candidates without scores count down from their number."""
     if b'"candidates"' not in start_of(source):
         yield from numbers(source)
@@ -166,7 +166,12 @@ def numbers(source: Source) -> Iterator[_Row]:
                     expected="it once",
                 )
             for doc, number in docs.items():
-                yield line, _id(query, name, line, limits), _id(doc, name, line, limits), number
+                yield (
+                    line,
+                    _checked_id(query, name, line, limits),
+                    _checked_id(doc, name, line, limits),
+                    number,
+                )
 
 
 def judged_numbers(source: Source) -> Iterator[dict[str, Any]]:
@@ -198,7 +203,7 @@ def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping
         yield number, record
 
 
-def _id(word: str, name: str, line: int, limits: Limits) -> str:
+def _checked_id(word: str, name: str, line: int, limits: Limits) -> str:
     try:
         return identifier(word, "the dict", limits)
     except Unfit as error:
@@ -207,7 +212,7 @@ def _id(word: str, name: str, line: int, limits: Limits) -> str:
 
 def run_rows(source: Source) -> RunRows:
     """Read the rows of a run."""
-    rows = list(_scored(source))
+    rows = list(_scored_rows(source))
     name = name_of(source)
     if not rows:
         raise InputError(at=Place(name), problem="is empty", expected="documents and scores")

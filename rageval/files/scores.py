@@ -109,7 +109,21 @@ def read_leaderboard(
         rows = _from_json(name, lines, limits_of(source))
     else:
         rows = _from_columns(name, lines, form, topics, limits_of(source))
-    return _distinct(name, rows)
+    first: dict[tuple[str, str, str], int] = {}
+    distinct = []
+    for number, row in rows:
+        before = first.setdefault(row[:3], number)
+        if before != number:
+            what = ", ".join(map(visible, row[:3]))
+            raise InputError(
+                at=Place(name, number),
+                problem=f"a second value for {what}, the first is in line {before}",
+                expected="one",
+            )
+        distinct.append(row)
+    if not distinct:
+        raise InputError(at=Place(name), problem="holds no value", expected="a leaderboard")
+    return distinct
 
 
 def _from_json(
@@ -119,28 +133,28 @@ def _from_json(
     complaints = Complaints()
     for number, text in lines:
         try:
-            yield number, _row_of(decode(plain_json(text)), limits)
+            line = decode(plain_json(text))
+            # Either name will do, or both where they agree.
+            given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
+            if len(set(map(str, given))) != 1:
+                problem = "neither" if not given else "two that differ"
+                raise Unfit(expected="a topic_id (or query_id)", found=problem)
+            value = math.nan if line.value is None else float(line.value)
+            if math.isinf(value):
+                raise Unfit(expected="a finite value", found="one that is too large")
+            yield (
+                number,
+                LeaderboardRow(
+                    identifier(line.run_id, "run_id", limits),
+                    identifier(given[0], "topic_id", limits),
+                    identifier(line.measure, "measure", limits),
+                    value,
+                ),
+            )
         except (ValueError, RecursionError) as error:
             expected = "{run_id, topic_id, measure, value}"
             complaints.add(explained(error, text, expected).located(Place(name, number)))
     complaints.raise_if_any()
-
-
-def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
-    # Either name will do, or both where they agree.
-    given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
-    if len(set(map(str, given))) != 1:
-        problem = "neither" if not given else "two that differ"
-        raise Unfit(expected="a topic_id (or query_id)", found=problem)
-    value = math.nan if line.value is None else float(line.value)
-    if math.isinf(value):
-        raise Unfit(expected="a finite value", found="one that is too large")
-    return LeaderboardRow(
-        identifier(line.run_id, "run_id", limits),
-        identifier(given[0], "topic_id", limits),
-        identifier(line.measure, "measure", limits),
-        value,
-    )
 
 
 def _from_columns(
@@ -182,7 +196,21 @@ def _from_columns(
             " or in both of columns 2 and 3",
             remedy="use --form tot (run measure topic value) or --form ir_measures (run topic measure value)",
         )
-    yield from _valued(name, rows, _COLUMNS[columns_form], limits)
+    columns = _COLUMNS[columns_form]
+    complaints = Complaints()
+    for number, fields in rows:
+        cells = dict(zip(columns, fields, strict=True))
+        text = cells["value"]
+        value = number_in(text)
+        too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
+        if value is None or math.isinf(value):
+            problem = InputError(expected="a number, True or False", found=f"{visible(text[:80])!r}")
+            complaints.add(problem.located(Place(name, number)))
+        elif too_long is not None:
+            complaints.add(InputError(at=Place(name, number), expected=f"an id of up to {limits.id:,} bytes"))
+        else:
+            yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
+    complaints.raise_if_any()
 
 
 def _fields(line: bytes) -> list[str]:
@@ -220,26 +248,6 @@ def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form
     return None
 
 
-def _valued(
-    name: str, rows: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], limits: Limits
-) -> Iterator[tuple[int, LeaderboardRow]]:
-    """Yield the rows with their numbers."""
-    complaints = Complaints()
-    for number, fields in rows:
-        cells = dict(zip(columns, fields, strict=True))
-        text = cells["value"]
-        value = number_in(text)
-        too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
-        if value is None or math.isinf(value):
-            problem = InputError(expected="a number, True or False", found=f"{visible(text[:80])!r}")
-            complaints.add(problem.located(Place(name, number)))
-        elif too_long is not None:
-            complaints.add(InputError(at=Place(name, number), expected=f"an id of up to {limits.id:,} bytes"))
-        else:
-            yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
-    complaints.raise_if_any()
-
-
 def number_in(text: str) -> float | None:
     """Return a number, or a truth value as one; NaN for `nan`, None for anything else.
 
@@ -249,24 +257,6 @@ def number_in(text: str) -> float | None:
     if _NUMBER.fullmatch(text):
         return float(text)
     return _TRUTH.get(text.lower())
-
-
-def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[LeaderboardRow]:
-    first: dict[tuple[str, str, str], int] = {}
-    distinct = []
-    for number, row in rows:
-        before = first.setdefault(row[:3], number)
-        if before != number:
-            what = ", ".join(map(visible, row[:3]))
-            raise InputError(
-                at=Place(name, number),
-                problem=f"a second value for {what}, the first is in line {before}",
-                expected="one",
-            )
-        distinct.append(row)
-    if not distinct:
-        raise InputError(at=Place(name), problem="holds no value", expected="a leaderboard")
-    return distinct
 
 
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
@@ -289,7 +279,15 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
                 problem=f"a leaderboard has one value for {', '.join(map(visible, row[:3]))}{hint}"
             )
         seen.add(row[:3])
-        _check_ids(row)
+        place = Place(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}")
+        if math.isinf(row.value):
+            raise InputError(at=place, problem=f"{row.value}")
+        try:
+            for field, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
+                identifier(name, field)
+                name.encode()
+        except (Unfit, UnicodeEncodeError) as error:
+            raise input_error_of(error).located(place) from None
         if form == "jsonl":
             value = None if math.isnan(row.value) else float(row.value)
             record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
@@ -302,19 +300,6 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             "value": repr(float(row.value)),
         }
         yield "\t".join(_unbroken(cells[what]) for what in columns)
-
-
-def _check_ids(row: LeaderboardRow) -> None:
-    """Refuse what no leaderboard is read back with."""
-    place = Place(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}")
-    if math.isinf(row.value):
-        raise InputError(at=place, problem=f"{row.value}")
-    try:
-        for what, name in zip(("run_id", "topic_id", "measure"), row[:3], strict=True):
-            identifier(name, what)
-            name.encode()
-    except (Unfit, UnicodeEncodeError) as error:
-        raise input_error_of(error).located(place) from None
 
 
 def _unbroken(text: str) -> str:
@@ -433,20 +418,7 @@ def read_baseline(source: Source) -> Baseline:
             expected=f"{_FORM}",
             remedy="save it again",
         )
-    lines = list(_checked_lines(records, header, name))
-    # A gate would pass on what is left of a file that was cut off.
-    if len(lines) != header.questions:
-        raise InputError(
-            at=Place(name),
-            problem=f"holds {len(lines):,} questions",
-            expected=f"{header.questions:,}, as line 1 says",
-        )
-    return Baseline(header, lines)
-
-
-def _checked_lines(
-    records: Iterable[tuple[int, dict[str, msgspec.Raw]]], header: BaselineHeader, name: str
-) -> Iterator[BaselineLine]:
+    lines = []
     seen: dict[str, int] = {}
     for number, record in records:
         line = _converted((number, record), BaselineLine, name)
@@ -454,11 +426,11 @@ def _checked_lines(
             raise InputError(
                 at=Place(name, number), expected=f"as query_id {problem.expected}", found=problem.found
             )
-        first = seen.setdefault(line.query_id, number)
-        if first != number:
+        before = seen.setdefault(line.query_id, number)
+        if before != number:
             raise InputError(
                 at=Place(name, number),
-                problem=f"question {visible(line.query_id)} is in line {first}, too",
+                problem=f"question {visible(line.query_id)} is in line {before}, too",
                 expected="it once",
             )
         if line.values.keys() != header.measures.keys():
@@ -470,7 +442,15 @@ def _checked_lines(
         numbers = [*line.values.values(), *line.people.values(), *sum(line.between.values(), ())]
         if any(value is not None and not math.isfinite(value) for value in numbers):
             raise InputError(at=Place(name, number), expected="finite numbers, or null")
-        yield line
+        lines.append(line)
+    # A gate would pass on what is left of a file that was cut off.
+    if len(lines) != header.questions:
+        raise InputError(
+            at=Place(name),
+            problem=f"holds {len(lines):,} questions",
+            expected=f"{header.questions:,}, as line 1 says",
+        )
+    return Baseline(header, lines)
 
 
 def _converted(record: tuple[int, dict[str, msgspec.Raw]], form: Any, name: str) -> Any:

@@ -139,7 +139,7 @@ def read_spans(source: Source) -> SpanFile:
     # LegalBench-RAG's is one object, and may go over many lines.
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
-        return SpanFile(name, list(_of_tests(name, text, limits)), {})
+        return SpanFile(name, list(_spans_of_tests(name, text, limits)), {})
     spans: list[tuple[int, Span]] = []
     sources: dict[str, str] = {}
     findings = Complaints()
@@ -154,7 +154,7 @@ def read_spans(source: Source) -> SpanFile:
         except Unfit as error:
             findings.add(error.parts.located(Place(name, number)))
     findings.raise_if_any()
-    return SpanFile(name, [span for _, span in once(spans, name, _place)], sources)
+    return SpanFile(name, [span for _, span in once(spans, name, _span_place)], sources)
 
 
 def _span(line: _SpanLine, limits: Limits) -> Span:
@@ -184,12 +184,12 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
     return Span(query, nugget, doc, line.start, line.end, *evidence)
 
 
-def _place(span: Span) -> str:
+def _span_place(span: Span) -> str:
     where = f" in {span.doc_id} from {span.start} to {span.end}" if span.doc_id else ""
     return f"span of nugget {span.nugget_id} of query {span.query_id}{where}"
 
 
-def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
+def _spans_of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
     """Yield the spans of a benchmark: each snippet is a nugget, called by its place from 0."""
     try:
         if (key := repeated_in(text)) is not None:
@@ -239,7 +239,17 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
     name = name_of(source)
     for number, line in read_records(source, _ChunkLine, _EXPECTED_CHUNK):
         try:
-            chunk = _chunk(line, limits_of(source))
+            limits = limits_of(source)
+            ids = identifier(line.id, "id", limits), identifier(line.doc_id, "doc_id", limits)
+            if (line.start is None) != (line.end is None):
+                raise Unfit(expected="both start and end, or neither")
+            if line.start is None and not (line.text or "").strip():
+                raise Unfit(expected="start and end, or a text")
+            if line.start is not None and line.end is not None and line.end <= line.start:
+                raise Unfit(
+                    expected="a chunk of at least one code point", found=f"{line.start} to {line.end}"
+                )
+            chunk = Chunk(*ids, line.start, line.end, line.text)
         except Unfit as error:
             findings.add(error.parts.located(Place(name, number)))
             continue
@@ -250,14 +260,3 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
         elif not findings.count:
             yield chunk
     findings.raise_if_any()
-
-
-def _chunk(line: _ChunkLine, limits: Limits) -> Chunk:
-    ids = identifier(line.id, "id", limits), identifier(line.doc_id, "doc_id", limits)
-    if (line.start is None) != (line.end is None):
-        raise Unfit(expected="both start and end, or neither")
-    if line.start is None and not (line.text or "").strip():
-        raise Unfit(expected="start and end, or a text")
-    if line.start is not None and line.end is not None and line.end <= line.start:
-        raise Unfit(expected="a chunk of at least one code point", found=f"{line.start} to {line.end}")
-    return Chunk(*ids, line.start, line.end, line.text)

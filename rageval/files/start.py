@@ -57,9 +57,9 @@ class Start:
     @cached_property
     def names(self) -> list[str]:
         """The keys of the first records, in lines or in a list: what one of them lacks, another may have."""
-        return list(dict.fromkeys(key for record in self._records() for key in record))
+        return list(dict.fromkeys(key for record in self._first_records() for key in record))
 
-    def _records(self) -> Iterator[dict[str, Any]]:
+    def _first_records(self) -> Iterator[dict[str, Any]]:
         import json
 
         if not self.is_list:

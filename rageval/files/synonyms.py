@@ -28,11 +28,11 @@ SYNONYMS = {
 _APART = re.compile(r"[\s_\-]+")
 
 
-def _plain(name: str) -> str:
+def _folded_name(name: str) -> str:
     return _APART.sub("", name).casefold()
 
 
-_FIELDS = {_plain(name): field for field, names in SYNONYMS.items() for name in names}
+_FIELDS = {_folded_name(name): field for field, names in SYNONYMS.items() for name in names}
 
 
 def field_of(name: str) -> str | None:
@@ -41,7 +41,7 @@ def field_of(name: str) -> str | None:
     >>> field_of("User Input"), field_of("ground-truth"), field_of("latency")
     ('question', 'gold', None)
     """
-    return _FIELDS.get(_plain(name))
+    return _FIELDS.get(_folded_name(name))
 
 
 class ColumnsRead(NamedTuple):
@@ -83,7 +83,7 @@ def columns_of(names: Sequence[str], gold_alone: bool = False) -> ColumnsRead:
     taken: dict[str, str] = {}
     for field in SYNONYMS:
         fitting = [name for name in names if field_of(name) == field]
-        own = [name for name in fitting if _plain(name) == _plain(field)]
+        own = [name for name in fitting if _folded_name(name) == _folded_name(field)]
         if fitting:
             taken[field] = (own or fitting)[0]
     if gold_alone and "answer" in taken:

@@ -64,7 +64,9 @@ class LineForm(NamedTuple):
 
     def is_tabbed(self, content: bytes) -> bool:
         """Return whether tabs part the fields of this line, so that ids may hold spaces."""
-        return _has_tabs(content, self.width) and all(part.strip(b" ") for part in content.split(b"\t"))
+        return content.count(b"\t") == self.width - 1 and all(
+            part.strip(b" ") for part in content.split(b"\t")
+        )
 
     def first_is_tabbed(self, text: bytes, comments: str) -> bool | None:
         """Return whether tabs part the fields of the first row, which decides for all; None without a row."""
@@ -98,8 +100,14 @@ class LineForm(NamedTuple):
         spans = [match.span() for match in re.finditer(rb"[^ \t]+", content)]
         # A line that reads both ways goes by how the file's first row reads; only one that has no other
         # reading, or the wrong number of blanks, goes by its own tabs.
-        if _has_tabs(content, self.width) and (tabbed or len(spans) != self.width):
-            return _by_tabs(content)
+        if content.count(b"\t") == self.width - 1 and (tabbed or len(spans) != self.width):
+            spans = []
+            start = 0
+            for part in content.split(b"\t"):
+                left = start + len(part) - len(part.lstrip(b" "))
+                spans.append((left, max(left, start + len(part.rstrip(b" ")))))
+                start += len(part) + 1
+            return spans
         return spans
 
     def problem(
@@ -121,7 +129,7 @@ class LineForm(NamedTuple):
     def with_numbers(self, columns: Columns, limits: Limits) -> Columns | None:
         """Return the columns, that of scores or grades as numbers; None if one is none."""
         words = columns[self.number]
-        numbers = _scores(words) if self is RUN else _grades(words, limits.grade)
+        numbers = _parse_scores(words) if self is RUN else _parse_grades(words, limits.grade)
         if numbers is None:
             return None
         return [*columns[: self.number], numbers, *columns[self.number + 1 :]]
@@ -140,10 +148,9 @@ class LineForm(NamedTuple):
         # line.
         columns = self.ordinary(content, reading, limits)
         if columns is not None:
-            count = len(columns[0])
-            return range(first, first + count) if isinstance(first, int) else first[:count], columns
+            return text.numbers(len(columns[0])), columns
         lines = content.split(b"\n")
-        numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+        numbers = text.numbers(len(lines))
         row_numbers, rows = _read_lines(
             zip(numbers, lines, strict=False), self, name, reading.comments, limits, bool(reading.tabbed)
         )
@@ -193,16 +200,20 @@ class LineForm(NamedTuple):
             for text in texts:
                 # A query's rows all go to the file that the checksum of its id names, so each file can be
                 # sorted alone.
-                numbers, lines, queries = _rows(text, self.width, tabbed)
+                numbers, lines, queries = _split_rows(text, self.width, tabbed)
                 parted: list[list[int]] = [[] for _ in paths]
                 share = {query: parted[crc32(query) % shares] for query in set(queries)}
                 for index, query in enumerate(queries):
                     share[query].append(index)
                 for path, places in zip(paths, parted, strict=True):
-                    _append(path, [numbers[index] for index in places], [lines[index] for index in places])
+                    if places:
+                        with path.open("ab") as file:
+                            file.write(b"\n".join([*[lines[index] for index in places], b""]))
+                        with path.with_suffix(".lines").open("ab") as file:
+                            array("q", [numbers[index] for index in places]).tofile(file)
             for path in paths:
                 if path.exists():
-                    yield from in_order(_read(path), self.width, tabbed)
+                    yield from in_order(_read_share(path), self.width, tabbed)
 
 
 RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
@@ -236,7 +247,7 @@ def _read_lines(
     return numbers, rows
 
 
-def _score(text: bytes) -> float | None:
+def _parse_score(text: bytes) -> float | None:
     """Return one score, or None if it is no finite decimal number in ASCII."""
     if not _SCORE.fullmatch(text):
         return None
@@ -247,7 +258,7 @@ def _score(text: bytes) -> float | None:
 
 def is_number(text: bytes) -> bool:
     """Return whether this is a finite decimal number, as scores and grades are."""
-    return _score(text) is not None
+    return _parse_score(text) is not None
 
 
 def grade_of(text: bytes, largest: int) -> int | float | None:
@@ -255,7 +266,7 @@ def grade_of(text: bytes, largest: int) -> int | float | None:
     if _GRADE.fullmatch(text):
         number: int | float | None = int(text)
     else:
-        number = _score(text)
+        number = _parse_score(text)
     if number is None or abs(number) > largest:
         return None
     return int(number) if number == int(number) else number
@@ -270,21 +281,6 @@ def kind_of_line(content: bytes) -> LineForm | None:
     tabbed = (kind for kind in (RUN, QRELS) if kind.is_tabbed(content))
     width = len(content.split())
     return next(tabbed, None) or next((kind for kind in (RUN, QRELS) if len(kind.columns) == width), None)
-
-
-def _has_tabs(content: bytes, width: int) -> bool:
-    return content.count(b"\t") == width - 1
-
-
-def _by_tabs(content: bytes) -> list[tuple[int, int]]:
-    """Return spans of the fields, without the blanks around them."""
-    spans = []
-    start = 0
-    for part in content.split(b"\t"):
-        left = start + len(part) - len(part.lstrip(b" "))
-        spans.append((left, max(left, start + len(part.rstrip(b" ")))))
-        start += len(part) + 1
-    return spans
 
 
 def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> InputError | None:
@@ -313,7 +309,7 @@ def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> InputErro
             )
     text = values[kind.number]
     if kind.columns[kind.number] == "score":
-        if _score(text) is None:
+        if _parse_score(text) is None:
             return InputError(expected="a finite decimal number as score", found=quoted(text))
     elif grade_of(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
@@ -367,6 +363,10 @@ class Text(NamedTuple):
 
     content: bytes
     lines: Sequence[int] | int = 1
+
+    def numbers(self, count: int) -> Sequence[int]:
+        """Return the numbers of the first so many lines."""
+        return range(self.lines, self.lines + count) if isinstance(self.lines, int) else self.lines[:count]
 
 
 def run_rows(source: Source, reading: Reading = PLAIN) -> Iterator[RunRows]:
@@ -467,7 +467,7 @@ def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) 
     return any(max(map(len, columns[column])) > limits.id for column in kind.ids)
 
 
-def _scores(words: Sequence[bytes]) -> list[float] | None:
+def _parse_scores(words: Sequence[bytes]) -> list[float] | None:
     """Return finite decimal numbers: `float` takes nothing else of these characters."""
     # float also takes nan, inf, blanks and underscores; none of them is left after this.
     if b"".join(words).translate(None, b"0123456789+-.eE"):
@@ -480,7 +480,7 @@ def _scores(words: Sequence[bytes]) -> list[float] | None:
     return scores if max(scores) < float("inf") and min(scores) > -float("inf") else None
 
 
-def _grades(words: Sequence[bytes], largest: int) -> list[int | float] | None:
+def _parse_grades(words: Sequence[bytes], largest: int) -> list[int | float] | None:
     # Grades are few and repeat: check each word once, not each row.
     number = {}
     for word in set(words):
@@ -514,7 +514,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     lines: list[bytes] = []
     numbers = array("q")
     for text in texts:
-        some, contents, queries = _rows(text, width, tabbed)
+        some, contents, queries = _split_rows(text, width, tabbed)
         for index, query in enumerate(queries, len(lines)):
             of_query[query].append(index)
         numbers.extend(some)
@@ -524,11 +524,11 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     yield Text(b"\n".join([lines[index] for index in order]), array("q", [numbers[index] for index in order]))
 
 
-def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
+def _split_rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
     """Cut a text into lines, without those of blanks; return their numbers, themselves, and their queries."""
-    content, first = text
+    content = text.content
     lines = content.removesuffix(b"\n").split(b"\n")
-    numbers = range(first, first + len(lines)) if isinstance(first, int) else first
+    numbers = text.numbers(len(lines))
     part = b"\t" if tabbed else b" "
     queries = [line.partition(part)[0] for line in lines]
     if tabbed or b"\t" in content or b"\r" in content or b"" in queries:
@@ -544,15 +544,7 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
     return numbers, lines, queries
 
 
-def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
-    if lines:
-        with path.open("ab") as file:
-            file.write(b"\n".join([*lines, b""]))
-        with path.with_suffix(".lines").open("ab") as file:
-            array("q", numbers).tofile(file)
-
-
-def _read(path: Path) -> Iterator[Text]:
+def _read_share(path: Path) -> Iterator[Text]:
     with path.open("rb") as file, path.with_suffix(".lines").open("rb") as numbers:
         while lines := file.readlines(_SOME):
             yield Text(b"".join(lines), array("q", numbers.read(8 * len(lines))))

@@ -226,15 +226,15 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
     >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
     (0.6666666666666666, 0.0)
     """
-    given, best = _words(answer), 0.0
-    for gold_words in map(_words, gold):
+    given, best = _count_words(answer), 0.0
+    for gold_words in map(_count_words, gold):
         shared = (given & gold_words).total()
         if shared:
             best = max(best, 2 * shared / (given.total() + gold_words.total()))
     return best
 
 
-def _words(text: str) -> Counter[str]:
+def _count_words(text: str) -> Counter[str]:
     characters = (" " if unicodedata.category(c)[0] in "PS" else c for c in folded(text))
     return Counter(word for word in "".join(characters).split() if word not in ARTICLES)
 

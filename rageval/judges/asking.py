@@ -151,13 +151,22 @@ class CallGate:
     async def __aenter__(self) -> float:
         """Wait for one's turn; when the call begins."""
         if self._waiting or not self._has_room():
-            await self._turn()
+            turn = self._loop.create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():  # let in and cancelled at the same moment
+                    self._inside -= 1
+                    self._let_in()
+                raise
         else:
             self._inside += 1
         return self._loop.time()
 
     async def __aexit__(self, *_: object) -> None:
-        self._leave()
+        self._inside -= 1
+        self._let_in()
 
     def widen(self, start_time: float) -> None:
         """Become a little wider, as a call that began then was answered."""
@@ -195,20 +204,6 @@ class CallGate:
     def is_closed(self) -> bool:
         """Whether nobody may go; also who is inside should look again before the call."""
         return self._loop.time() + _SLACK < self._opens
-
-    async def _turn(self) -> None:
-        turn = self._loop.create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # let in and cancelled at the same moment
-                self._leave()
-            raise
-
-    def _leave(self) -> None:
-        self._inside -= 1
-        self._let_in()
 
     def _let_in(self) -> None:
         while self._waiting and self._has_room():
@@ -266,19 +261,19 @@ class JobProgress:
         now = self._clock()
         if not self._quiet and now - self._shown >= (_ON_TERMINAL if self._moves else _ELSEWHERE):
             self._shown = now
-            self._write(line(tally, now - self._started), moving=self._moves)
+            self._write_line(line(tally, now - self._started), moving=self._moves)
 
     def close(self, tally: JobTally) -> None:
         """Show how far it came, if anything was asked or shown."""
         if not self._quiet and (tally.calls or self._wrote):
-            self._write(line(tally, self._clock() - self._started), moving=False)
+            self._write_line(line(tally, self._clock() - self._started), moving=False)
 
     def say(self, message: str) -> None:
         """Write a line by itself."""
         if not self._quiet:
-            self._write(message, moving=False)
+            self._write_line(message, moving=False)
 
-    def _write(self, text: str, moving: bool) -> None:
+    def _write_line(self, text: str, moving: bool) -> None:
         self._wrote = True
         text = text[: shutil.get_terminal_size().columns - 1] if moving else text
         # With blanks: not every terminal of Windows obeys what would clear the line.
@@ -305,17 +300,15 @@ def line(tally: JobTally, seconds: float) -> str:
         unpriced = f" and {tally.unpriced:,} calls without a price" if tally.unpriced else ""
         guessed = f" (at most: the usage of {tally.guessed:,} calls is not known)" if tally.guessed else ""
         parts.append(f"${tally.spent:,.2f}{guessed}{unpriced}")
-    parts += [f"without a verdict: {_kinds(tally.failed)}"] * bool(tally.failed)
-    parts += [f"tried again: {_kinds(tally.troubles)}"] * bool(tally.troubles)
+    for what, troubles in (("without a verdict", tally.failed), ("tried again", tally.troubles)):
+        if troubles:
+            kinds = (f"{count:,} {visible(kind)}" for kind, count in troubles.most_common(3))
+            parts.append(f"{what}: {', '.join(kinds)}")
     if rate and tally.total:
         minutes, rest = divmod(round(max(0, tally.total - tally.done) / rate), 60)
         hours, minutes = divmod(minutes, 60)
         parts.append(f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left")
     return ", ".join(parts)
-
-
-def _kinds(troubles: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {visible(kind)}" for kind, count in troubles.most_common(3))
 
 
 @dataclass(eq=False)
@@ -359,6 +352,8 @@ def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_It
 
 
 class _Bridge(Generic[_Item]):
+    """Runs a stream in a thread with a loop of its own, and hands its items over some at a time."""
+
     def __init__(self, make: Callable[[], AsyncGenerator[_Item, None]]) -> None:
         self._make = make
         self._lots: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()  # None: no more
@@ -529,7 +524,30 @@ class _LiveJob(Job):
                 if (first := await self._first()) is not None:
                     yield first
         finally:
-            await self._end(beating)
+            beating.cancel()
+            if self._tasks:
+                self._stop(asyncio.CancelledError())
+                if self._flying:
+                    self._progress.say(
+                        f"stopping: {len(self._flying):,} calls in progress may finish within"
+                        f" {GRACE:g} seconds"
+                    )
+                    await asyncio.wait([*self._flying], timeout=GRACE)
+            tasks = [*self._tasks.values()]
+            for task in tasks:
+                task.cancel()
+            try:
+                await asyncio.gather(beating, *tasks, return_exceptions=True)
+                await close(self._model)
+            finally:
+                with suppress(OutputError):  # what came first is to be told
+                    self._budget.close()
+            if self._store.damaged:
+                self._progress.say(
+                    f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again"
+                )
+            self._show()
+            self._progress.close(self._tally)
 
     def _reply_or_task(self, number: int, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
         # The same question twice is asked once.
@@ -638,7 +656,15 @@ class _LiveJob(Job):
 
     async def _call_model(self, key: str, request: Request, start_time: float) -> Reply:
         """Make one call and store its outcome; what is not known about its cost is taken to be the most."""
-        reservation = await self._await_reservation(key, request)
+        # What other calls really cost may leave enough for this one.
+        while key not in self._reservations:
+            settled = self._settled  # before the look: what is settled during it is not to be missed
+            await self._commits.do(partial(self._reserve, key, request))
+            if key not in self._reservations:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_LOOK):
+                        await settled.wait()
+        reservation = self._reservations.pop(key)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
         # Which of the three is called at the end depends on how far the call came: a call that never left
@@ -720,20 +746,9 @@ class _LiveJob(Job):
         self._settled.set()
         self._settled = asyncio.Event()
 
-    async def _await_reservation(self, key: str, request: Request) -> Reservation:
-        """Leave from the budget, which may have to wait for what others really cost."""
-        while key not in self._reservations:
-            settled = self._settled  # before the look: what is settled during it is not to be missed
-            await self._commits.do(partial(self._reserve, key, request))
-            if key not in self._reservations:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_LAST_LOOK):
-                        await settled.wait()
-        return self._reservations.pop(key)
-
     def _note(self, key: str, error: Transient) -> None:
         """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""
-        self._tally.troubles["throttled" if error.throttled else _kind(error, self._model.name)] += 1
+        self._tally.troubles["throttled" if error.throttled else _kind_of_error(error, self._model.name)] += 1
         self._failing.add(key)
         self._show()
         is_away = isinstance(error, Unreachable)
@@ -771,36 +786,14 @@ class _LiveJob(Job):
         if not task.cancelled():
             task.exception()  # or Python would complain that nobody looked
 
-    async def _end(self, beating: asyncio.Task[None]) -> None:
-        """Leave no call, no claim and no connection behind; what is under way and paid for may still land."""
-        beating.cancel()
-        if self._tasks:
-            self._stop(asyncio.CancelledError())
-            if self._flying:
-                self._progress.say(
-                    f"stopping: {len(self._flying):,} calls in progress may finish within {GRACE:g} seconds"
-                )
-                await asyncio.wait([*self._flying], timeout=GRACE)
-        tasks = [*self._tasks.values()]
-        for task in tasks:
-            task.cancel()
-        try:
-            await asyncio.gather(beating, *tasks, return_exceptions=True)
-            await close(self._model)
-        finally:
-            with suppress(OutputError):  # what came first is to be told
-                self._budget.close()
-        if self._store.damaged:
-            self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
-        self._show()
-        self._progress.close(self._tally)
 
-
-def _kind(error: Transient, model: str) -> str:
+def _kind_of_error(error: Transient, model: str) -> str:
     """Return the first words of an error, without what differs from call to call.
 
-    >>> _kind(Transient("openai:m: 503: try later"), "openai:m"), _kind(Transient("no answer from x"), "m")
-    ('503', 'no answer')
+    >>> _kind_of_error(Transient("openai:m: 503: try later"), "openai:m")
+    '503'
+    >>> _kind_of_error(Transient("no answer from x"), "m")
+    'no answer'
     """
     words = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
     return words[0].strip()[:40] or "failed"

@@ -351,14 +351,14 @@ class Request:
 
     def with_more(self, *parts: Part) -> Request:
         """Return the request with more behind its user text."""
-        system, user, *turns = self.prompts or ((text,) for text in self._texts)
+        system, user, *turns = self.prompts or ((text,) for text in self._prompt_texts)
         return replace(self, user=self.user + stored(parts), prompts=(system, (*user, *parts), *turns))
 
     def fenced(self, fence: str | None = None) -> Request:
         """Return the request as it is sent: with random fences around what others wrote."""
         if self.prompts is None and FENCE not in self.system:
             return self
-        if self.prompts is None or self._texts != tuple(map(stored, self.prompts)):
+        if self.prompts is None or self._prompt_texts != tuple(map(stored, self.prompts)):
             raise UsageError("a request with a fence is made of parts: Request.of(…) and with_more(…)")
         fences = Fences(self.prompts, fence)
         system, user, *turns = map(fences.sent, self.prompts)
@@ -371,7 +371,7 @@ class Request:
         return self.prompts is not None and any(isinstance(part, Mark) for part in self.prompts[1])
 
     @property
-    def _texts(self) -> tuple[str, ...]:
+    def _prompt_texts(self) -> tuple[str, ...]:
         return (self.system, self.user, *(text for turn in self.turns for text in turn))
 
     def key(self, model: str, endpoint: str) -> str:

@@ -135,7 +135,16 @@ class _BatchJob(Job):
                 lost = Reply(ERROR, detail="the stored reply is damaged; ask again")
                 yield number, self._failed.get(key) or self._store.get(key, self._job) or lost
         finally:
-            await self._end(beating)
+            # No claim and no connection stays behind; a batch that is still open will cost what it may.
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+            with suppress(OutputError), self._store.together():
+                for reserved in self._reserved.values():
+                    self._budget.settle(reserved, None, self._model.name)
+                self._budget.close()
+            await close(self._model)
+            self._show()
+            self._progress.close(self._tally)
 
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
@@ -145,13 +154,25 @@ class _BatchJob(Job):
             for key in self._unsettled.keys() & self._covered():
                 self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
         while self._unsettled:
-            await self._look_for_lost()
+            # Batches whose ids never came back, unless another process is looking for them.
+            for intent in self._open(INTENDED):
+                mine = self._store.claim_all(intent.keys)
+                try:
+                    if len(mine) == len(intent.keys) and intent in self._store.batches.all(INTENDED):
+                        await self._look_for(intent)
+                finally:
+                    self._store.release(*mine)
             for batch in self._open():
                 if await self._retry(partial(self._model.state, batch.id)) == ENDED:
-                    await self._take(batch)
+                    await self._store_batch(batch)
             # Between looking and handing over, others may have stored replies; asking for those again would
             # cost twice.
-            self._leave_to_others()
+            for key in [*self._unsettled]:
+                reply = self._store.get(key, self._job)
+                if reply is not None:
+                    del self._unsettled[key]
+                    self._tally.stored += 1
+                    self._unreserve([key])  # who has stored the reply has counted what it cost
             if self._unsettled and self._no_money is None:
                 await self._hand_over()
             if not self._unsettled:
@@ -179,18 +200,19 @@ class _BatchJob(Job):
             and not self._unsettled.keys().isdisjoint(batch.keys)
         ]
 
-    def _leave_to_others(self) -> None:
-        """Settle what another process has stored in the meantime."""
-        for key in [*self._unsettled]:
-            reply = self._store.get(key, self._job)
-            if reply is not None:
-                del self._unsettled[key]
-                self._tally.stored += 1
-                self._unreserve([key])  # who has stored the reply has counted what it cost
-
     async def _hand_over(self) -> None:
         """Whatever is in no batch and nobody else hands over now, as far as the budget reaches."""
-        free = self._claim_keys()
+        # Claim what is in no batch, so that only this process hands it over.
+        covered = self._covered()
+        left = [key for key in self._unsettled if key not in covered]
+        mine: list[str] = []
+        for start in range(0, len(left), _AT_ONCE):
+            mine += self._store.claim_all(left[start : start + _AT_ONCE])
+        # A batch stored between the first look and the claim covers keys that we now hold; give those back.
+        covered = self._covered()  # again, as others wait from now on
+        covered |= {key for key in mine if self._store.get(key, self._job) is not None}
+        self._store.release(*(key for key in mine if key in covered))
+        free = [key for key in mine if key not in covered]
         with self._store.together():
             todo = [(key, self._unsettled[key]) for key in free if self._reserve(key)]
         # What the budget does not reach is somebody else's to ask.
@@ -209,19 +231,6 @@ class _BatchJob(Job):
             for key in keys:
                 if key in self._reserved:
                     self._budget.settle(self._reserved.pop(key), Usage(), self._model.name)
-
-    def _claim_keys(self) -> list[str]:
-        """Return what only this process may hand over now, and no process has."""
-        covered = self._covered()
-        left = [key for key in self._unsettled if key not in covered]
-        mine: list[str] = []
-        for start in range(0, len(left), _AT_ONCE):
-            mine += self._store.claim_all(left[start : start + _AT_ONCE])
-        # A batch stored between the first look and the claim covers keys that we now hold; give those back.
-        covered = self._covered()  # again, as others wait from now on
-        covered |= {key for key in mine if self._store.get(key, self._job) is not None}
-        self._store.release(*(key for key in mine if key in covered))
-        return [key for key in mine if key not in covered]
 
     def _reserve(self, key: str) -> bool:
         if self._no_money is not None or key in self._reserved:
@@ -277,21 +286,17 @@ class _BatchJob(Job):
         if tidy and hasattr(self._model, "abandon"):
             await _try_briefly(self._model.abandon(intent))
 
-    async def _look_for_lost(self) -> None:
-        """Find out what has become of batches whose ids never came back, unless others are at it."""
-        for intent in self._open(INTENDED):
-            mine = self._store.claim_all(intent.keys)
-            try:
-                if len(mine) == len(intent.keys) and intent in self._store.batches.all(INTENDED):
-                    await self._look_for(intent)
-            finally:
-                self._store.release(*mine)
-
     async def _look_for(self, intent: StoredBatch) -> None:
         """Take a batch that is found for what was intended; after some looks there is none."""
         known_ids = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
+        finder: Any = self._model
+        batch_id: str | None
         try:
-            batch_id = await self._retry(lambda: _find_batch(self._model, intent, known_ids))
+            if not hasattr(finder, "find"):
+                raise Unclear(f"{finder.name} does not look for batches", later=False)
+            batch_id = await self._retry(
+                lambda: finder.find(intent.id, intent.keys, intent.created, known_ids)
+            )
         except Unclear as unclear:
             if not self._rebuys:
                 size = f"{len(intent.keys):,} requests"
@@ -313,7 +318,7 @@ class _BatchJob(Job):
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
-    async def _take(self, batch: StoredBatch) -> None:
+    async def _store_batch(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
         replies = await self._retry(lambda: self._replies(batch))
         for key in batch.keys:
@@ -383,18 +388,6 @@ class _BatchJob(Job):
     def _resume_hint(self) -> str:
         return f"replies and open batches are stored in {self._store.path}; run the same command to continue"
 
-    async def _end(self, beating: asyncio.Task[None]) -> None:
-        """Leave no claim and no connection behind; a batch that is still open will cost what it may."""
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
-        with suppress(OutputError), self._store.together():
-            for reserved in self._reserved.values():
-                self._budget.settle(reserved, None, self._model.name)
-            self._budget.close()
-        await close(self._model)
-        self._show()
-        self._progress.close(self._tally)
-
 
 async def _try_briefly(work: Awaitable[None]) -> None:
     """Do what may as well be left undone."""
@@ -413,12 +406,3 @@ async def _shield(work: Awaitable[_Item]) -> _Item:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         raise
-
-
-async def _find_batch(model: BatchModel, intent: StoredBatch, known_ids: Collection[str]) -> str | None:
-    """Return the id of what was intended, None if the provider has none; raise `Unclear` if nobody knows."""
-    finder: Any = model
-    if not hasattr(finder, "find"):
-        raise Unclear(f"{model.name} does not look for batches", later=False)
-    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known_ids)
-    return batch_id

@@ -192,15 +192,15 @@ def _prices() -> _Prices:
 
 @cache
 def _load_prices(own: str) -> _Prices:
-    ours = _read(_BUILT_IN)
+    ours = _read_prices(_BUILT_IN)
     if not own:
         return ours
-    theirs = _read(Path(own).expanduser())
+    theirs = _read_prices(Path(own).expanduser())
     as_of = theirs.as_of or ours.as_of
     return _Prices(as_of, {**ours.models, **theirs.models}, ours.free | theirs.free)
 
 
-def _read(path: Path) -> _Prices:
+def _read_prices(path: Path) -> _Prices:
     try:
         record = tomllib.loads(text_of_whole(path, "a file of prices"))
     except InputError:
@@ -256,7 +256,21 @@ class _Ledger:
         store.beat()
         if not self._is_open:
             with store.writing() as connection:
-                self._join(connection)
+                query = "SELECT job, owner, active FROM spending WHERE job != ?"
+                rows = connection.execute(query, (self._job,)).fetchall()
+                # A killed job cannot say that it is no longer at work; its heartbeat has stopped.
+                owners = {
+                    owner for _, owner, is_at_work in rows if is_at_work and not self._store.is_dead(owner)
+                }
+                self._before = {job for job, *_ in rows}
+                self._has_company = bool(owners)
+                near = {owner for owner in owners if self._store.is_near(owner)}
+                if not near:
+                    # On another machine nobody can be looked up by process number; whether the beat moves
+                    # will tell.
+                    self._unsure = {owner: self._store.beat_of(owner) for owner in owners}
+                if not owners:
+                    connection.execute("DELETE FROM spending WHERE job != ?", (self._job,))
             self._is_open = True
 
     def turn(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -267,7 +281,15 @@ class _Ledger:
         """Return what other jobs have spent."""
         with self.turn() as connection:
             if self._unsure:
-                self._look_again()
+                # A beat that has moved since then shows that the other machine was at work; one that has not,
+                # that its job had ended without a word.
+                if any(self._store.beat_of(owner) != beat for owner, beat in self._unsure.items()):
+                    self._unsure = {}
+                else:
+                    self._unsure = {
+                        owner: beat for owner, beat in self._unsure.items() if not self._store.is_dead(owner)
+                    }
+                    self._has_company = bool(self._unsure)
             rows = connection.execute("SELECT job, calls, spent + held FROM spending").fetchall()
         # Alone at the beginning, this job owes nothing to those that ended before.
         left_out = {self._job} if self._has_company else {self._job, *self._before}
@@ -279,31 +301,6 @@ class _Ledger:
         row = (self._job, self._store.owner, calls, spent, reserved, is_at_work)
         with self._store.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def _join(self, connection: sqlite3.Connection) -> None:
-        """Enter the account of those at work; if nobody is, begin a new one."""
-        query = "SELECT job, owner, active FROM spending WHERE job != ?"
-        rows = connection.execute(query, (self._job,)).fetchall()
-        # A killed job cannot say that it is no longer at work; its heartbeat has stopped.
-        owners = {owner for _, owner, is_at_work in rows if is_at_work and not self._store.is_dead(owner)}
-        self._before = {job for job, *_ in rows}
-        self._has_company = bool(owners)
-        near = {owner for owner in owners if self._store.is_near(owner)}
-        if not near:
-            # On another machine nobody can be looked up by process number; whether the beat moves will tell.
-            self._unsure = {owner: self._store.beat_of(owner) for owner in owners}
-        if not owners:
-            connection.execute("DELETE FROM spending WHERE job != ?", (self._job,))
-
-    def _look_again(self) -> None:
-        """Whether those on other machines were at work, or had ended without a word, when this job began."""
-        if any(self._store.beat_of(owner) != beat for owner, beat in self._unsure.items()):
-            self._unsure = {}
-        else:
-            self._unsure = {
-                owner: beat for owner, beat in self._unsure.items() if not self._store.is_dead(owner)
-            }
-            self._has_company = bool(self._unsure)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -406,7 +403,7 @@ class Budget:
             # One look at what others have spent serves a whole turn: they cannot spend meanwhile.
             if self._ledger is not None and self._others is None:
                 self._others = self._ledger.others()
-            estimate = self._estimate(request, model, share)
+            estimate = share * (_upper_cost(request, model, self._prices) or 0.0)
             if not self._has_room(estimate, self._others or _Others()):
                 return None
             self.calls += 1
@@ -445,7 +442,9 @@ class Budget:
 
     def commit(self, request: Request, model: str, share: float = 1.0) -> Reservation:
         """Count what was promised before this job began, and has to be paid whatever its limits are."""
-        return self._add_reservation(Reservation(request, share, self._estimate(request, model, share)))
+        return self._add_reservation(
+            Reservation(request, share, share * (_upper_cost(request, model, self._prices) or 0.0))
+        )
 
     def settle(self, reservation: Reservation, usage: Usage | None, model: str) -> float | None:
         """End a call: what it cost, None without a price; what nobody knows is taken to be the most."""
@@ -477,9 +476,6 @@ class Budget:
         self.spent += share * (paid or 0.0)
         self._tell()
         return None if paid is None else share * paid
-
-    def _estimate(self, request: Request, model: str, share: float) -> float:
-        return share * (_upper_cost(request, model, self._prices) or 0.0)
 
 
 def _limit(value: float | None, name: str) -> float | None:

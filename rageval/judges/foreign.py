@@ -11,6 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -72,7 +73,21 @@ def yaml_texts(path: str) -> dict[str, str]:
             while position < len(lines) and re.match(r"[ -]|$", lines[position]):
                 position += 1
         else:
-            texts[match[1]] = _scalar(value, Place(path, number))
+            where = Place(path, number)
+            if value.startswith('"'):
+                try:
+                    text = json.loads(value)
+                except ValueError:
+                    raise InputError(
+                        at=where, expected="one quoted text on this line", found=f"{value[:80]!r}"
+                    ) from None
+                texts[match[1]] = str(text)
+            elif value.startswith("'") and value.endswith("'") and len(value) > 1:
+                texts[match[1]] = value[1:-1].replace("''", "'")
+            elif value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
+                raise InputError(at=where, expected="a text", found=f"{value[:80]!r}")
+            else:
+                texts[match[1]] = value.partition(" #")[0].rstrip()
     return texts
 
 
@@ -93,22 +108,6 @@ def _block(lines: list[str], position: int, chomping: str, where: Place) -> tupl
         return text if position == len(lines) else text + "\n", position
     text = text.rstrip("\n")
     return text + "\n" if text and not chomping else text, position
-
-
-def _scalar(value: str, where: Place) -> str:
-    if value.startswith('"'):
-        try:
-            text = json.loads(value)
-        except ValueError:
-            raise InputError(
-                at=where, expected="one quoted text on this line", found=f"{value[:80]!r}"
-            ) from None
-        return str(text)
-    if value.startswith("'") and value.endswith("'") and len(value) > 1:
-        return value[1:-1].replace("''", "'")
-    if value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
-        raise InputError(at=where, expected="a text", found=f"{value[:80]!r}")
-    return value.partition(" #")[0].rstrip()
 
 
 def python_texts(path: str) -> dict[str, str]:
@@ -191,7 +190,12 @@ def choose_prompt(prompts: Mapping[str, str], fields: Collection[str], given: Gi
 
     Only what shows one of these fields, and no other, is a prompt.
     """
-    fitting = [name for name, text in prompts.items() if _has_only_fields(text, fields)]
+    fitting = []
+    for name, text in prompts.items():
+        with suppress(ValueError):  # a text that is no template is no prompt
+            names = names_in(template_of(text))
+            if names and set(names) <= set(fields):
+                fitting.append(name)
     requested = given.prompt or (usual if usual in prompts else "")
     if requested in prompts:
         return requested
@@ -209,14 +213,6 @@ def choose_prompt(prompts: Mapping[str, str], fields: Collection[str], given: Gi
         expected = f"the text {usual!r}, or " if usual else ""
         raise InputError(at=Place(given.path), expected=f"{expected}{shown}", found=listed[:200])
     return fitting[0]
-
-
-def _has_only_fields(text: str, fields: Collection[str]) -> bool:
-    try:
-        names = names_in(template_of(text))
-    except ValueError:
-        return False
-    return bool(names) and set(names) <= set(fields)
 
 
 def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
@@ -293,33 +289,10 @@ def _take_fields(file: RubricFile, path: str) -> None:
     file.sees = [name for name in file.sees if name in shown]
 
 
-_Made = Callable[[Given], RubricFile]
-SOURCES: dict[str, _Made] = {}
-
-
-def _source(name: str) -> Callable[[_Made], _Made]:
-    """Let the function below make rubrics of this source's prompts."""
-
-    def declared(make: _Made) -> _Made:
-        SOURCES[name] = make
-        return make
-
-    return declared
-
-
-def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) -> RubricFile:
-    return RubricFile(unit, kind, sees, prompt, unfenced=True, **more)
-
-
-@_source("umbrela")
-def _of_umbrela(given: Given) -> RubricFile:
-    return _umbrela(given, "relevance")
-
-
-def _umbrela(given: Given, scale: str) -> RubricFile:
+def _of_umbrela(given: Given, scale: str = "relevance") -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
-        template = _key(yaml_texts(given.path), "prefix_user", given.path)
+        template = _text_named(yaml_texts(given.path), "prefix_user", given.path)
     else:
         # Its older versions read a file so, and strip it.
         template = read_prompt_file(given.path).strip()
@@ -342,11 +315,12 @@ def _umbrela(given: Given, scale: str) -> RubricFile:
 def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
     """Return a rubric that grades passages by numbers, which are labels of a rubric of ours."""
     labels = _labels(scale)
-    return _rubric(
+    return RubricFile(
         "passage",
         "label",
         ["question", "passage.segment"],
         prompt,
+        unfenced=True,
         labels=labels,
         values={f"{grade:g}": label for label, grade in labels.items()},
         fields={"query": "question", "passage": "passage.segment", "examples": "examples"},
@@ -356,10 +330,9 @@ def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
     )
 
 
-@_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
     """Read a prompt whose grades go from 0 to 4 by the sub-narratives that a passage answers."""
-    file = _umbrela(given, "relevance-2025")
+    file = _of_umbrela(given, "relevance-2025")
     file.follows = "UMBRELA as TREC RAG 2025 used it, grades 0 to 4 by sub-narratives"
     file.departs = [
         *file.departures,
@@ -372,11 +345,10 @@ def _of_umbrela_2025(given: Given) -> RubricFile:
     return file
 
 
-@_source("nuggetizer")
 def _of_nuggetizer(given: Given) -> RubricFile:
     """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
     texts = yaml_texts(given.path)
-    method = _key(texts, "method", given.path)
+    method = _text_named(texts, "method", given.path)
     if method not in _STEPS:
         raise InputError(
             at=Place(given.path, inside="method"),
@@ -384,7 +356,7 @@ def _of_nuggetizer(given: Given) -> RubricFile:
             found=f"{method!r}",
         )
     system = texts.get("system_message", "") if given.system is None else given.system
-    return _step(method, Prompt(system, template=_key(texts, "prefix_user", given.path)))
+    return _step(method, Prompt(system, template=_text_named(texts, "prefix_user", given.path)))
 
 
 def _step(method: str, prompt: Prompt) -> RubricFile:
@@ -448,7 +420,6 @@ _STEPS: dict[str, dict[str, Any]] = {
 _STEPS["nugget_assignment_2grade"] = _STEPS["nugget_assignment"]
 
 
-@_source("crag-script")
 def _of_crag(given: Given) -> RubricFile:
     """CRAG's script: instructions and examples in `templates.py`, the question in `local_evaluation.py`."""
     texts: dict[str, str] = {}
@@ -462,7 +433,7 @@ def _of_crag(given: Given) -> RubricFile:
             f"{', '.join(given.paths)}: the text with {{query}}, {{ground_truth}} and {{prediction}} is not"
             " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
         )
-    parts = (_key(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
+    parts = (_text_named(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
     trim, departs = (
         Trim("answer", words=75),
         ["answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"],
@@ -470,11 +441,12 @@ def _of_crag(given: Given) -> RubricFile:
     if given.tokenizer is not None:
         digest = sha256_of(given.tokenizer)
         trim, departs = Trim("answer", tokens=75, tokenizer=given.tokenizer, sha256=digest), []
-    return _rubric(
+    return RubricFile(
         "answer",
         "label",
         ["question", "gold", "answer"],
         Prompt("\n".join(parts), template=template),
+        unfenced=True,
         follows="CRAG (Yang et al., 2024), the script of its repository",
         departs=[
             "each gold answer is asked about by itself, not each of its letters, as the script has it",
@@ -496,15 +468,15 @@ def _of_crag(given: Given) -> RubricFile:
     )
 
 
-@_source("ragtifier")
 def _of_ragtifier(given: Given) -> RubricFile:
     """RAGtifier's Figure 2, as a text with its two headings."""
     texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
-    return _rubric(
+    return RubricFile(
         "answer",
         "grades",
         ["question", "gold", "gold_passages", "answer", "passages"],
         Prompt(texts["System Prompt"], template=texts["Query Prompt"]),
+        unfenced=True,
         follows="RAGtifier (Cofala et al., 2025), Figure 2",
         departs=[
             "how it writes several passages, and what it does with a reply that is no JSON, is not known",
@@ -527,12 +499,20 @@ def _of_ragtifier(given: Given) -> RubricFile:
     )
 
 
-@_source("support")
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, ("statement", "citation", "answer"), "SUPPORT_EVAL_PROMPT")
-    # What the script puts there of a segment.
-    prompt.template = _replace_field(prompt.template, "citation", "{passage.title}: {passage.segment}")
+    with suppress(ValueError):  # which is refused when its fields are looked for
+        pieces = []
+        for part in template_of(prompt.template):
+            if not isinstance(part, Slot):
+                pieces.append(part.replace("{", "{{").replace("}", "}}"))
+            elif part.name == "citation":
+                # What the script puts there of a segment.
+                pieces.append("{passage.title}: {passage.segment}")
+            else:
+                pieces.append(f"{{{part.name}}}")
+        prompt.template = "".join(pieces)
     return _of_support_prompt(
         prompt,
         follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
@@ -549,11 +529,12 @@ def _of_support(given: Given) -> RubricFile:
 def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
     # Later versions of the prompt ask for tags.
     tags = ["<support>", "</support>"] if "<support>" in prompt.template else []
-    return _rubric(
+    return RubricFile(
         "citation",
         "label",
         ["sentence", "passage.title", "passage.segment"],
         prompt,
+        unfenced=True,
         labels=_labels("citation-support"),
         values={
             "Full Support": "full_support",
@@ -570,14 +551,14 @@ def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
     )
 
 
-@_source("pairwise")
 def _of_pairwise(given: Given) -> RubricFile:
     """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
-    return _rubric(
+    return RubricFile(
         "pair",
         "label",
         ["question", "answer_a", "answer_b"],
         _plain_or_constant(given, ("question", "answer_a", "answer_b"), "PROMPT"),
+        unfenced=True,
         follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
         departs=[_BOUNDED],
         labels=_labels("pairwise"),
@@ -590,16 +571,16 @@ def _of_pairwise(given: Given) -> RubricFile:
     )
 
 
-@_source("listwise")
 def _of_listwise(given: Given) -> RubricFile:
     """RankLLM's prompts, in one turn (RankVicuna) or in several (RankGPT)."""
     texts = yaml_texts(given.path)
     system = texts.get("system_message", "") if given.system is None else given.system
-    return _rubric(
+    return RubricFile(
         "list",
         "permutation",
         ["question", "answers"],
-        _in_turns(texts, system, given.path) if "body_user" in texts else _in_one(texts, system, given.path),
+        _listwise_prompt(texts, system, given.path),
+        unfenced=True,
         follows="RankVicuna and RankGPT (RankLLM's prompts), the judge of the sentence-ordering paper",
         departs=[
             "what ftfy mends in a text (fix_text) is shown as it is",
@@ -615,24 +596,21 @@ def _of_listwise(given: Given) -> RubricFile:
     )
 
 
-def _in_one(texts: Mapping[str, str], system: str, path: str) -> Prompt:
-    item = _key(texts, "body", path)
-    return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
-
-
-def _in_turns(texts: Mapping[str, str], system: str, path: str) -> Prompt:
-    """Return a prompt before which what is ranked is shown piece by piece, as if a model had taken it."""
+def _listwise_prompt(texts: Mapping[str, str], system: str, path: str) -> Prompt:
+    """Return the prompt, in one turn or in several: in these each passage is shown as if a model took it."""
+    if "body_user" not in texts:
+        item = _text_named(texts, "body", path)
+        return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
     turns = []
     if "prefix_user" in texts:
-        turns.append(Turn(texts["prefix_user"], _key(texts, "prefix_assistant", path)))
+        turns.append(Turn(texts["prefix_user"], _text_named(texts, "prefix_assistant", path)))
     suffix, body = texts.get("suffix_user", ""), texts["body_user"]
     if "body_assistant" not in texts:
         return Prompt(system, "", f"{{passages}}{suffix}", body, turns=turns)
     turns.append(Turn(body, texts["body_assistant"], "passages"))
-    return Prompt(system, template=_key(texts, "suffix_user", path), turns=turns)
+    return Prompt(system, template=_text_named(texts, "suffix_user", path), turns=turns)
 
 
-@_source("ragdoll")
 def _of_ragdoll(given: Given) -> RubricFile:
     """RAGDoll's prompts: constants of its `prompts.py`, each told by its name."""
     texts = python_texts(given.path)
@@ -678,11 +656,12 @@ def _scored(prompt: Prompt) -> RubricFile:
 def _preferred(prompt: Prompt) -> RubricFile:
     # How it calls a tie of two bad answers has changed.
     ties = dict.fromkeys(re.findall(r"\[\[(Tie[^\]\n]*+)\]\]", prompt.template))
-    return _rubric(
+    return RubricFile(
         "pair",
         "label",
         ["question", "answer_a", "answer_b"],
         prompt,
+        unfenced=True,
         labels=_labels("pairwise"),
         values={"A": "a", "B": "b"} | dict.fromkeys(ties, "tie"),
         fields={"query": "question", "answer_a": "answer_a", "answer_b": "answer_b"},
@@ -712,6 +691,19 @@ _RAGDOLLS: tuple[tuple[str, _OfPrompt, tuple[str, ...]], ...] = (
 )
 
 
+SOURCES: dict[str, Callable[[Given], RubricFile]] = {
+    "umbrela": _of_umbrela,
+    "umbrela-2025": _of_umbrela_2025,
+    "nuggetizer": _of_nuggetizer,
+    "crag-script": _of_crag,
+    "ragtifier": _of_ragtifier,
+    "support": _of_support,
+    "pairwise": _of_pairwise,
+    "listwise": _of_listwise,
+    "ragdoll": _of_ragdoll,
+}
+
+
 def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Prompt:
     """Return the prompt of a file: a constant of Python, what stands in a line of JSON, or all of it."""
     if given.path.endswith((".json", ".jsonl")):
@@ -727,27 +719,12 @@ def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Promp
     return Prompt(given.system or "", template=read_prompt_file(given.path))
 
 
-def _replace_field(template: str, name: str, shown: str) -> str:
-    """Return a template that shows this in place of a field."""
-    try:
-        parts = template_of(template)
-    except ValueError:
-        return template  # which is refused when its fields are looked for
-    pieces = []
-    for part in parts:
-        if isinstance(part, Slot):
-            pieces.append(shown if part.name == name else f"{{{part.name}}}")
-        else:
-            pieces.append(part.replace("{", "{{").replace("}", "}}"))
-    return "".join(pieces)
-
-
 def _labels(name: str) -> dict[str, float]:
     """Return the labels of a rubric of ours, on whose scale verdicts by the prompt are."""
     return rubric_named(name).file.labels
 
 
-def _key(texts: Mapping[str, str], name: str, path: str) -> str:
+def _text_named(texts: Mapping[str, str], name: str, path: str) -> str:
     if not texts.get(name):
         names = ", ".join(texts) or "nothing"
         raise InputError(at=Place(path), expected=f"the text {name!r}", found=names[:200])

@@ -28,7 +28,6 @@ from rageval.judges.base import (
     Mark,
     Reply,
     Request,
-    Shown,
     Usage,
     as_data,
     as_note,
@@ -200,18 +199,29 @@ def judge(rubric: Rubric, material: Material, judge: JudgeClient) -> Iterator[di
     # Of the whole task, before anything is left out of it: shares must not depend on what is decided.
     mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     labels = [decided(rubric, task) for task in mine]
-    todo = [task if task.failed else replace(task, data=_undecided(rubric, task.data)) for task in mine]
+    todo = []
+    for task in mine:
+        if rubric.file.first_stage == SCRIPT and not task.failed:
+            # Gold answers beside which the form of the answer says enough are not asked about.
+            answer = trim_data(rubric.file.trim, task.data)["answer"]
+            gold = [gold for gold in task.data["gold"] if script_stage(answer, gold) is None]
+            task = replace(task, data={**task.data, "gold": gold})
+        todo.append(task)
     outcomes = _ask_tasks(
         rubric, {place: task for place, task in enumerate(todo) if labels[place] is None}, judge
     )
+    named = {
+        "judge": str(rubric.judge_called(judge.name)),
+        "rubric": f"{rubric.judged_as}@{rubric.version}",
+    }
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
             decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": FIRST_STAGE}
-            common = {**_judge_fields(rubric, judge), "status": OK, **decision}
+            common = {**named, "status": OK, **decision}
             judgements = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:
-            judgements = _rows(rubric, task, outcomes[number], judge)
+            judgements = _judgement_rows(task, outcomes[number], named)
         # Of the whole task: what is left out of it was judged, too.
         judgements[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
         yield from judgements
@@ -263,11 +273,18 @@ class _Round:
         # Once where there is nothing to ask, too: a share without a task has its store like the others.
         while True:
             self._is_probing = self._run.is_long
-            requests = self._next_requests()
+            # All that waits goes out together, unless nothing may come of it.
+            if self._is_probing:
+                some = [number for number in self._run.first_suspects() if number in self._waiting]
+            elif self._judge.asks_at_once and not self._run.is_proven:
+                some = [*self._waiting][:IN_A_ROW]
+            else:
+                some = [*self._waiting]
+            requests = {number: self._waiting[number] for number in some}
             for number, reply in self._judge.ask(requests.items(), self._hear, self._refresh):
                 if number not in self._read:
                     self._hear(number, reply, was_stored=False)
-                self._take(number, reply, *self._read.pop(number))
+                self._keep_outcome(number, reply, *self._read.pop(number))
             # With nothing left to ask, an error would save nothing.
             if not self._waiting:
                 break
@@ -292,39 +309,26 @@ class _Round:
         # Far enough from one another for the further tries of each.
         return replace(request, sample=request.sample + _REPETITION_STEP * self._judge.repetition)
 
-    def _next_requests(self) -> dict[int, Request]:
-        """Return what is asked next: all that waits goes out together, unless nothing may come of it."""
-        if self._is_probing:
-            some = [number for number in self._run.first_suspects() if number in self._waiting]
-        elif self._judge.asks_at_once and not self._run.is_proven:
-            some = [*self._waiting][:IN_A_ROW]
-        else:
-            some = [*self._waiting]
-        return {number: self._waiting[number] for number in some}
-
     def _hear(self, number: int, reply: Reply, was_stored: bool) -> bool:
         """Read a reply as it comes, in whatever thread; tell whether nothing more should be asked for now."""
         task = self._now[number]
-        self._read[number] = outcome, _ = _read(self._rubric, task, self._waiting[number], reply)
+        self._read[number] = outcome, _ = _read_reply(self._rubric, task, self._waiting[number], reply)
         if not was_stored:
             self.bought.add(number)
         is_said = was_stored and outcome.status in self._judge.retry and not self._refresh
         # A step on the way is free text, and shows nothing.
         if not is_said and not self._rubric.is_step(task.data):
-            self._count(number, outcome, reply)
+            if outcome.status in GRADED:
+                self._run.read()
+            elif outcome.status not in UNREADABLE:
+                self._run.refused()
+            else:
+                key = self._waiting[number].key(self._judge.name, self._judge.endpoint)
+                is_first = self._tries[number] == 1
+                self._run.unreadable(number, key, outcome.detail, reply.text, is_first)
         return self._run.is_long and not self._is_probing
 
-    def _count(self, number: int, outcome: _Outcome, reply: Reply) -> None:
-        if outcome.status in GRADED:
-            self._run.read()
-        elif outcome.status not in UNREADABLE:
-            self._run.refused()
-        else:
-            key = self._waiting[number].key(self._judge.name, self._judge.endpoint)
-            is_first = self._tries[number] == 1
-            self._run.unreadable(number, key, outcome.detail, reply.text, is_first)
-
-    def _take(self, number: int, reply: Reply, outcome: _Outcome, retry: Request | None) -> None:
+    def _keep_outcome(self, number: int, reply: Reply, outcome: _Outcome, retry: Request | None) -> None:
         """Keep what a reply came to, or what is to be asked after it."""
         task, request = self._now[number], self._waiting.pop(number)
         # A bad reply is stored as well: the next go asks with the same words and finds the same replies.
@@ -365,7 +369,9 @@ def _combine_outcomes(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) 
     return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
 
 
-def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
+def _read_reply(
+    rubric: Rubric, task: Task, request: Request, reply: Reply
+) -> tuple[_Outcome, Request | None]:
     """Return what a reply comes to, and the request that may get a better one."""
     is_read = reply.status == OK or (reply.status == TRUNCATED and rubric.file.unfenced)  # sources don't look
     if reply.status == TRUNCATED and not is_read:
@@ -379,29 +385,44 @@ def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_
         return _Outcome(OK), None
     try:
         verdicts, repaired = rubric.read(reply.text, task.ids)
-        verdicts = _with_evidence(rubric, verdicts, task.data)
+        # A quote that nobody was shown is no evidence.
+        source = rubric.file.evidence_from
+        if source is not None:
+            data = task.data[source]
+            shown = data if isinstance(data, str) else "\n\n".join(data)
+            kept = []
+            for verdict in verdicts:
+                is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(
+                    verdict.evidence or "", shown
+                )
+                may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
+                if not is_fine and not may_lack:
+                    of = f" of {verdict.id}" if verdict.id else ""
+                    raise Invalid(
+                        f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
+                        f" found {verdict.evidence!r:.80}"
+                    )
+                kept.append(verdict if is_fine else replace(verdict, unquoted=True))
+            verdicts = kept
     except Invalid as error:
         if rubric.file.unfenced:
             return _Outcome(INVALID, detail=str(error)), rubric.again(request)
         # Another sample is another key, as the same question would find its stored, bad reply.
         resampled = replace(rubric.request(task.data, task.ids), sample=request.sample + 1)
-        retry = resampled.with_more(_note(str(error)))
+        trouble = str(error)
+        opening, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
+        why = ("; why stands, as data, between the two lines ", Mark(1), " below")
+        # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
+        # fence.
+        quote = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
+        retry = resampled.with_more(as_note((opening, *why, end, *quote), f"{opening}: {trouble}{end}"))
         return _Outcome(INVALID, detail=str(error)), retry
     return _Outcome(REPAIRED if repaired else OK, tuple(verdicts)), None
 
 
-def _note(trouble: str) -> Shown:
-    """Return what was wrong with the last reply, as data with a fence of its own: it quotes the reply."""
-    opening, end = "\n\nYour last reply could not be used", ". Reply with the JSON object alone."
-    why = ("; why stands, as data, between the two lines ", Mark(1), " below")
-    # The reply may have been written by whoever wants to be judged well: it is quoted as data, behind a
-    # fence.
-    shown = ("\n\n", Mark(1), "\n", as_data({"trouble": trouble}), "\n", Mark(1))
-    return as_note((opening, *why, end, *shown), f"{opening}: {trouble}{end}")
-
-
-def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> list[dict[str, Any]]:
-    common = {**_judge_fields(rubric, judge), "status": outcome.status}
+def _judgement_rows(task: Task, outcome: _Outcome, named: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the judgements of a task; `named` are the names of judge and rubric."""
+    common = {**named, "status": outcome.status}
     reply = outcome.reply
     call = {
         "attempts": outcome.attempts,
@@ -411,11 +432,16 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> 
         "usage": {"input": reply.usage.input, "output": reply.usage.output},
     }
     if outcome.verdicts:
-        rows = [
-            _judgement(row, {**common, **_verdict_fields(verdict, row)})
-            for verdict in outcome.verdicts
-            for row in task.rows[verdict.id]
-        ]
+        rows = []
+        for verdict in outcome.verdicts:
+            for row in task.rows[verdict.id]:
+                # In a comparison the label is that of the side of this row's system.
+                label, grade = side_of(verdict, row.run, row.shown)
+                fields = {"label": label, "grade": grade}
+                fields |= {"reason": verdict.reason, "evidence": verdict.evidence}
+                fields |= {"unquoted": True} if verdict.unquoted else {}
+                filled = {key: value for key, value in fields.items() if value not in (None, "")}
+                rows.append(_judgement(row, {**common, **filled}))
     else:
         rows = [_judgement(row, common) for rows in task.rows.values() for row in rows]
     # Who adds up tokens over rows would otherwise count a call as often as it has nuggets.
@@ -423,22 +449,10 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> 
     return rows
 
 
-def _judge_fields(rubric: Rubric, judge: JudgeClient) -> dict[str, str]:
-    return {"judge": str(rubric.judge_called(judge.name)), "rubric": f"{rubric.judged_as}@{rubric.version}"}
-
-
 def _judgement(row: VerdictRow, fields: Mapping[str, Any]) -> dict[str, Any]:
     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item, "aspect": row.aspect}
     shown = {"shown": list(row.shown)} if row.shown else {}
     return {**place, **row.also, **shown, **fields}
-
-
-def _verdict_fields(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
-    """Label, grade and reasons; in a comparison from the side of this row's system."""
-    label, grade = side_of(verdict, row.run, row.shown)
-    fields = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
-    fields |= {"unquoted": True} if verdict.unquoted else {}
-    return {key: value for key, value in fields.items() if value not in (None, "")}
 
 
 def decided(rubric: Rubric, task: Task) -> str | None:
@@ -453,37 +467,6 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     label = first_stage(data["answer"], data["gold"], rubric.file.abstentions)
     # Rubrics of three labels call accurate what those of four call perfect.
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
-
-
-def _undecided(rubric: Rubric, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the data without gold answers beside which the form of the answer says enough."""
-    if rubric.file.first_stage != SCRIPT:
-        return data
-    answer = trim_data(rubric.file.trim, data)["answer"]
-    return {**data, "gold": [gold for gold in data["gold"] if script_stage(answer, gold) is None]}
-
-
-def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, Any]) -> list[Verdict]:
-    """Return the verdicts; `Invalid` if one lacks the quote it needs, or has one that nobody was shown.
-
-    Where a rubric keeps what has no quote, it is said to have none.
-    """
-    source = rubric.file.evidence_from
-    if source is None:
-        return verdicts
-    shown = data[source] if isinstance(data[source], str) else "\n\n".join(data[source])
-    kept = []
-    for verdict in verdicts:
-        is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(verdict.evidence or "", shown)
-        may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
-        if not is_fine and not may_lack:
-            of = f" of {verdict.id}" if verdict.id else ""
-            raise Invalid(
-                f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
-                f" found {verdict.evidence!r:.80}"
-            )
-        kept.append(verdict if is_fine else replace(verdict, unquoted=True))
-    return kept
 
 
 def _is_quoted(evidence: str, text: str) -> bool:

@@ -227,22 +227,7 @@ def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     yield from _UNITS[rubric.file.unit](rubric, material)
 
 
-_Cut = Callable[[Rubric, Material], Iterator[Task]]
-_UNITS: dict[str, _Cut] = {}
-
-
-def _unit(name: str) -> Callable[[_Cut], _Cut]:
-    """Let the function below cut material into tasks for rubrics of this unit."""
-
-    def declared(cut: _Cut) -> _Cut:
-        _UNITS[name] = cut
-        return cut
-
-    return declared
-
-
-@_unit("answer")
-def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _answer_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         # A rubric of several numbers says all of them in one call; each becomes a judgement of its own
         # aspect.
@@ -251,17 +236,17 @@ def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
             name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0", also=repeat_of(answer)),)
             for name in names
         }
-        yield Task(_shown(answer, material, rubric.file.sees), rows, failed=answer.error)
+        yield Task(_answer_data(answer, material, rubric.file.sees), rows, failed=answer.error)
 
 
-def _shown(answer: Answer, material: Material, sees: Collection[str]) -> dict[str, Any]:
+def _answer_data(answer: Answer, material: Material, sees: Collection[str]) -> dict[str, Any]:
     """Return what the rubric wants to see of an answer and its question; nothing of one that failed."""
     if answer.error:
         return {}
     shown = _of_question(answer.query_id, material, sees)
     if "answer" in sees:
         shown["answer"] = answer.text
-    for name in _parts("passages", sees):
+    for name in _parts_named("passages", sees):
         shown[name] = [_part(_shown_text(text, doc, material), name) for doc, text in answer.passages]
     return shown
 
@@ -280,7 +265,7 @@ def _of_question(query: str, material: Material, sees: Iterable[str]) -> dict[st
     return {name: show[name]() for name in sees if name in show}
 
 
-def _parts(name: str, sees: Iterable[str]) -> list[str]:
+def _parts_named(name: str, sees: Iterable[str]) -> list[str]:
     """Return which of these is this, as a whole or one of its parts."""
     return [part for part in sees if part.partition(".")[0] == name]
 
@@ -305,26 +290,24 @@ def _part(passage: str | PassageParts, name: str) -> str:
 
 def _passage(rubric: Rubric, passage: str | PassageParts) -> dict[str, str]:
     """Return what the rubric shows of a passage; all of it, where it does not say."""
-    names = _parts("passage", rubric.file.sees) or ("passage",)
+    names = _parts_named("passage", rubric.file.sees) or ("passage",)
     return {name: _part(passage, name) for name in names}
 
 
 def _several(rubric: Rubric, passages: Sequence[str | PassageParts]) -> dict[str, list[str]]:
     """Return what the rubric shows of several passages; all of them, where it does not say."""
-    names = _parts("passages", rubric.file.sees) or ("passages",)
+    names = _parts_named("passages", rubric.file.sees) or ("passages",)
     return {name: [_part(passage, name) for passage in passages] for name in names}
 
 
-@_unit("nuggets")
-def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _nugget_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
-        data = _shown(answer, material, rubric.file.sees)
+        data = _answer_data(answer, material, rubric.file.sees)
         # Many nuggets in one call are judged less well, and a reply that fails loses fewer of them.
         for window in _windows(material.bank(answer.query_id), rubric.file.window):
             yield _of_nuggets(data, window, answer)
 
 
-@_unit("bank")
 def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query in material.nuggets:
         data = {"question": material.question(query).text}
@@ -334,7 +317,7 @@ def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
                 name: (VerdictRow(query, _NUGGETS, item=nugget.nugget_id, aspect="importance"),)
                 for name, nugget in zip(names, window, strict=True)
             }
-            yield Task(data | {"nuggets": _listed(names, [n.statement for n in window])}, rows, names)
+            yield Task(data | {"nuggets": _as_items(names, [n.statement for n in window])}, rows, names)
 
 
 def repeat_of(answer: Answer) -> dict[str, Any]:
@@ -349,7 +332,7 @@ def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], answer: Answe
         name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=repeat | weight_of(nugget)),)
         for name, nugget in zip(names, window, strict=True)
     }
-    listed = _listed(names, [nugget.statement for nugget in window])
+    listed = _as_items(names, [nugget.statement for nugget in window])
     return Task({**data, "nuggets": listed}, rows, names, answer.error)
 
 
@@ -360,8 +343,7 @@ def weight_of(nugget: Nugget) -> dict[str, Any]:
     return {key: value for key, value in also.items() if value is not None}
 
 
-@_unit("documents")
-def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _document_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         bank = material.bank(query)
         nuggets = _short("n", bank)
@@ -375,14 +357,13 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
             }
             data = {
                 "question": material.question(query).text,
-                "nuggets": _listed(nuggets, [nugget.statement for nugget in bank]),
-                "documents": _listed(names, map(material.passage, window)),
+                "nuggets": _as_items(nuggets, [nugget.statement for nugget in bank]),
+                "documents": _as_items(names, map(material.passage, window)),
             }
-            # The empty name is the border between documents and nuggets; see `_parted`.
+            # The empty name is the border between documents and nuggets; see `_split_ids` in `verdicts.py`.
             yield Task(data, rows, (*names, "", *nuggets))
 
 
-@_unit("passage")
 def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         asked = _of_question(query, material, rubric.file.sees)
@@ -391,7 +372,6 @@ def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data, {"": (VerdictRow(query, DOCUMENTS, item=doc),)})
 
 
-@_unit("citation")
 def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         if answer.error:
@@ -414,7 +394,6 @@ def _of_a_sentence(answer: Answer, item: str) -> Task:
     return Task({}, {"": (row,)}, failed=answer.error)
 
 
-@_unit("citations")
 def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield for each sentence all that it cites together; of several, each alone and all but each, too."""
     for answer in material.answers:
@@ -435,7 +414,6 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({"sentence": sentence.text, **_several(rubric, passages)}, {"": (row,)})
 
 
-@_unit("passage-nuggets")
 def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         asked = _of_question(query, material, rubric.file.sees)
@@ -447,10 +425,9 @@ def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
                     name: (VerdictRow(query, DOCUMENTS, item=doc, aspect=nugget.nugget_id),)
                     for name, nugget in zip(names, window, strict=True)
                 }
-                yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
+                yield Task(data | {"nuggets": _as_items(names, [n.text for n in window])}, rows, names)
 
 
-@_unit(SPLITS)
 def _claim_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
     for answer in material.answers:
@@ -478,7 +455,6 @@ def _claim_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
             )
 
 
-@_unit("claim")
 def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield claims beside what may entail them: the answer's, beside gold and passages, and gold's."""
     for answer in material.answers:
@@ -489,7 +465,18 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({}, {"": (row,)}, failed=answer.error)
             continue
         question = material.question(answer.query_id)
-        passages = _passages_of(answer, material)
+        passages = dict(answer.passages)
+        if not passages:
+            cited_docs = [
+                doc for sentence in answer.sentences for doc in sentence.citations if doc is not None
+            ]
+            passages = {doc: material.passage(doc) for doc in cited_docs}
+        if strange := {_GOLD, "answer"} & set(passages):
+            raise InputError(
+                at=Place(f"document {min(strange)}"),
+                problem="this id is reserved for answers",
+                remedy="use another one",
+            )
         premises = {"response": dict(passages), _GOLD: {"answer": answer.text, **passages}}
         if question.gold:
             premises["response"] = {_GOLD: question.gold[0], **passages}
@@ -508,7 +495,7 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
                         name: (VerdictRow(answer.query_id, answer.run_id, item, aspect),)
                         for name, (aspect, _) in zip(names, window, strict=True)
                     }
-                    listed = _listed(names, [claim for _, claim in window])
+                    listed = _as_items(names, [claim for _, claim in window])
                     data = {"question": question.text, "claims": listed, "text": text}
                     yield Task(data, rows, names)
 
@@ -517,25 +504,9 @@ _UNKNOWN_CLAIMS = ((_GOLD, "response:0"), ("answer", "gold:0"))  # what is said 
 _UNKNOWN_PASSAGE = "passage"
 
 
-def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
-    """Return the passages that an answer came with, or else those that it cites."""
-    passages = dict(answer.passages)
-    if not passages:
-        cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
-        passages = {doc: material.passage(doc) for doc in cited}
-    if strange := {_GOLD, "answer"} & set(passages):
-        raise InputError(
-            at=Place(f"document {min(strange)}"),
-            problem="this id is reserved for answers",
-            remedy="use another one",
-        )
-    return passages
-
-
 _BEFORE = 3  # sentences that are shown before one
 
 
-@_unit("uncited")
 def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each sentence that cites nothing, with those before it and what the bank asks."""
     for answer in material.answers:
@@ -545,7 +516,7 @@ def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
         for number, sentence in enumerate(answer.sentences):
             if sentence.citations:
                 continue
-            data = _shown(answer, material, rubric.file.sees)
+            data = _answer_data(answer, material, rubric.file.sees)
             data |= {"sentence": sentence.text, "before": texts[max(0, number - _BEFORE) : number]}
             if "nuggets" in rubric.file.sees:
                 bank = material.nuggets.get(answer.query_id, ())
@@ -554,45 +525,34 @@ def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id, "answer", str(number), also),)})
 
 
-@_unit("expected")
 def _expected(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield the short answers that a report is expected to give, some at a time; else the nuggets."""
     for answer in material.answers:
-        data = _shown(answer, material, rubric.file.sees)
-        bank = [
-            short_answer
-            for nugget in material.bank(answer.query_id)
-            for short_answer in _short_answers(nugget)
-        ]
+        data = _answer_data(answer, material, rubric.file.sees)
+        bank: list[Nugget] = []
+        for nugget in material.bank(answer.query_id):
+            # Each answer to a question is judged by its own id; where they have none, the nugget is.
+            bank += [
+                nugget._replace(
+                    nugget_id=short.answer_id,
+                    text=f"{nugget.text} {short.text}",
+                    answers=(),
+                    importance=None,
+                    weight=None,
+                )
+                for short in nugget.answers
+                if short.answer_id
+            ] or [nugget]
         for window in _windows(bank, rubric.file.window):
             yield _of_nuggets(data, window, answer)
 
 
-def _short_answers(nugget: Nugget) -> list[Nugget]:
-    """Return the answers to a question, each by its own id; the nugget where they have none."""
-    named = [answer for answer in nugget.answers if answer.answer_id]
-    if not named:
-        return [nugget]
-    return [
-        nugget._replace(
-            nugget_id=answer.answer_id,
-            text=f"{nugget.text} {answer.text}",
-            answers=(),
-            importance=None,
-            weight=None,
-        )
-        for answer in named
-    ]
-
-
-@_unit("question")
-def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
+def _question_tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
         gold = {"gold": material.gold(query)} if "gold" in rubric.file.sees else {}
         yield Task({"question": question.text, **gold}, {"": (VerdictRow(query, _NUGGETS),)})
 
 
-@_unit("passages")
 def _passage_windows(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield a few passages each; the list so far is still to be filled in."""
     for query, docs in material.candidates.items():
@@ -604,28 +564,20 @@ def _passage_windows(rubric: Rubric, material: Material) -> Iterator[Task]:
             )
 
 
-@_unit("pair")
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(material.answers).items():
+    for answers in _by_query(material.answers).values():
         for one, other in combinations(answers, 2):
-            yield from _both_orders(_question_getter(query, material), query, one, other)
+            yield from _both_orders(material, one, other)
 
 
-@_unit("against-gold")
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in _refuse_repeats(material.answers):
-        query = answer.query_id
-        gold = "" if answer.error else material.gold(query)[0]
-        other = Answer(query, _GOLD, (Sentence(gold),))
-        yield from _both_orders(_question_getter(query, material), query, answer, other)
+        gold = "" if answer.error else material.gold(answer.query_id)[0]
+        yield from _both_orders(material, answer, Answer(answer.query_id, _GOLD, (Sentence(gold),)))
 
 
-def _question_getter(query: str, material: Material) -> Callable[[], str]:
-    """Return what says the question: it need not be known where nobody is asked."""
-    return lambda: material.question(query).text
-
-
-def _both_orders(question: Callable[[], str], query: str, one: Answer, other: Answer) -> Iterator[Task]:
+def _both_orders(material: Material, one: Answer, other: Answer) -> Iterator[Task]:
+    query = one.query_id
     # Both orders, as judges favour a place: what only holds in one of them is no preference.
     for first, second in ((one, other), (other, one)):
         shown = first.run_id, second.run_id
@@ -634,8 +586,8 @@ def _both_orders(question: Callable[[], str], query: str, one: Answer, other: An
         if failed := _why(one, other):
             yield Task({}, rows, failed=failed)
         else:
-            data = {"question": question(), "answer_a": first.text, "answer_b": second.text}
-            yield Task(data, rows)
+            question = material.question(query).text  # it need not be known where nobody is asked
+            yield Task({"question": question, "answer_a": first.text, "answer_b": second.text}, rows)
 
 
 def _why(*answers: Answer) -> str:
@@ -649,7 +601,6 @@ def pair_aspect(first: str, second: str) -> str:
     return f"{first} | {second}" if plain else json.dumps((first, second), ensure_ascii=False)
 
 
-@_unit("list")
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, answers in _by_query(material.answers).items():
         for number, order in enumerate(_orders(len(answers), material, query)):
@@ -664,8 +615,30 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
             if failed := _why(*answers):
                 yield Task({}, rows, names, failed)
                 continue
-            listed = _listed(names, [answer.text for answer in shown])
+            listed = _as_items(names, [answer.text for answer in shown])
             yield Task({"question": material.question(query).text, "answers": listed}, rows, names)
+
+
+# How material is cut into tasks for rubrics of a unit.
+_UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
+    "answer": _answer_tasks,
+    "nuggets": _nugget_tasks,
+    "bank": _bank,
+    "documents": _document_tasks,
+    "passage": _passages,
+    "citation": _citations,
+    "citations": _cited_together,
+    "passage-nuggets": _passage_nuggets,
+    SPLITS: _claim_tasks,
+    "claim": _claims,
+    "uncited": _uncited,
+    "expected": _expected,
+    "question": _question_tasks,
+    "passages": _passage_windows,
+    "pair": _pairs,
+    "against-gold": _against_gold,
+    "list": _lists,
+}
 
 
 def _orders(number: int, material: Material, query: str) -> list[list[int]]:
@@ -707,16 +680,12 @@ def _refuse_repeats(answers: Iterable[Answer]) -> Iterator[Answer]:
         yield answer
 
 
-def _by(answers: Iterable[Answer], name_of_group: Callable[[Answer], str]) -> dict[str, list[Answer]]:
-    groups: dict[str, list[Answer]] = {}
-    for answer in answers:
-        groups.setdefault(name_of_group(answer), []).append(answer)
-    return groups
-
-
 def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
     """Return the answers to each query; `UsageError` for two of one system."""
-    return _by(_refuse_repeats(answers), lambda answer: answer.query_id)
+    groups: dict[str, list[Answer]] = {}
+    for answer in _refuse_repeats(answers):
+        groups.setdefault(answer.query_id, []).append(answer)
+    return groups
 
 
 def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -729,7 +698,7 @@ def _short(letter: str, items: Sequence[Any]) -> tuple[str, ...]:
     return tuple(f"{letter}{number}" for number in range(1, len(items) + 1))
 
 
-def _listed(names: Sequence[str], texts: Iterable[str]) -> list[dict[str, str]]:
+def _as_items(names: Sequence[str], texts: Iterable[str]) -> list[dict[str, str]]:
     return [{"id": name, "text": text} for name, text in zip(names, texts, strict=True)]
 
 
@@ -817,7 +786,7 @@ def gathered(
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
     if passages:
-        for doc, passage in _texts(passages, given, pools):
+        for doc, passage in _shown_passages(passages, given, pools):
             texts[doc] = passage if any(passage[1:]) else passage.segment
     split = None
     if claims:
@@ -831,10 +800,11 @@ def gathered(
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
         asked = [query for query in known_questions if query in banks or not banks]
-        for answers_of_run in _by(given, lambda answer: answer.run_id).values():
-            lacking = list(_unanswered(answers_of_run, asked))
-            remarks += _answer_remarks(answers_of_run, len({answer.query_id for answer in lacking}), asked)
-            given += lacking
+        by_run: dict[str, list[Answer]] = {}
+        for answer in given:
+            by_run.setdefault(answer.run_id, []).append(answer)
+        for answers_of_run in by_run.values():
+            given += _unanswered(answers_of_run, asked, remarks)
     return Material(
         given, known_questions, banks, texts, pools, permutations, balanced, seed, split, remarks, systems
     )
@@ -850,35 +820,22 @@ def questions_in(questions: Source, remarks: list[Remark]) -> dict[str, Question
     return {question.query_id: question for question in read_questions(questions)}
 
 
-def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Answer]:
-    """Yield as failed what a system did not answer; of one that repeats itself, each repeat."""
+def _unanswered(answers: Sequence[Answer], asked: Sequence[str], remarks: list[Remark]) -> list[Answer]:
+    """Return as failed what a system did not answer, each repeat; note how much it answered, if not all."""
+    run = answers[0].run_id
     there = {answer.query_id for answer in answers}
     repeats = dict.fromkeys(answer.repeat for answer in answers)
-    for query in asked:
-        if query not in there:
-            for repeat in repeats:
-                yield Answer(query, answers[0].run_id, (), repeat=repeat, error=NO_ANSWER)
-
-
-def _answer_remarks(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> Iterator[Remark]:
-    """Say how many of the questions a system answered, if not all."""
-    whole = len(dict.fromkeys([*asked, *(answer.query_id for answer in answers)]))
+    missing = [query for query in asked if query not in there]
+    whole = len(there.union(asked))
     answered = len({answer.query_id for answer in answers if not answer.error})
-    if answered == whole:
-        return
-    yield Remark(
-        "answered_in_part",
-        Scope((answers[0].run_id,)),
-        {
-            "answered": answered,
-            "total": whole,
-            "failed": whole - answered - lacking,
-            "lacking": lacking,
-        },
-    )
+    if answered < whole:
+        lacking = len(set(missing))
+        facts = {"answered": answered, "total": whole, "failed": whole - answered - lacking}
+        remarks.append(Remark("answered_in_part", Scope((run,)), facts | {"lacking": lacking}))
+    return [Answer(query, run, (), repeat=repeat, error=NO_ANSWER) for query in missing for repeat in repeats]
 
 
-def _texts(
+def _shown_passages(
     passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]
 ) -> Iterator[tuple[str, PassageParts]]:
     """Yield the passages of a file; of a dataset, which may exceed memory, only those that will be shown."""
@@ -916,7 +873,25 @@ def _in_parts(source: Source) -> Iterator[tuple[str, PassageParts]]:
             yield document.doc_id, _passage_of(document)
         return
     if retrieved.is_candidates(start_of(source)):
-        yield from _candidates(source)
+        passages: dict[str, PassageParts] = {}
+        for number, retrieval in retrieved.read_candidates(source):
+            for candidate in retrieval.candidates:
+                name, passage = str(candidate.docid), candidate.passage()
+                if not passage.segment:
+                    raise InputError(
+                        at=Place(name_of(source), number),
+                        expected=f"a text of candidate {visible(name)!r}",
+                    )
+                # A document may have been retrieved for several queries, and is yielded once. `is`: the text
+                # was not there before; equal copies are not the same object.
+                if passages.setdefault(name, passage) is passage:
+                    yield name, passage
+                elif passages[name] != passage:
+                    raise InputError(
+                        at=Place(name_of(source), number),
+                        problem=f"document {visible(name)!r} has a different text than before",
+                        expected="one",
+                    )
         return
     for line, record in read_records(source, _Passage, "a passage {id, text}"):
         names = (record.id, record.docid, record.doc_id, record.corpus_id)
@@ -931,24 +906,3 @@ def _in_parts(source: Source) -> Iterator[tuple[str, PassageParts]]:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
-    """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
-    passages: dict[str, PassageParts] = {}
-    for line, record in retrieved.read_candidates(source):
-        for candidate in record.candidates:
-            doc, text = str(candidate.docid), candidate.passage()
-            if not text.segment:
-                raise InputError(
-                    at=Place(name_of(source), line), expected=f"a text of candidate {visible(doc)!r}"
-                )
-            # `is`: the text was not there before, so that it is yielded once; equal copies are not.
-            if passages.setdefault(doc, text) is text:
-                yield doc, text
-            elif passages[doc] != text:
-                raise InputError(
-                    at=Place(name_of(source), line),
-                    problem=f"document {visible(doc)!r} has a different text than before",
-                    expected="one",
-                )

@@ -32,7 +32,7 @@ from rageval.judges.cascade import PeoplesLabels, require_random_labels
 from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
-from rageval.records import Answer, Nugget, Question
+from rageval.records import Answer, Question
 from rageval.text import compatible, problem_of_id, visible
 
 # --- Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests.
@@ -56,7 +56,36 @@ class FrozenJudgements:
         self.endpoint = ""
         self._records: dict[_Key, dict[str, Any]] = {}
         self._rubrics: dict[_Key, list[str]] = defaultdict(list)
-        self._read(judge)
+        findings = Complaints()
+        for line, record in read_records(self.path, dict, _EXPECTED):
+            place = Place(self.path, line)
+            key = _key_of_record(record)
+            if key is None:
+                findings.add(
+                    InputError(
+                        at=place,
+                        expected=f"{_EXPECTED}, ids as text",
+                        found=quoted(repr(record).encode()),
+                    )
+                )
+            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
+                findings.add(problem.located(place))
+            elif judge is None or record.get("judge") == judge:
+                first = self._records.setdefault(key, record)
+                if first is record:
+                    self._rubrics[key[:-1]].append(key[-1])
+                elif first.get("judge") != record.get("judge"):
+                    judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
+                    remedy = "name the one to replay: judge=…"
+                    findings.add(InputError(f"judged by {judges}", at=place, remedy=remedy))
+                elif any(first.get(field) != record.get(field) for field in _VERDICT):
+                    conflict = f"judged before, with another verdict: {_describe_key(key)}"
+                    findings.add(InputError(conflict, at=place, expected="one judgement"))
+        findings.raise_if_any()
+        if not self._records:
+            raise InputError(
+                at=Place(self.path), problem=f"no judgement by the judge {judge!r}", expected="at least one"
+            )
 
     @property
     def judge(self) -> str:
@@ -93,49 +122,13 @@ class FrozenJudgements:
                 }
         # Said with the first part of the key that the file does not have.
         raise MissingJudgements(
-            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
+            f"{self.path}: no judgement of {_describe_key((*key, rubric))}: {self._reason(key)};"
             " judge it with a model, or replay a file that holds it"
         )
 
     async def ask(self, request: Request) -> Reply:
         """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
         raise Fatal(f"{self.name} has judgements, not replies of a model: look them up with find()")
-
-    def _read(self, judge: str | None) -> None:
-        findings = Complaints()
-        for line, record in read_records(self.path, dict, _EXPECTED):
-            place = Place(self.path, line)
-            key = _key(record)
-            if key is None:
-                findings.add(
-                    InputError(
-                        at=place,
-                        expected=f"{_EXPECTED}, ids as text",
-                        found=quoted(repr(record).encode()),
-                    )
-                )
-            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
-                findings.add(problem.located(place))
-            elif judge is None or record.get("judge") == judge:
-                self._add(key, record, place, findings)
-        findings.raise_if_any()
-        if not self._records:
-            raise InputError(
-                at=Place(self.path), problem=f"no judgement by the judge {judge!r}", expected="at least one"
-            )
-
-    def _add(self, key: _Key, record: dict[str, Any], place: Place, findings: Complaints) -> None:
-        first = self._records.setdefault(key, record)
-        if first is record:
-            self._rubrics[key[:-1]].append(key[-1])
-        elif first.get("judge") != record.get("judge"):
-            judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
-            findings.add(
-                InputError(f"judged by {judges}", at=place, remedy="name the one to replay: judge=…")
-            )
-        elif any(first.get(field) != record.get(field) for field in _VERDICT):
-            problem = f"judged before, with another verdict: {_shown(key)}"
-            findings.add(InputError(problem, at=place, expected="one judgement"))
 
     def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
@@ -150,7 +143,7 @@ class FrozenJudgements:
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
 
-def _key(record: dict[str, Any]) -> _Key | None:
+def _key_of_record(record: dict[str, Any]) -> _Key | None:
     """Return what a record is found by, None if an id is missing or is no text."""
     given = ((record.get(field), default) for field, default in _DEFAULTS.items())
     ids = [default if value is None else value for value, default in given]
@@ -160,7 +153,7 @@ def _key(record: dict[str, Any]) -> _Key | None:
     return tuple(map(str, ids))
 
 
-def _shown(key: _Key) -> str:
+def _describe_key(key: _Key) -> str:
     named = zip((*_DEFAULTS, "rubric"), key, strict=True)
     return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)
 
@@ -202,7 +195,20 @@ def judge_offline(
     if spec.startswith("frozen:"):
         yield from _replay_file(FrozenJudgements(spec.removeprefix("frozen:")), rubric, material)
     elif spec == _LEXICAL_RUBRIC:
-        yield from _lexical(rubric, material)
+        if rubric.file.unit != "nuggets":
+            raise UsageError(
+                f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}"
+            )
+        for answer in material.answers:
+            for nugget in material.bank(answer.query_id):
+                expected_texts = [gold.text for gold in nugget.answers] or [nugget.text]
+                supports = [_lexical_evidence(expected, answer.text) for expected in expected_texts]
+                grade, evidence = max(supports, key=lambda pair: pair[0])
+                if nugget.aggregator == "AND":
+                    grade = math.fsum(share for share, _ in supports) / len(supports)
+                verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
+                verdict |= {"evidence": evidence} if evidence else {}
+                yield _row(answer, nugget.nugget_id, "lexical", verdict)
     else:
         if rubric.name not in _SHORT_ANSWERS:
             raise UsageError(
@@ -293,7 +299,7 @@ def _replay_file(frozen: FrozenJudgements, rubric: Rubric, material: Material) -
                     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item}
                     row_head = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
                     shown = {"shown": list(row.shown)} if row.shown else {}
-                    yield place | row_head | dict(row.also) | shown | _failed(task.failed)
+                    yield place | row_head | dict(row.also) | shown | {"status": ERROR, "detail": task.failed}
                     continue
                 judgement = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
                 if judgement.get("judged_sha", sha) != sha:
@@ -391,40 +397,16 @@ def short_remarks(material: Material, is_packed: bool) -> Iterator[Remark]:
         yield Remark("long_answers", facts=facts)
 
 
-def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
-    if rubric.file.unit != "nuggets":
-        raise UsageError(f"the judge 'lexical' looks for nuggets in answers; it cannot judge {rubric.name}")
-    for answer in material.answers:
-        for nugget in material.bank(answer.query_id):
-            grade, evidence = _of_nugget(nugget, answer.text)
-            verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
-            verdict |= {"evidence": evidence} if evidence else {}
-            yield _row(answer, nugget.nugget_id, "lexical", verdict)
-
-
-def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
-    """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
-    expected_texts = [answer.text for answer in nugget.answers] or [nugget.text]
-    supports = [_lexical_evidence(expected, text) for expected in expected_texts]
-    grade, evidence = max(supports, key=lambda pair: pair[0])
-    if nugget.aggregator == "AND":
-        grade = math.fsum(share for share, _ in supports) / len(supports)
-    return grade, evidence
-
-
 def _row(answer: Answer, aspect: str, judge: str, fields: Mapping[str, Any]) -> _Row:
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
     whole = {**place, **repeat_of(answer), **fields, "status": "ok", "judge": judge}
     if answer.error:
-        whole = {key: value for key, value in whole.items() if key not in _OF_TEXT} | _failed(answer.error)
+        whole = {key: value for key, value in whole.items() if key not in _OF_TEXT}
+        whole |= {"status": ERROR, "detail": answer.error}
     return whole
 
 
 _OF_TEXT = ("label", "grade", "evidence")  # what cannot be said of an answer that failed
-
-
-def _failed(why: str) -> _Row:
-    return {"status": ERROR, "detail": why}
 
 
 @dataclass(frozen=True)
@@ -452,7 +434,7 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     """
     stems = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
     numbers = frozenset(numbers_in(nugget))
-    weights = _own_weights(text)
+    weights = _stem_weights(text)
 
     def weigh(stem: str) -> float:
         return weights.get(stem, weights.get("", 1.0))
@@ -468,18 +450,19 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     return best
 
 
-def _stem_weights(texts: Iterable[str]) -> dict[str, float]:
-    """Weigh each stem by log(1 + N / (1 + df)), its rarity; what never occurs stands under "".
+@lru_cache(maxsize=64)
+def _stem_weights(text: str) -> Mapping[str, float]:
+    """Weigh each stem by log(1 + N / (1 + df)), its rarity in N sentences; what never occurs stands under "".
 
-    >>> weights = _stem_weights(["red apples", "green apples"])
+    >>> weights = _stem_weights("Red apples. Green apples.")
     >>> weights["appl"] < weights["red"] < weights[""]
     True
     """
+    sentences = _sentences(text)
     frequency: Counter[str] = Counter()
-    total = 0
-    for text in texts:
-        frequency.update(set(_stems(text)))
-        total += 1
+    for sentence in sentences:
+        frequency.update(sentence.stems)
+    total = len(sentences)
     weights = {stem: math.log(1 + total / (1 + count)) for stem, count in frequency.items()}
     return {**weights, "": math.log(1 + total)}
 
@@ -510,11 +493,6 @@ def _sentences(text: str) -> tuple[_Window, ...]:
     return tuple(
         _Window(part, frozenset(_stems(part)), frozenset(numbers_in(part))) for part in parts if part
     )
-
-
-@lru_cache(maxsize=64)
-def _own_weights(text: str) -> Mapping[str, float]:
-    return _stem_weights(place.text for place in _sentences(text))
 
 
 def _windows(text: str) -> Iterator[_Window]:

@@ -55,76 +55,65 @@ def can_reread(rubric: Rubric, call: Sequence[_Row]) -> bool:
 def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[Remark]:
     """Yield what a reply, read again, says otherwise than the rows of its call."""
     failed = [row for row in call if row.get("status", "ok") not in GRADED]
+    ids, names = _ids_and_names(rubric, call)
     try:
-        verdicts, _ = rubric.read(text, _ids(rubric, call))
+        verdicts, _ = rubric.read(text, ids)
     except Invalid as error:
         kept = str(rubric.file.unreadable) if rubric.file.lenient else None
         if failed or (kept is not None and all(row.get("label") == kept for row in call)):
             return
-        yield Remark("reply_not_readable", facts={"judgement": _named(call[0]), "reason": str(error)})
+        yield Remark(
+            "reply_not_readable", facts={"judgement": _judgement_name(call[0]), "reason": str(error)}
+        )
         return
     # A reply that can be read fails only where it lacks a quote, which nobody can see here.
     if failed and all(row.get("status") == INVALID for row in call) and rubric.file.evidence_from:
         return
     by_id = {verdict.id: verdict for verdict in verdicts}
-    for name, row in zip(_names(rubric, call), call, strict=True):
+    for name, row in zip(names, call, strict=True):
         verdict = by_id.get(name)
         if verdict is None:
-            yield Remark("not_in_reply", facts={"judgement": _named(row)})
+            yield Remark("not_in_reply", facts={"judgement": _judgement_name(row)})
             continue
         label, grade = side_of(verdict, str(row.get("run_id")), row.get("shown") or ())
         recorded = row.get("label"), row.get("grade")
         # Files of others may hold labels alone.
         is_same = recorded[0] == label and (recorded[1] is None or recorded[1] == grade)
         if row.get("status", "ok") not in GRADED or not is_same:
-            own = str(row["status"]) if row in failed else _shown(*recorded)
-            facts = {"judgement": _named(row), "reply": _shown(label, grade), "verdict": own}
+            own = str(row["status"]) if row in failed else _label_and_grade(*recorded)
+            facts = {
+                "judgement": _judgement_name(row),
+                "reply": _label_and_grade(label, grade),
+                "verdict": own,
+            }
             yield Remark("other_verdict_in_reply", facts=facts)
 
 
-def _ids(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
-    """Return the ids that the reply must echo, as `tasks` gave them."""
-    if rubric.file.unit == "documents":
-        documents, nuggets = _grid(call)
-        return (*documents.values(), "", *nuggets.values())
-    return _names(rubric, call) if rubric.file.unit in _LETTERS else ()
-
-
-def _names(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
-    """Return the id of each row's verdict."""
+def _ids_and_names(rubric: Rubric, call: Sequence[_Row]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids that the reply must echo, as `tasks` gave them, and the id of each row's verdict."""
     unit = rubric.file.unit
     if unit == "documents":
-        documents, nuggets = _grid(call)
-        return tuple(f"{documents[_item(row)]}\t{nuggets[_aspect(row)]}" for row in call)
+        places = [(str(row.get("item_id")), str(row.get("aspect"))) for row in call]
+        items, aspects = (dict.fromkeys(names) for names in zip(*places, strict=True))
+        documents = {item: f"d{number}" for number, item in enumerate(items, 1)}
+        nuggets = {aspect: f"n{number}" for number, aspect in enumerate(aspects, 1)}
+        ids = (*documents.values(), "", *nuggets.values())
+        return ids, tuple(f"{documents[item]}\t{nuggets[aspect]}" for item, aspect in places)
     if unit == "list":  # rows stand in the order of the ranking, names in that of what was shown
-        return tuple(f"a{1 + list(call[0]['shown']).index(row['run_id'])}" for row in call)
-    if unit in _LETTERS:
-        return tuple(f"{_LETTERS[unit]}{number}" for number in range(1, len(call) + 1))
-    if rubric.file.ranges:
-        return tuple(str(row.get("aspect")) for row in call)
-    return ("",) * len(call)
+        shown = list(call[0]["shown"])
+        names = tuple(f"a{1 + shown.index(row['run_id'])}" for row in call)
+    elif unit in _LETTERS:
+        names = tuple(f"{_LETTERS[unit]}{number}" for number in range(1, len(call) + 1))
+    elif rubric.file.ranges:
+        names = tuple(str(row.get("aspect")) for row in call)
+    else:
+        names = ("",) * len(call)
+    return names if unit in _LETTERS else (), names
 
 
-def _grid(call: Sequence[_Row]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the short names of the documents and of the nuggets of a call."""
-    documents, nuggets = dict.fromkeys(map(_item, call)), dict.fromkeys(map(_aspect, call))
-    return (
-        {name: f"d{number}" for number, name in enumerate(documents, 1)},
-        {name: f"n{number}" for number, name in enumerate(nuggets, 1)},
-    )
-
-
-def _item(row: _Row) -> str:
-    return str(row.get("item_id"))
-
-
-def _aspect(row: _Row) -> str:
-    return str(row.get("aspect"))
-
-
-def _shown(label: str | None, grade: float | None) -> str:
+def _label_and_grade(label: str | None, grade: float | None) -> str:
     return " ".join(str(part) for part in (label, grade) if part is not None)
 
 
-def _named(row: _Row) -> str:
+def _judgement_name(row: _Row) -> str:
     return ", ".join(filter(None, repeated_place(row)))

@@ -258,11 +258,7 @@ def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> E
         ) from None
     if how == "prompt":
         return Examples("prompt", name, text)
-    return Examples("turns", name, turns=list(_turns_in(text, name)))
-
-
-def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
-    """Examples, one a line: what is shown, under the names that the rubric sees, and the `reply`."""
+    turns: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -270,13 +266,14 @@ def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
             example = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                at=Place(file, number), expected="an example as one JSON object", cause=str(error)
+                at=Place(name, number), expected="an example as one JSON object", cause=str(error)
             ) from None
         if not isinstance(example, dict) or "reply" not in example:
             raise InputError(
-                at=Place(file, number), expected="an example {question, …, reply}", found=f"{line[:80]!r}"
+                at=Place(name, number), expected="an example {question, …, reply}", found=f"{line[:80]!r}"
             )
-        yield example
+        turns.append(example)
+    return Examples("turns", name, turns=turns)
 
 
 def _where(source: str, text: str, key: str) -> Place:
@@ -705,9 +702,10 @@ class Rubric:
         free = JSON_FORM if self.file.reads in _JSON_READS else TEXT_FORM
         # Steps on the way are free text, whatever the verdict's form is.
         form = SCHEMA_FORM if is_last and self.file.reads == SCHEMA else free if is_last else TEXT_FORM
+        template = self.file.prompt.template if step is None else self.file.prompt.steps[step]
         return Request.of(
-            self._system(step),
-            self._user(shown, sees, step),
+            self._system(template),
+            self._user(shown, sees, template),
             {} if form != SCHEMA_FORM else KINDS[self.file.kind].schema(self.scale, ids),
             (*(self._turns() if is_last else ()), *(self._turns_before(shown) if is_last else ())),
             name=self.name.replace("-", "_"),
@@ -741,7 +739,20 @@ class Rubric:
         """Read (the verdicts of a reply, whether it was repaired); `Invalid` if it is not what was asked."""
         parser = PARSERS.get(self.file.reads)
         if parser is not None:
-            return parser.read(text, self._reading, ids), False
+            file = self.file
+            return parser.read(
+                text,
+                ReplyRules(
+                    self.scale,
+                    file.values,
+                    file.tags or ("", ""),
+                    file.patterns,
+                    file.kind == "texts",
+                    file.unreadable,
+                    file.lenient,
+                ),
+                ids,
+            ), False
         record, repaired = read_object(text)
         return KINDS[self.file.kind].read(record, self.scale, ids), repaired
 
@@ -796,32 +807,17 @@ class Rubric:
             raise UsageError(f"abstentions={abstentions!r}: expected {' or '.join(ABSTENTIONS)}")
         return replace(self, file=msgspec.structs.replace(self.file, abstentions=abstentions))
 
-    @property
-    def _reading(self) -> ReplyRules:
-        file = self.file
-        return ReplyRules(
-            self.scale,
-            file.values,
-            file.tags or ("", ""),
-            file.patterns,
-            file.kind == "texts",
-            file.unreadable,
-            file.lenient,
-        )
-
     def _step(self, data: Mapping[str, Any]) -> int | None:
         """Return the step that comes next, None where the verdict is asked for."""
         steps = range(len(self.file.prompt.steps))
         return next((number for number in steps if f"step{number + 1}" not in data), None)
 
-    def _template(self, step: int | None) -> str:
-        return self.file.prompt.template if step is None else self.file.prompt.steps[step]
-
-    def _system(self, step: int | None) -> Parts:
+    def _system(self, text: str) -> Parts:
+        """Return the system text; `text` is the template of what is asked."""
         system = self.file.prompt.system
         if self.file.unfenced:
             return (system,)
-        template = template_of(self._template(step))
+        template = template_of(text)
         own = [name for name in names_in(template) if self._field_source(name) in OF_RUBRIC]
         notice = describe_fences(template, own, _ARE_DATA) if template else by_author(_DATA)
         examples = self.file.examples
@@ -830,13 +826,13 @@ class Rubric:
             system = f"{system.strip()}\n\n{examples.text.strip()}"
         return (*by_author(f"{system.strip()}\n\n"), *notice)
 
-    def _user(self, data: Mapping[str, Any], sees: Sequence[str], step: int | None) -> Parts:
-        text = self._template(step)
+    def _user(self, data: Mapping[str, Any], sees: Sequence[str], text: str) -> Parts:
+        """Return what is asked: `text` is its template, empty where the data stand before a question."""
         if not text:
             shown = as_data({name: data[name] for name in sees if name in data})
             return (Mark(), "\n", shown, "\n", Mark(), "\n\n", *by_author(self.file.prompt.ask.strip()))
         template = template_of(text)
-        values = {name: self._value(name, data) for name in names_in(template)}
+        values = {name: self._field_value(name, data) for name in names_in(template)}
         if self.file.unfenced:
             return plain_prompt(template, values)
         own = {name: value for name, value in values.items() if self._field_source(name) in OF_RUBRIC}
@@ -848,7 +844,7 @@ class Rubric:
         """Return what a field shows: what the file says it does, else what has its name."""
         return self.file.fields.get(name, name).partition(":")[0]
 
-    def _value(self, name: str, data: Mapping[str, Any]) -> Parts:
+    def _field_value(self, name: str, data: Mapping[str, Any]) -> Parts:
         """Return what stands where the field does, in the way its source writes it."""
         what, _, way = self.file.fields.get(name, name).partition(":")
         if what == "most":
@@ -868,21 +864,22 @@ class Rubric:
                 values: list[dict[str, Parts]] = items_of(data[what], way)
             else:
                 names = {name for template in templates for name in names_in(template)}
-                values = [{name: self._value(name, data) for name in names}]
+                values = [{name: self._field_value(name, data) for name in names}]
             for fields in values:
                 yield plain_prompt(templates[0], fields), plain_prompt(templates[1], fields)
 
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""
         turns: list[tuple[Parts, Parts]] = []
-        names = names_in(template_of(self.file.prompt.template))
+        template = self.file.prompt.template
+        names = names_in(template_of(template))
         shown = [what for name in names if (what := self._field_source(name)) not in OF_RUBRIC]
         for number, example in enumerate(self.file.examples.turns if self.file.examples else (), 1):
             if lacking := [name for name in shown if name not in example]:
                 raise UsageError(f"rubric {self.name}: example {number} has no {', '.join(lacking)}")
             reply = example["reply"]
             answered: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-            turns.append((self._user(example, self.file.sees, None), (answered,)))
+            turns.append((self._user(example, self.file.sees, template), (answered,)))
         return turns
 
 
@@ -904,9 +901,28 @@ def rubric_named(name: str) -> Rubric:
         The rubric.
     """
     if name.endswith(".toml"):
-        return Rubric(Path(name).stem, rubric_file_of(_text_of(Path(name)), name))
+        return Rubric(Path(name).stem, rubric_file_of(text_of_whole(Path(name), "a rubric"), name))
     if name.endswith(".py"):
-        return _out_of_python(Path(name))
+        path = Path(name)
+        # The file is run, as any script that the user names.
+        if not os.path.isfile(path):
+            raise missing_file(str(path))
+        try:
+            rubric = runpy.run_path(str(path)).get("RUBRIC")
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever somebody's script may raise
+            raise InputError(
+                at=Place(str(path)), problem=f"cannot be run: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(rubric, Rubric):
+            raise InputError(
+                at=Place(str(path)),
+                expected="RUBRIC = Rubric(name, RubricFile(…))",
+                found=type(rubric).__name__,
+            )
+        require_numbers(rubric.file, str(path))
+        return rubric
     if name in rubric_names():
         return _builtin(name)
     offered = plugin("rubrics", name.lower().replace("-", "_"))
@@ -917,7 +933,7 @@ def rubric_named(name: str) -> Rubric:
         # A plug-in's rubric makes its requests itself, so that only its numbers can be checked.
         require_numbers(offered.file, f"rubric {name}")
         return offered
-    return Rubric(name, rubric_file_of(_text_of(Path(offered)), str(offered)))
+    return Rubric(name, rubric_file_of(text_of_whole(Path(offered), "a rubric"), str(offered)))
 
 
 @cache
@@ -935,36 +951,16 @@ def rubric_text(name: str) -> str:
     if name in rubric_names():
         return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
     if name.endswith((".toml", ".py")):
-        return _text_of(Path(name))
+        return text_of_whole(Path(name), "a rubric")
     offered = plugin("rubrics", name.lower().replace("-", "_"))
-    return as_toml(rubric.file, [rubric.name]) if isinstance(offered, Rubric) else _text_of(Path(offered))
+    return (
+        as_toml(rubric.file, [rubric.name])
+        if isinstance(offered, Rubric)
+        else text_of_whole(Path(offered), "a rubric")
+    )
 
 
 @cache
 def _builtin(name: str) -> Rubric:
     text = (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
     return Rubric(name, rubric_file_of(text, f"{name}.toml"))
-
-
-def _out_of_python(path: Path) -> Rubric:
-    """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
-    if not os.path.isfile(path):
-        raise missing_file(str(path))
-    try:
-        rubric = runpy.run_path(str(path)).get("RUBRIC")
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:  # whatever somebody's script may raise
-        raise InputError(
-            at=Place(str(path)), problem=f"cannot be run: {type(error).__name__}: {error}"
-        ) from error
-    if not isinstance(rubric, Rubric):
-        raise InputError(
-            at=Place(str(path)), expected="RUBRIC = Rubric(name, RubricFile(…))", found=type(rubric).__name__
-        )
-    require_numbers(rubric.file, str(path))
-    return rubric
-
-
-def _text_of(path: Path) -> str:
-    return text_of_whole(path, "a rubric")

@@ -144,7 +144,7 @@ def gold_features(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
             if word not in ARTICLES:
                 counts[word] = counts.get(word, 0) + 1
         around = f" {text} "
-        digits = frozenset(_digits(text))
+        digits = frozenset(_DIGITS.findall(_COMMA.sub("", text)))
         gold_answers.append(
             _Gold(
                 text,
@@ -160,10 +160,6 @@ def gold_features(question: str, golds: tuple[str, ...]) -> tuple[_Gold, ...]:
             )
         )
     return tuple(gold_answers)
-
-
-def _digits(text: str) -> set[str]:
-    return set(_DIGITS.findall(_COMMA.sub("", text)))
 
 
 def _has_other_numbers(given: str, digits: set[str], golds: Sequence[_Gold], question: str) -> bool:
@@ -191,7 +187,7 @@ def features(answer: str, question: str, golds: Iterable[str]) -> tuple[float, .
     for word in words:
         counts[word] = counts.get(word, 0) + 1
     total = len(words) - sum(counts.get(article, 0) for article in ARTICLES)
-    digits = _digits(given)
+    digits = set(_DIGITS.findall(_COMMA.sub("", given)))
     around = f" {given} "
     # Looking for a few is quicker than listing all; of many, each would go through the whole answer.
     few = sum(len(gold.runs) for gold in gold_answers) <= _FEW_RUNS

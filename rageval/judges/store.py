@@ -106,8 +106,8 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
         if read_only:
             connection = _open_to_read(path)
             try:
-                _checked(connection, path)
-                if not _number(connection, "user_version"):
+                _require_readable(connection, path)
+                if not _pragma_number(connection, "user_version"):
                     raise InputError(at=Place(path), problem="is empty", expected="a store of judgements")
             except BaseException:
                 connection.close()
@@ -119,25 +119,40 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection = connect(path)
         try:
-            _checked(connection, path)
-            _choose_journal(connection, path)
-            _migrate(connection, path)
-            _keep_private(path)
+            _require_readable(connection, path)
+            # A write-ahead log does not work on network disks, and not on every file system.
+            journal = "DELETE" if on_network(path) else "WAL"
+            taken = _switch_journal(connection, journal)
+            # A file system without shared memory refuses WAL silently and answers with the old mode.
+            if taken not in (journal.lower(), "memory"):
+                taken = _switch_journal(connection, "DELETE")
+            # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
+            connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
+            # One transaction, which also shows that the file can be written.
+            with transaction(connection):
+                _require_readable(connection, path)  # again: another process may just have made the file
+                for script in MIGRATIONS[_pragma_number(connection, "user_version") :]:
+                    for statement in filter(str.strip, script.split(";")):
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={_OURS}")
+                connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+            # Nobody else reads what was asked and answered, unless a group was let in to write.
+            with suppress(OSError):
+                status = os.stat(path)
+                mode = stat.S_IMODE(status.st_mode)
+                if (
+                    os.name == "posix"
+                    and status.st_uid == os.geteuid()
+                    and mode & 0o077
+                    and not mode & stat.S_IWGRP
+                ):
+                    for name in (path, f"{path}-wal", f"{path}-shm"):
+                        if os.path.exists(name):
+                            os.chmod(name, _PRIVATE)
         except BaseException:
             connection.close()
             raise
         return connection
-
-
-def _keep_private(path: str) -> None:
-    """Let nobody else read what was asked and answered, unless a group was let in to write."""
-    with suppress(OSError):
-        status = os.stat(path)
-        mode = stat.S_IMODE(status.st_mode)
-        if os.name == "posix" and status.st_uid == os.geteuid() and mode & 0o077 and not mode & stat.S_IWGRP:
-            for name in (path, f"{path}-wal", f"{path}-shm"):
-                if os.path.exists(name):
-                    os.chmod(name, _PRIVATE)
 
 
 def rescue_store(connection: sqlite3.Connection, path: str) -> str:
@@ -182,14 +197,14 @@ def _open_to_read(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
+def _require_readable(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     """Return the connection, if the file is empty or a store that this rageval can read."""
-    filled = _number(connection, "schema_version")  # first: another process may be filling it just now
-    if filled and _number(connection, "application_id") != _OURS:
+    filled = _pragma_number(connection, "schema_version")  # first: another process may be filling it just now
+    if filled and _pragma_number(connection, "application_id") != _OURS:
         raise InputError(
             at=Place(path), problem="is a database, but not a store of judgements", remedy="name another file"
         )
-    if (version := _number(connection, "user_version")) > len(MIGRATIONS):
+    if (version := _pragma_number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
             at=Place(path),
             problem=f"was written by a newer rageval (store version {version})",
@@ -199,19 +214,8 @@ def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     return connection
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def _pragma_number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
-
-
-def _choose_journal(connection: sqlite3.Connection, path: str) -> None:
-    """Choose a write-ahead log, or the slower journal on network disks and where the log does not work."""
-    mode = "DELETE" if on_network(path) else "WAL"
-    taken = _switch_journal(connection, mode)
-    # A file system without shared memory refuses WAL silently and answers with the old mode.
-    if taken not in (mode.lower(), "memory"):
-        taken = _switch_journal(connection, "DELETE")
-    # With NORMAL a loss of power cannot corrupt a WAL; the other journal needs a sync a commit.
-    connection.execute(f"PRAGMA synchronous={'NORMAL' if taken == 'wal' else 'FULL'}")
 
 
 def _switch_journal(connection: sqlite3.Connection, mode: str) -> str:
@@ -233,7 +237,7 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
     place = os.path.realpath(path)
     if sys.platform == "win32":  # the letter of a share's drive is resolved, too
         return re.match(r"\\\\(?![?.]\\)|\\\\\?\\UNC\\", place) is not None
-    mounted = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
+    mounted = _mounted(mounts)
     # The innermost mount that holds the file is the one with the longest name.
     around = [
         (len(folder), kind)
@@ -244,32 +248,15 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
 
 
 def _mounted(mounts: str) -> list[tuple[str, str]]:
-    """Return each folder that a disk is mounted at, and the kind of its file system, as Linux lists them."""
+    """Return each folder that a disk is mounted at, and the kind of its file system; none if unknown."""
     try:
+        if sys.platform == "darwin":  # which lists `//me@host/share on /Volumes/share (smbfs, nodev)`
+            done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=True)
+            return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
         lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return []
-    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
-
-
-def _mounted_on_a_mac() -> list[tuple[str, str]]:
-    """Return the same as macOS lists them: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
-    try:
-        done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
-
-
-def _migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Brings the file to the newest form, in one transaction that also shows that it can be written."""
-    with transaction(connection):
-        _checked(connection, path)  # again: another process may just have made the file
-        for script in MIGRATIONS[_number(connection, "user_version") :]:
-            for statement in filter(str.strip, script.split(";")):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id={_OURS}")
-        connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
 
 
 @contextmanager
@@ -307,7 +294,20 @@ def explained(path: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of SQLite's own message, which repeats what is damaged
         raise _damaged(path) from error
     except sqlite3.DatabaseError as error:
-        explanation = _user_error(path, error)
+        # The low byte is the primary code, whatever the extended one says.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        explanation: RagevalError | None = None  # else it is a bug of ours
+        if code == sqlite3.SQLITE_NOTADB:
+            explanation = InputError(
+                at=Place(path), problem="is not a store of judgements", remedy="name another file"
+            )
+        else:
+            # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
+            is_ruined = str(error).startswith(("unsupported file format", "no such "))
+            if code == sqlite3.SQLITE_CORRUPT or is_ruined:
+                explanation = _damaged(path)
+            elif code in _REASONS:
+                explanation = OutputError(f"{path}: {_REASONS[code]} (replies stored before are kept)")
         if explanation is None:
             raise
         raise explanation from error
@@ -321,21 +321,6 @@ def _damaged(path: str) -> InputError:
     return InputError(
         at=Place(path), problem="is damaged", remedy="export what can be read and import it into a new store"
     )
-
-
-def _user_error(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
-    """Return what a user can do something about; None for what is a bug of ours."""
-    # The low byte is the primary code, whatever the extended one says.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_NOTADB:
-        return InputError(at=Place(path), problem="is not a store of judgements", remedy="name another file")
-    # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
-    is_ruined = str(error).startswith(("unsupported file format", "no such "))
-    if code == sqlite3.SQLITE_CORRUPT or is_ruined:
-        return _damaged(path)
-    if code not in _REASONS:
-        return None
-    return OutputError(f"{path}: {_REASONS[code]} (replies stored before are kept)")
 
 
 def place() -> str:
@@ -418,8 +403,13 @@ class Claims:
 
     def is_dead(self, owner: str) -> bool:
         """Tell whether its process is gone, or its beat has not moved for as long as one may be patient."""
-        if self._has_ended(owner):
-            return True
+        if self.is_near(owner):  # elsewhere a signal may not ask, or may kill
+            try:
+                os.kill(int(owner.rsplit(":", 2)[1]), 0)
+            except ProcessLookupError:
+                return True
+            except OSError:
+                pass
         beat, now = self.beat_of(owner), self._clock()
         before, since = self._beats_seen.get(owner, (None, now))
         if beat != before:
@@ -427,27 +417,11 @@ class Claims:
             return False
         return now - since > PATIENCE
 
-    def _has_ended(self, owner: str) -> bool:
-        if not self.is_near(owner):  # elsewhere a signal may not ask, or may kill
-            return False
-        try:
-            os.kill(int(owner.rsplit(":", 2)[1]), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            pass
-        return False
-
 
 # --- What a request and a reply are as text, in columns and in the lines that stores exchange.
 STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
 _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
-
-
-def _nonempty_fields(record: Any, kind: type[Any]) -> dict[str, Any]:
-    """Return the fields that say something."""
-    return {name: value for name in _FIELDS[kind] if (value := getattr(record, name))}
 
 
 def request_as_record(request: Request) -> dict[str, Any]:
@@ -458,7 +432,10 @@ def request_as_record(request: Request) -> dict[str, Any]:
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
     """Return the reply without its empty fields."""
-    return {**_nonempty_fields(reply, Reply), "usage": _nonempty_fields(reply.usage, Usage)}
+    return {
+        **{name: value for name in _FIELDS[Reply] if (value := getattr(reply, name))},
+        "usage": {name: value for name in _FIELDS[Usage] if (value := getattr(reply.usage, name))},
+    }
 
 
 def request_of(record: Mapping[str, Any]) -> Request:
@@ -582,10 +559,10 @@ class Store:
 
     def get(self, key: str, job: str | None = None) -> Reply | None:
         """Return the reply to the question with this key; with `job` only what this very job has asked."""
-        row = self._row("reply, created, job, checksum", key)
+        row = self._reply_row("reply, created, job, checksum", key)
         if row is None or (job is not None and row[2] != job):
             return None
-        return self._read(key, *row)
+        return self._reply_of_row(key, *row)
 
     def put(
         self, key: str, request: Request, reply: Reply, model: str = "", endpoint: str = "", job: str = ""
@@ -594,7 +571,13 @@ class Store:
         if reply.status not in STORABLE:
             # An error of the network kept as a reply would never be asked again.
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
-        text = _storable(reply)
+        try:
+            record = reply_as_record(reply)
+            text = as_json(record)
+            # What is JSON and of these types will be a reply again.
+            _known_fields(Reply, record), _known_fields(Usage, record["usage"])
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
         answer = without(text, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
@@ -690,8 +673,20 @@ class Store:
 
     def take_over(self, replies: Iterable[StoredReply]) -> list[str]:
         """Keep what is new, in one transaction; what has become of each."""
+        outcomes = []
         with self.writing() as connection:
-            return [self._take_over(connection, stored) for stored in replies]
+            for stored in replies:
+                here = self.get(stored.key)
+                if here is not None:
+                    is_same = (here.status, here.text) == (stored.reply.status, stored.reply.text)
+                    outcomes.append(_SAME if is_same else _CONFLICT)
+                    continue
+                columns = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
+                _insert_reply(
+                    connection, stored.key, stored.model, stored.endpoint, *columns, stored.created, ""
+                )
+                outcomes.append(_ADDED)
+        return outcomes
 
     def close(self) -> None:
         """Give back all claims and close the file."""
@@ -734,7 +729,17 @@ class Store:
                 return
         with self.reading() as connection:
             # SQLite writes happily into a deleted file; replies that were paid for would be gone.
-            self._require_file()
+            if self._file is not None:
+                if self._loss is None and not _is_same(self.path, self._file):
+                    # The open connection still sees the deleted file: what is in it is copied out.
+                    where = rescue_store(self._connection, self.path)
+                    self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
+                        f"its content is in {where}: continue with --store {where}, or move it back"
+                        if where
+                        else "its content is lost, and judging stopped"
+                    )
+                if self._loss is not None:
+                    raise StoreLost(self._loss)
             if durably:
                 # The id of a batch that is lost with the power cannot be found again, and the batch would be
                 # bought twice.
@@ -746,35 +751,9 @@ class Store:
                 if durably:
                     connection.execute(f"PRAGMA synchronous={self._usual_sync}")
 
-    def _require_file(self) -> None:
-        """`StoreLost` if what is written would be nowhere: no transaction of SQLite's would say so."""
-        if self._file is None:
-            return
-        if self._loss is None and not _is_same(self.path, self._file):
-            # The open connection still sees the deleted file: what is in it is copied out.
-            where = rescue_store(self._connection, self.path)
-            self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
-                f"its content is in {where}: continue with --store {where}, or move it back"
-                if where
-                else "its content is lost, and judging stopped"
-            )
-        if self._loss is not None:
-            raise StoreLost(self._loss)
-
     def together(self) -> AbstractContextManager[Any]:
         """Make all that is written within one transaction."""
         return nullcontext() if self.read_only else self.writing()
-
-    def _take_over(self, connection: sqlite3.Connection, stored: StoredReply) -> str:
-        here = self.get(stored.key)
-        if here is not None:
-            alike = (here.status, here.text) == (stored.reply.status, stored.reply.text)
-            return _SAME if alike else _CONFLICT
-        request, reply = as_json(request_as_record(stored.request)), as_json(reply_as_record(stored.reply))
-        _insert_reply(
-            connection, stored.key, stored.model, stored.endpoint, request, reply, stored.created, ""
-        )
-        return _ADDED
 
     def _keys_from(self, key: str) -> Iterator[str]:
         """Yield the keys from this one on, in order, some at a time."""
@@ -790,7 +769,7 @@ class Store:
             yield from page
             key, equal = page[-1], ""
 
-    def _row(self, columns: str, key: str) -> Any:
+    def _reply_row(self, columns: str, key: str) -> Any:
         """Return the row of a key; None if there is none, or SQLite cannot make sense of it."""
         with self.reading() as connection:
             try:
@@ -804,8 +783,8 @@ class Store:
         return None
 
     def _stored(self, key: str) -> StoredReply | None:
-        row = self._row("reply, created, job, checksum, model, endpoint, request", key)
-        reply = self._read(key, *row[:4]) if row else None
+        row = self._reply_row("reply, created, job, checksum, model, endpoint, request", key)
+        reply = self._reply_of_row(key, *row[:4]) if row else None
         if row is None or reply is None:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
@@ -819,7 +798,7 @@ class Store:
             self._damaged.add(key)
         return stored if genuine else None
 
-    def _read(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
+    def _reply_of_row(self, key: str, answer: str, created: str, job: str, written: str) -> Reply | None:
         """Return the reply, if the row is as it was written; a damaged row is as good as none."""
         try:
             if _checksum(key, answer, created, job) == written:
@@ -832,18 +811,6 @@ class Store:
 
 class Unstorable(ValueError):
     """A reply that a store could not give back: a plug-in's, with something else than text and numbers."""
-
-
-def _storable(reply: Reply) -> str:
-    """Return the reply as text that can be read again; `Unstorable` if there is none."""
-    try:
-        record = reply_as_record(reply)
-        text = as_json(record)
-        # What is JSON and of these types will be a reply again.
-        _known_fields(Reply, record), _known_fields(Usage, record["usage"])
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
-    return text
 
 
 def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:
@@ -884,10 +851,6 @@ def _is_same(path: str, file: os.stat_result) -> bool:
     return os.path.samestat(now, file) or on_network(path)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 @dataclass(frozen=True, slots=True)
 class StoredReply:
     """A reply with the question, who was asked, and when."""
@@ -902,6 +865,10 @@ class StoredReply:
     def is_genuine(self) -> bool:
         """Tell whether the question is the one that the key belongs to."""
         return not self.model or self.request.key(self.model, self.endpoint) == self.key
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _from_line(line: str) -> StoredReply:

@@ -108,39 +108,37 @@ def _repair_value(value: Any, depth: int = 1) -> Any:
     )
 
 
-def _as_python(text: str) -> dict[str, Any] | None:
-    """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
-    try:
-        return _parse_strictly("".join(_from_python(text)))
-    except _NoPython:
-        return None
-
-
 class _NoPython(Exception):
     """Something that no literal of lists, texts and numbers holds."""
 
 
-def _from_python(text: str) -> Iterator[str]:
-    """Yield the pieces of JSON that say what a literal of Python says."""
-    position = _end(_BLANKS, text, 0)
+def _as_python(text: str) -> dict[str, Any] | None:
+    """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
+    pieces = []  # of JSON that says the same
+    position = _end_of_match(_BLANKS, text, 0)
     while position < len(text):
         match = _PYTHON.match(text, position)
         if match is None:
-            raise _NoPython
+            return None
         kind, piece = match.lastgroup, match[0]
         if kind == "string":
-            # Read by a grammar of our own and never by `eval`: it is a stranger's text.
-            yield json.dumps(_ESCAPE.sub(_unescape, piece[1:-1]))
+            # Read by a grammar of our own and never by `eval`, as the text comes from outside.
+            try:
+                pieces.append(json.dumps(_ESCAPE.sub(_unescape, piece[1:-1])))
+            except _NoPython:
+                return None
         elif kind == "number":
             # Python may leave out digits beside the point: `.5` and `1.` are no numbers to JSON.
             number = piece.removeprefix("+")
-            yield repr(float(number)) if re.search(r"(?<!\d)\.|\.(?!\d)", number) else number
+            has_bare_point = re.search(r"(?<!\d)\.|\.(?!\d)", number)
+            pieces.append(repr(float(number)) if has_bare_point else number)
         elif kind != "last":
-            yield _WORDS.get(piece, piece)
-        position = _end(_BLANKS, text, match.end())
+            pieces.append(_WORDS.get(piece, piece))
+        position = _end_of_match(_BLANKS, text, match.end())
+    return _parse_strictly("".join(pieces))
 
 
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+def _end_of_match(pattern: re.Pattern[str], text: str, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
 
@@ -176,18 +174,6 @@ def _text_of(record: dict[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{key}: expected text, found {value!r:.80}")
     return value
-
-
-def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole: bool) -> float:
-    """Return a number on the scale; never clipped, never rounded, never read out of text."""
-    value = record.get(key)
-    # True is an int in Python; NaN fails both comparisons.
-    if not isinstance(value, bool) and isinstance(value, int | float) and low <= value <= high:
-        number = float(value)
-        if number.is_integer() or not whole:
-            return number
-    kind = "a whole number" if whole else "a number"
-    raise Invalid(f"{key}: expected {kind} from {low:g} to {high:g}, found {value!r:.80}")
 
 
 def _list_of(record: dict[str, Any], key: str) -> list[Any]:
@@ -283,7 +269,7 @@ _Read = Callable[[dict[str, Any], RubricScale, _Ids], list[Verdict]]
 KINDS: dict[str, ReplyKind] = {}
 
 
-def _kind(name: str, schema: Callable[[RubricScale, _Ids], _Schema]) -> Callable[[_Read], _Read]:
+def _reply_kind(name: str, schema: Callable[[RubricScale, _Ids], _Schema]) -> Callable[[_Read], _Read]:
     """Let the function below read replies of this kind, which are asked for by the schema."""
 
     def declared(read: _Read) -> _Read:
@@ -301,26 +287,26 @@ def _list(items: _Schema) -> _Schema:
     return {"type": "array", "items": items}
 
 
-@_kind(
+@_reply_kind(
     "label",
     lambda scale, ids: _object({"evidence": _TEXT, "reason": _TEXT, "label": _one_of(scale.names)}),
 )
 def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
-    return [_verdict(reply, scale)]
+    return [_label_verdict(reply, scale)]
 
 
-def _labels_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    verdict = _object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)})
-    return _object({"verdicts": _list(verdict)})
-
-
-@_kind("labels", _labels_schema)
+@_reply_kind(
+    "labels",
+    lambda scale, ids: _object(
+        {"verdicts": _list(_object({"id": _one_of(ids), "evidence": _TEXT, "label": _one_of(scale.names)}))}
+    ),
+)
 def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     items = _by_id(_list_of(reply, "verdicts"), ids, "item")
-    return [_verdict(item, scale, name) for name, item in items.items()]
+    return [_label_verdict(item, scale, name) for name, item in items.items()]
 
 
-def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
+def _label_verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
     value = item.get("label")
     # Only case and blanks are forgiven.
     word = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
@@ -330,7 +316,7 @@ def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdic
     return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
-@_kind(
+@_reply_kind(
     "grades",
     lambda scale, ids: _object(
         {"reason": _TEXT, **{name: {"type": "integer" if scale.whole else "number"} for name in scale.ranges}}
@@ -338,10 +324,21 @@ def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdic
 )
 def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     reason = _text_of(reply, "reason")
-    return [
-        Verdict(name, None, _number_of(reply, name, low, high, scale.whole), None, reason)
-        for name, (low, high) in scale.ranges.items()
-    ]
+    verdicts = []
+    for name, (low, high) in scale.ranges.items():
+        value = reply.get(name)
+        # A number is never clipped, never rounded, and never read out of text. True is an int in Python; NaN
+        # fails both comparisons.
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not low <= value <= high
+            or (scale.whole and not float(value).is_integer())
+        ):
+            kind = "a whole number" if scale.whole else "a number"
+            raise Invalid(f"{name}: expected {kind} from {low:g} to {high:g}, found {value!r:.80}")
+        verdicts.append(Verdict(name, None, float(value), None, reason))
+    return verdicts
 
 
 def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
@@ -350,7 +347,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"documents": _list(row)})
 
 
-@_kind("matrix", _matrix_schema)
+@_reply_kind("matrix", _matrix_schema)
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _split_ids(ids)
@@ -378,7 +375,7 @@ def _split_ids(ids: _Ids) -> tuple[_Ids, _Ids]:
 def _declare_texts(name: str, key: str) -> None:
     """Declare the kind of reply that is a list of different texts under this key."""
 
-    @_kind(name, lambda scale, ids: _object({key: _list(_TEXT)}))
+    @_reply_kind(name, lambda scale, ids: _object({key: _list(_TEXT)}))
     def read(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
         texts = _list_of(reply, key)
         if not all(isinstance(text, str) and text.strip() for text in texts):
@@ -396,7 +393,7 @@ _declare_texts("queries", "queries")
 _declare_texts("claims", "claims")
 
 
-@_kind("text", lambda scale, ids: _object({"text": _TEXT}))
+@_reply_kind("text", lambda scale, ids: _object({"text": _TEXT}))
 def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     text = _text_of(reply, "text")
     if text is None or not text.strip():
@@ -404,7 +401,7 @@ def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Ver
     return [Verdict(text.strip())]
 
 
-@_kind("permutation", lambda scale, ids: _object({"ranking": _list(_one_of(ids))}))
+@_reply_kind("permutation", lambda scale, ids: _object({"ranking": _list(_one_of(ids))}))
 def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     ranking = _list_of(reply, "ranking")
     if sorted(map(str, ranking)) != sorted(ids):
@@ -457,20 +454,6 @@ class Parser:
     kinds: tuple[str, ...]
 
 
-_Parse = Callable[[str, ReplyRules, _Ids], list[Verdict]]
-PARSERS: dict[str, Parser] = {}
-
-
-def _parser(name: str, *kinds: str) -> Callable[[_Parse], _Parse]:
-    """Let the function below be the way of reading of this name, for these kinds of reply."""
-
-    def declared(read: _Parse) -> _Parse:
-        PARSERS[name] = Parser(read, kinds)
-        return read
-
-    return declared
-
-
 # What UMBRELA looks for before a digit from 0 to 3: of the first that is there its last place decides.
 # A sign between them may be any of : ; < = (which is what a range from : to = in its source comes to).
 _SIGN = r"\s*+[:;<=]?\s*+"
@@ -492,7 +475,6 @@ def _phrases(most: int) -> list[re.Pattern[str]]:
     return [re.compile(f"{p.replace('[0-3]', digits)}({digits})", re.IGNORECASE) for p in _PHRASES]
 
 
-@_parser("score-line", "label")
 def _score_line(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the last number behind the first known phrase."""
     text = text.strip().lower()
@@ -512,7 +494,6 @@ _SCORE = re.compile(r'"score"\s*+:\s*+(\d+)')
 _EXPLANATION = re.compile(r'"explanation"\s*+:\s*+"(.+)"')
 
 
-@_parser("last-object", "label")
 def _last_object(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the score in the last pair of braces, as CRAG's script finds it: no JSON is needed."""
     *closed, _ = text.split("}")
@@ -543,28 +524,26 @@ def _python_list(text: str, most: int | None = None, lenient: bool = False) -> l
     return [replace_surrogates(item) for item in items]
 
 
-@_parser("json-list", "labels", "texts")
 def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read labels in the order in which items were shown, or texts."""
     if reading.is_list:
         return [Verdict(item) for item in _python_list(text, reading.scale.most)]
     if reading.lenient:  # what is too much is dropped, and so is what has no label
         pairs = zip(ids, _python_list(text, len(ids), lenient=True), strict=False)
-        return [_label_or_worst(label.lower(), reading, name) for name, label in pairs]
+        verdicts = []
+        for name, item in pairs:
+            label = item.lower()
+            try:
+                verdicts.append(reading.verdict(label, name))
+            except Invalid:
+                verdicts.append(reading.verdict(reading.unreadable or label, name))
+        return verdicts
     labels = _python_list(text)
     if len(labels) != len(ids):
         raise Invalid(f"expected {len(ids)} labels, found {len(labels)}")
     return [reading.verdict(label.lower(), name) for name, label in zip(ids, labels, strict=True)]
 
 
-def _label_or_worst(label: str, reading: ReplyRules, name: str) -> Verdict:
-    try:
-        return reading.verdict(label, name)
-    except Invalid:
-        return reading.verdict(reading.unreadable or label, name)
-
-
-@_parser("tagged", "label")
 def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the first of the values, in the rubric's order, that stands in the reply between its tags."""
     opening, closing = reading.tags
@@ -577,7 +556,6 @@ def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {choices}")
 
 
-@_parser("contained", "label")
 def _contained(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the first of the values, in the rubric's order, that stands anywhere in the reply."""
     folded = text.lower()
@@ -587,7 +565,6 @@ def _contained(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {', '.join(reading.values or reading.scale.labels)}")
 
 
-@_parser("alone", "label")
 def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read a value between its tags that is all of the reply."""
     opening, closing = reading.tags
@@ -598,7 +575,6 @@ def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {choices}, and nothing else")
 
 
-@_parser("ranking", "permutation")
 def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the numbers of the answers, best first, as RankLLM finds them; digits of any kind."""
     text = text.rpartition("</think>")[2]
@@ -615,7 +591,6 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     return [Verdict(ids[index], None, float(place)) for place, index in enumerate(places, 1)]
 
 
-@_parser("pattern", "label")
 def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read what stands in the first group of the first pattern that is found, at its last place."""
     # From each place a pattern may go through the rest of the text in each of its ways.
@@ -627,6 +602,24 @@ def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
         if match is not None:
             return [reading.verdict((match[1] or "").strip())]
     raise Invalid("none of the rubric's patterns is in the reply")
+
+
+PARSERS: dict[str, Parser] = {
+    "score-line": Parser(_score_line, ("label",)),
+    "last-object": Parser(_last_object, ("label",)),
+    "json-list": Parser(
+        _json_list,
+        (
+            "labels",
+            "texts",
+        ),
+    ),
+    "tagged": Parser(_tagged, ("label",)),
+    "contained": Parser(_contained, ("label",)),
+    "alone": Parser(_alone, ("label",)),
+    "ranking": Parser(_ranking, ("permutation",)),
+    "pattern": Parser(_by_pattern, ("label",)),
+}
 
 
 SCHEMA, JSON = "schema", "json"  # what every kind of reply can be read as
@@ -670,21 +663,19 @@ def _count_paths(parsed: Any) -> int:
         elif name == "BRANCH":
             ways *= sum(map(_count_paths, argument[1]))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            ways *= _count_repeat_paths(name, *argument)
+            least, most, repeated = argument
+            within = _count_paths(repeated)
+            is_single = len(repeated) == 1 and str(repeated[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
+            if name == "POSSESSIVE_REPEAT" and is_single:
+                continue
+            if most > _FEW:
+                raise ValueError(
+                    "what is repeated often has to be one character and to give nothing back: write *+ or ++"
+                    " for it"
+                )
+            ways *= int((most - least + 1) * within ** min(int(most), _FEW))
         else:
             raise ValueError(f"{name.lower().replace('_', ' ')} is not allowed here")
         if ways > _MOST_CHOICES:
             return ways
     return ways
-
-
-def _count_repeat_paths(name: str, least: int, most: int, parsed: Any) -> int:
-    within = _count_paths(parsed)
-    single = len(parsed) == 1 and str(parsed[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
-    if name == "POSSESSIVE_REPEAT" and single:
-        return 1
-    if most > _FEW:
-        raise ValueError(
-            "what is repeated often has to be one character and to give nothing back: write *+ or ++ for it"
-        )
-    return int((most - least + 1) * within ** min(int(most), _FEW))

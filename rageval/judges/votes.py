@@ -41,7 +41,7 @@ def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
     differing = []
     for group in by_place(judgements).values():
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
-        if len({_verdict(judgement) for judgement in graded}) > 1:
+        if len({_verdict_key(judgement) for judgement in graded}) > 1:
             differing.append(graded)
     return differing
 
@@ -100,7 +100,7 @@ _KEPT = (
 )
 
 
-def _verdict(judgement: _Judgement) -> Any:
+def _verdict_key(judgement: _Judgement) -> Any:
     label = judgement.get("label")
     return label if label is not None else judgement.get("grade")
 
@@ -122,7 +122,7 @@ def _median(graded: Sequence[_Judgement], labels: Mapping[str, float]) -> _Judge
 def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:
     if not graded:
         return None
-    verdict, count = Counter(map(_verdict, graded)).most_common(1)[0]
+    verdict, count = Counter(map(_verdict_key, graded)).most_common(1)[0]
     if 2 * count <= len(graded):
         return None
-    return next(judgement for judgement in graded if _verdict(judgement) == verdict)
+    return next(judgement for judgement in graded if _verdict_key(judgement) == verdict)

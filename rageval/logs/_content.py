@@ -41,6 +41,7 @@ from rageval.files.opening import (
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"
+_NULL = b"null"  # for numbers that JSON does not know
 _ZIP = b"PK\x03\x04"
 _ENTRY = b"PK\x01\x02"  # what each entry of a list of members begins with
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -161,7 +162,7 @@ def opened(source: Source) -> Content:
     """Tell how a log is written by its first bytes, and look at its first record."""
     name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
-        return _table(name, "parquet", lambda: columnar.plain_rows(source))
+        return _table_content(name, "parquet", lambda: columnar.plain_rows(source))
     start = head(source, limits_of(source).record).removeprefix(BOM)
     if start.startswith(_ZIP):
         return _zip(source, name)
@@ -178,26 +179,32 @@ def opened(source: Source) -> Content:
                     yield Record(raw.copy(), Place(name, line), is_checked=True)
 
             one = next(records())
-            return _value(source, name) if set(one.keys()) in _SPLIT else Content(name, "lines", one, records)
+            return (
+                _value_content(source, name)
+                if set(one.keys()) in _SPLIT
+                else Content(name, "lines", one, records)
+            )
     if first == b"{" and _are_several(source):
-        return Content(name, "lines", *_objects_of(source, name))
+
+        def objects() -> Iterator[Record]:
+            for line, text in _objects(source):
+                try:
+                    yield Record(_raw(text).copy(), Place(name, line))
+                except (ValueError, RecursionError) as error:
+                    problem = explained(error, text[:400], "a record of a log")
+                    raise problem.located(Place(name, line)) from None
+
+        return Content(name, "lines", next(objects()), objects)
     if first in (b"{", b"["):
-        return _value(source, name)
+        return _value_content(source, name)
     if not start.strip():
         raise InputError(at=Place(name), problem="is empty", expected="a log")
-    return _table(name, "csv", lambda: _csv_rows(source, name))
-
-
-# Texts are matched, too, and left alone: "NaN" within one is a word.
-
-
-def _plain(text: bytes) -> bytes:
-    """Return plain JSON, in which numbers that are none are null."""
-    return plain_json(text, b"null")
+    return _table_content(name, "csv", lambda: _csv_rows(source, name))
 
 
 def _raw(line: bytes) -> msgspec.Raw:
-    return msgspec.json.decode(_plain(line), type=msgspec.Raw)
+    # Numbers that are none become null; "NaN" within a text is a word, and stays.
+    return msgspec.json.decode(plain_json(line, _NULL), type=msgspec.Raw)
 
 
 # What ends an object that is written over several lines: a bracket that begins a line, alone.
@@ -234,21 +241,9 @@ def _are_several(source: Source) -> bool:
     return next(objects, None) is not None
 
 
-def _objects_of(source: Source, name: str) -> tuple[Record, Callable[[], Iterator[Record]]]:
-    def records() -> Iterator[Record]:
-        for line, text in _objects(source):
-            try:
-                yield Record(_raw(text).copy(), Place(name, line))
-            except (ValueError, RecursionError) as error:
-                problem = explained(error, text[:400], "a record of a log")
-                raise problem.located(Place(name, line)) from None
-
-    return next(records()), records
-
-
-def _value(source: Source, name: str) -> Content:
+def _value_content(source: Source, name: str) -> Content:
     """Read one value of JSON that fills the file; an array is its records, and so are rows of a table."""
-    text = _plain(_all_of(source, name, limits_of(source).record))
+    text = plain_json(_all_of(source, name, limits_of(source).record), _NULL)
     whole = Record(text, Place(name))
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
@@ -264,25 +259,22 @@ def _value(source: Source, name: str) -> Content:
     if first is None:
         raise InputError(at=Place(name), problem="holds no record", expected="a log")
     if not is_list and set(whole.keys()) in _SPLIT:
-        rows = list(_split_rows(whole))
+        # A table that names its columns once.
+        rows: list[Record] = []
+        columns, data = whole.get("columns"), whole.get("data")
+        names = columns.value() if columns else None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
+        for row in data.each() if data else ():
+            cells = row.value()
+            if not isinstance(cells, list) or len(cells) != len(names):
+                raise InputError(at=row.where, expected=f"{len(names)} cells", found=f"{cells!r:.80}")
+            rows.append(Record.of(dict(zip(names, cells, strict=True)), row.where))
         return Content(name, "value", rows[0] if rows else whole, lambda: iter(rows))
     return Content(name, "value", first, whole.each if is_list else lambda: iter([whole]))
 
 
 _SPLIT = ({"columns", "data"}, {"columns", "index", "data"})  # what pandas calls `orient="split"`
-
-
-def _split_rows(whole: Record) -> Iterator[Record]:
-    """Yield the rows of a table that names its columns once."""
-    columns, data = whole.get("columns"), whole.get("data")
-    names = columns.value() if columns else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError(at=whole.where, expected="column names", found=f"{names!r:.80}")
-    for row in data.each() if data else ():
-        cells = row.value()
-        if not isinstance(cells, list) or len(cells) != len(names):
-            raise InputError(at=row.where, expected=f"{len(names)} cells", found=f"{cells!r:.80}")
-        yield Record.of(dict(zip(names, cells, strict=True)), row.where)
 
 
 def _all_of(source: Source, name: str, most: int) -> bytes:
@@ -300,7 +292,7 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
     return b"".join(parts).removeprefix(BOM)
 
 
-def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
+def _table_content(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
     def records() -> Iterator[Record]:
         for number, row in rows():
             yield Record.of(row, Place(name, number))
@@ -329,7 +321,11 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         header = [cell.strip() for cell in next(reader, [])]
         columnar.refuse_columns(name, len(header), limits)
         if not _REPEATING.isdisjoint(header):
-            header = list(_number_repeats(header))
+            # What stands there again gets a number behind it, as pandas reads it.
+            seen: Counter[str] = Counter()
+            for index, cell in enumerate(header):
+                header[index] = f"{cell}.{seen[cell]}" if cell and seen[cell] else cell
+                seen[cell] += 1
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(
@@ -357,14 +353,6 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 # Columns of tools whose tables repeat names: promptfoo's for each system, and the index of Phoenix's frames.
 _REPEATING = frozenset(("Named Scores", "context.span_id"))
-
-
-def _number_repeats(header: list[str]) -> Iterator[str]:
-    """Yield the names, those that stand there again with a number behind them, as pandas reads them."""
-    seen: Counter[str] = Counter()
-    for cell in header:
-        yield f"{cell}.{seen[cell]}" if cell and seen[cell] else cell
-        seen[cell] += 1
 
 
 def _text_lines(source: Source, name: str) -> Iterator[str]:
@@ -417,7 +405,7 @@ def _zip(source: Source, name: str) -> Content:
         where = Place(name, inside=visible(member)[:120])
         if member not in infos:
             raise InputError(at=Place(name), problem=f"holds no {member}", expected="one")
-        return Record(_plain(_member(packed, infos[member], where, limits)), where)
+        return Record(plain_json(_member(packed, infos[member], where, limits), _NULL), where)
 
     return Content(name, "zip", Record.of({}, Place(name)), lambda: iter(()), list(infos), read)
 

@@ -323,6 +323,8 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         if not failed and not output.choices and not output.completion:
             failed = "no output"
         question = sample.input if isinstance(sample.input, str) else last_text_of(sample.input, "user") or ""
+        # Models that grade are counted there, too, under their own names.
+        about = sample.model_usage.get(model) or {}
         yield Row(
             record.where,
             question,
@@ -335,22 +337,16 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
             ids={"id": str(sample.id)} | ids_in(sample.metadata),
             failed=failed,
             lacks_failed=True,  # every scorer is asked about every sample
-            spent=_inspect_tokens(sample.model_usage.get(model)),
+            spent=spent_as(
+                cost=about.get("total_cost"),
+                input_tokens=about.get("input_tokens"),
+                output_tokens=about.get("output_tokens"),
+            ),
             record=value,
         )
     status = _plain_text(header.get("status"))
     if status not in ("success", ""):
         reading.remarks.append(Remark("log_without_success", facts={"status": status}))
-
-
-def _inspect_tokens(usage: Mapping[str, Any] | None) -> dict[str, float]:
-    """Return what the model itself used: models that grade are counted there, too, under their own names."""
-    about = usage or {}
-    return spent_as(
-        cost=about.get("total_cost"),
-        input_tokens=about.get("input_tokens"),
-        output_tokens=about.get("output_tokens"),
-    )
 
 
 def _inspect_parts(content: Content) -> tuple[Record, Iterator[Record]]:
@@ -441,8 +437,26 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
     lost = 0
     for where, cells in rows:
-        cells = _ragas_turn(cells, where)
-        texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
+        conversation = cells.get("user_input")
+        if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
+            conversation = literal(conversation, where.below("user_input"))
+        if isinstance(conversation, list):
+            messages = [
+                message | {"role": _RAGAS_ROLES.get(text_of(message.get("type")), "")}
+                for message in conversation
+                if isinstance(message, dict)
+            ]
+            place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
+            question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
+            cells = cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
+        texts: dict[str, str | None] = {}
+        for name in _RAGAS_TEXTS:
+            text = cells.get(name)
+            if text is None or text != text:  # pandas has NaN where there is no text
+                text = None
+            elif not isinstance(text, str):
+                raise InputError(at=where, expected=f"a text as {name}", found=f"{text!r:.80}")
+            texts[name] = text
         lists = {}
         for name in _RAGAS_LISTS:
             value = cells.get(name)
@@ -477,31 +491,6 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
 
 
 _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
-
-
-def _ragas_turn(cells: dict[str, Any], where: Place) -> dict[str, Any]:
-    """Return a row with the question and the answer of its conversation, which may have one of each only."""
-    conversation = cells.get("user_input")
-    if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
-        conversation = literal(conversation, where.below("user_input"))
-    if not isinstance(conversation, list):
-        return cells
-    messages = [
-        message | {"role": _RAGAS_ROLES.get(text_of(message.get("type")), "")}
-        for message in conversation
-        if isinstance(message, dict)
-    ]
-    place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
-    question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
-    return cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
-
-
-def _ragas_text(value: Any, name: str, where: Place) -> str | None:
-    if value is None or value != value:  # pandas has NaN where there is no text
-        return None
-    if not isinstance(value, str):
-        raise InputError(at=where, expected=f"a text as {name}", found=f"{value!r:.80}")
-    return value
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files), what its `evaluate()` returns

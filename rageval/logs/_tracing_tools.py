@@ -126,11 +126,7 @@ def _is_frame(record: Record) -> bool:
     return "context.trace_id" in fields and any(name.startswith(_ATTRIBUTE) for name in fields)
 
 
-def _is_otel(content: Content) -> bool:
-    return _is_printed(content) or _is_frame(content.first)
-
-
-@log_reader("otel", _is_otel)
+@log_reader("otel", lambda content: _is_printed(content) or _is_frame(content.first))
 def otel(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the traces that are about a question, from spans of any form."""
     traces: dict[str, list[_OtelSpan]] = {}
@@ -319,7 +315,9 @@ def _translate_langfuse(span: _OtelSpan) -> None:
     ):
         attributes["retrieval.documents"] = documents
     attributes["metadata"] = {
-        match[1]: _plain(value) for name, value in attributes.items() if (match := _METADATA.fullmatch(name))
+        match[1]: _decoded_scalar(value)
+        for name, value in attributes.items()
+        if (match := _METADATA.fullmatch(name))
     }
     if attributes.get(f"{_LANGFUSE}level") == "ERROR":
         span.failed = text_of(attributes.get(f"{_LANGFUSE}status_message")) or span.failed or "level ERROR"
@@ -336,7 +334,7 @@ def _translate_langfuse(span: _OtelSpan) -> None:
         span.service = "-".join(filter(None, (name, text_of(attributes.get("langfuse.release")))))
 
 
-def _plain(value: Any) -> Any:
+def _decoded_scalar(value: Any) -> Any:
     """Return what a text holds as JSON, if it is a text, a number or the like; else the text itself."""
     with suppress(ValueError, RecursionError):
         decoded = msgspec.json.decode(value) if isinstance(value, str) else value
@@ -356,19 +354,19 @@ def _attributes(pairs: Any, where: Place) -> dict[str, Any]:
     if not isinstance(pairs, list):
         return {}
     return {
-        str(pair["key"]): _value(pair.get("value"), where)
+        str(pair["key"]): _otlp_value(pair.get("value"), where)
         for pair in pairs
         if isinstance(pair, dict) and "key" in pair
     }
 
 
-def _value(value: Any, where: Place, depth: int = 0) -> Any:
+def _otlp_value(value: Any, where: Place, depth: int = 0) -> Any:
     """Return a value of OTLP, which says of what type it is."""
     if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "arrayValue" and isinstance(inner, dict):
-        return [_value(item, where, depth + 1) for item in inner.get("values") or ()]
+        return [_otlp_value(item, where, depth + 1) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
         return _attributes(inner.get("values"), where)
     # JSON's numbers are too short for 64 bits, so whole ones stand in texts.
@@ -441,7 +439,15 @@ def _read_span(span: _OtelSpan, is_root: bool, summary: _TraceSummary) -> None:
     elif is_call:  # which may have been asked again
         summary.call_failed = span.failed
     if is_call:
-        for name, value in _spent_by_a_call(attributes).items():
+        for name, value in spent_as(
+            cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
+            input_tokens=attributes.get(
+                "gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")
+            ),
+            output_tokens=attributes.get(
+                "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
+            ),
+        ).items():
             summary.spent[name] = summary.spent.get(name, 0) + value
 
 
@@ -472,16 +478,6 @@ def _openinference_messages(attributes: Mapping[str, Any], name: str) -> list[di
         for message in (messages if isinstance(messages, list) else [])
         if isinstance(message, dict)
     ]
-
-
-def _spent_by_a_call(attributes: Mapping[str, Any]) -> dict[str, float]:
-    return spent_as(
-        cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
-        input_tokens=attributes.get("gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")),
-        output_tokens=attributes.get(
-            "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
-        ),
-    )
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:
@@ -696,6 +692,10 @@ def _flat(value: Any, where: Place) -> Any:
             outcome = {"value": cell} | ({"error": {"error_message": error}} if error else {})
             is_gold = name in _GOLD or is_id(name)
             assessments.append({"assessment_name": name, ("expectation" if is_gold else "feedback"): outcome})
+    details = about if isinstance(about, dict) else {}
+    used, paid = (parse_json_text(details.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+    used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
+    took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
     flat = {
         "trace_id": info.get("trace_id"),
         "state": info.get("state") or "",
@@ -704,21 +704,14 @@ def _flat(value: Any, where: Place) -> Any:
         "spans": data.get("spans") or [] if isinstance(data, dict) else [],
         "assessments": assessments,
         "run": run or "",
-        "spent": _mlflow_spent(info, about if isinstance(about, dict) else {}),
+        "spent": spent_as(
+            cost=paid.get("total_cost"),
+            input_tokens=used.get("input_tokens"),
+            output_tokens=used.get("output_tokens"),
+            seconds=None if took is None else took / 1000,
+        ),
     }
     return flat | {name: parse_json_text(flat[name]) for name in ("request", "response")}
-
-
-def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, float]:
-    used, paid = (parse_json_text(about.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
-    used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
-    took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
-    return spent_as(
-        cost=paid.get("total_cost"),
-        input_tokens=used.get("input_tokens"),
-        output_tokens=used.get("output_tokens"),
-        seconds=None if took is None else took / 1000,
-    )
 
 
 def _mlflow_attribute(span: dict[str, Any], name: str, where: Place) -> Any:
@@ -823,6 +816,16 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         elif score.data_type == "CATEGORICAL":
             value = score.string_value if score.string_value is not None else value
         grades.append(graded(score.name, value, judge, score.comment or ""))
+    spent: Counter[str] = Counter()
+    for generation in generations:
+        used = generation.usage_details or {}
+        spent.update(
+            spent_as(
+                cost=(generation.cost_details or {}).get("total"),
+                input_tokens=used.get("input"),
+                output_tokens=used.get("output"),
+            )
+        )
     return Row(
         where,
         question,
@@ -836,23 +839,9 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         failed=why
         if answer is None or any(observation.type == "GENERATION" for observation in failed)
         else "",
-        spent=_langfuse_spent(trace, generations),
+        spent=dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency),
         record=record,
     )
-
-
-def _langfuse_spent(trace: _LangfuseTrace, generations: Sequence[_Observation]) -> dict[str, float]:
-    spent: Counter[str] = Counter()
-    for generation in generations:
-        used = generation.usage_details or {}
-        spent.update(
-            spent_as(
-                cost=(generation.cost_details or {}).get("total"),
-                input_tokens=used.get("input"),
-                output_tokens=used.get("output"),
-            )
-        )
-    return dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency)
 
 
 # Runs of LangSmith: the runs of a trace, one a line.

@@ -90,7 +90,23 @@ def parted(
     # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
     # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
-    _fail_non_numbers(kept)
+    # N/A is no label of a metric of numbers, but a failure. A number that has a label, as that of
+    # yes and no, stands among labels.
+    counts: Counter[tuple[str, str]] = Counter()
+    numbers: Counter[tuple[str, str]] = Counter()
+    for row in kept:
+        for grade in filter(_has_value, row.grades):
+            counts[grade.aspect, grade.judge] += 1
+            numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
+    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
+    if odd:
+        for row in kept:
+            row.grades = [
+                grade._replace(label=None, reason=grade.reason or grade.label or "")
+                if grade.grade is None and (grade.aspect, grade.judge) in odd
+                else grade
+                for grade in row.grades
+            ]
     _mark_failures(kept, reading)
     # Columns that neither the reader nor `--map` reads are named, so that nothing is lost in silence.
     mapped = {path.steps[0] for path in mapping.values() if path.steps}
@@ -105,29 +121,6 @@ def parted(
     log.remarks += reading.remarks
     log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
-
-
-def _fail_non_numbers(rows: list[Row]) -> None:
-    """Make failures of what a metric of numbers said that is no number: N/A is no label of such a one.
-
-    A number that has a label, as that of yes and no, stands among labels.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    numbers: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        for grade in filter(_has_value, row.grades):
-            counts[grade.aspect, grade.judge] += 1
-            numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
-    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
-    if not odd:
-        return
-    for row in rows:
-        row.grades = [
-            grade._replace(label=None, reason=grade.reason or grade.label or "")
-            if grade.grade is None and (grade.aspect, grade.judge) in odd
-            else grade
-            for grade in row.grades
-        ]
 
 
 def _mark_failures(rows: list[Row], reading: LogReading) -> None:
@@ -351,10 +344,23 @@ class _Parting:
         """Part all rows."""
         # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
-            self._graded_pairs.update(
-                dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
+            self._graded_pairs.update(dict.fromkeys(map(self._aspect_and_judge, row.grades)))
+        scores = [[passage.score for passage in row.contexts] for row in rows]
+        given = [score for ranking in scores for score in ranking if score is not None]
+        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
+        if len(given) < sum(map(len, scores)):
+            if given:
+                self._reading.remarks.append(Remark("passages_without_score"))
+            by_rank = True
+        else:
+            rising = any(
+                one < other  # type: ignore[operator]
+                for ranking in scores
+                for one, other in pairwise(ranking)
             )
-        by_rank = self._goes_by_rank(rows)
+            if rising:
+                self._reading.remarks.append(Remark("scores_do_not_fall"))
+            by_rank = rising
         most = self._reading.limits.id
         for row, query in zip(rows, queries, strict=True):
             for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
@@ -368,7 +374,7 @@ class _Parting:
             self._question(row, query)
             passages = self._passages(row, query, by_rank)
             self._answer(row, query, passages)
-            self.log.judgements += self._judgements(row, query)
+            self.log.judgements += self._row_judgements(row, query)
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
             if row.spent:
@@ -439,24 +445,6 @@ class _Parting:
         text = passage.text.encode("utf-8", "surrogatepass")
         return word(passage.id) or hashlib.sha256(text).hexdigest()[:_DOCUMENT]
 
-    def _goes_by_rank(self, rows: list[Row]) -> bool:
-        """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
-        scores = [[passage.score for passage in row.contexts] for row in rows]
-        given = [score for ranking in scores for score in ranking if score is not None]
-        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
-        if len(given) < sum(map(len, scores)):
-            if given:
-                self._reading.remarks.append(Remark("passages_without_score"))
-            return True
-        rising = any(
-            one < other  # type: ignore[operator]
-            for ranking in scores
-            for one, other in pairwise(ranking)
-        )
-        if rising:
-            self._reading.remarks.append(Remark("scores_do_not_fall"))
-        return rising
-
     def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:
         if row.answer is None and not row.missing:
             self._out["records without an answer"] += 1  # as all of the run: it only retrieved, or asked
@@ -480,13 +468,13 @@ class _Parting:
             )
         )
 
-    def _judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
+    def _row_judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
         graded_by: set[tuple[str, str]] = set()
         for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
-            key = self._aspect(grade), self._judge(grade)
+            key = self._aspect_and_judge(grade)
             if key in graded_by:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
@@ -502,23 +490,25 @@ class _Parting:
                 )
             grading: dict[str, Any] = {} if value is None else {"grade": value}
             grading |= {"label": grade.label} if grade.label else {}
-            yield place | self._named(*key) | {"status": "ok" if grading else "error"} | grading | reason
+            yield (
+                place
+                | self._judgement_names(*key)
+                | {"status": "ok" if grading else "error"}
+                | grading
+                | reason
+            )
         # Another judge may have graded the same aspect here: then it did not fail.
         aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
         for key in self._graded_pairs if row.missing or row.lacks_failed else ():
             if key[0] not in aspects and not key[1].startswith(PERSON):
                 why = {"detail": row.missing[:_REASON]} if row.missing else {}
-                yield place | self._named(*key) | {"status": "error"} | why
+                yield place | self._judgement_names(*key) | {"status": "error"} | why
 
-    def _named(self, aspect: str, judge: str) -> dict[str, str]:
+    def _judgement_names(self, aspect: str, judge: str) -> dict[str, str]:
         return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{self._metrics[aspect]}"[:200]}
 
-    def _judge(self, grade: Grade) -> str:
-        judge = grade.judge or self.log.tool
-        return word(judge)[:200]
-
-    def _aspect(self, grade: Grade) -> str:
-        """Return what a metric is called in `grade(aspect=…)`, where not every character can stand."""
+    def _aspect_and_judge(self, grade: Grade) -> tuple[str, str]:
+        """Return the metric as `grade(aspect=…)` names it, where not every character can stand; its judge."""
         if grade.aspect not in self._aspects:
             plain = _ASPECT.sub("_", grade.aspect).strip("_")[:80] or "score"
             name = plain
@@ -527,7 +517,7 @@ class _Parting:
                 name = f"{plain}_{self._alike[plain] + 1}"
             self._aspects[grade.aspect] = name
             self._metrics[name] = grade.aspect
-        return self._aspects[grade.aspect]
+        return self._aspects[grade.aspect], word(grade.judge or self.log.tool)[:200]
 
 
 def _cited_sentences(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:

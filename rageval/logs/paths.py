@@ -407,17 +407,17 @@ def suggested(fields: Mapping[str, FieldLook]) -> str:
     paths_of: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
-            if best := _best(fields, paths_of, field, {path for path in fields if _last(path) == name}):
+            if best := _best_field(fields, paths_of, field, {path for path in fields if _last(path) == name}):
                 paths_of[field] = best
                 break
     # Beside `prediction`, `answer` is the right one.
     of_systems = {path for path in fields if _hints_at(path, _OF_SYSTEMS)}
-    other = _best(fields, paths_of, "answer", of_systems) if "gold" not in paths_of else ""
+    other = _best_field(fields, paths_of, "answer", of_systems) if "gold" not in paths_of else ""
     if other and _last(paths_of.get("answer", "")) == "answer":
         paths_of |= {"gold": paths_of["answer"], "answer": other}
     for field, hints in _HINTS.items():
         if field not in paths_of:
-            best = _best(fields, paths_of, field, {path for path in fields if _hints_at(path, hints)})
+            best = _best_field(fields, paths_of, field, {path for path in fields if _hints_at(path, hints)})
             paths_of |= {field: best} if best else {}
     if "contexts" not in paths_of:
         paths_of.pop("context_ids", None)
@@ -437,7 +437,9 @@ def suggested(fields: Mapping[str, FieldLook]) -> str:
     return f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}"
 
 
-def _best(fields: Mapping[str, FieldLook], taken: Mapping[str, str], field: str, paths: set[str]) -> str:
+def _best_field(
+    fields: Mapping[str, FieldLook], taken: Mapping[str, str], field: str, paths: set[str]
+) -> str:
     """Return the path that most records have, of several the shortest; none if none can be the field."""
     is_many = field.startswith("context")
     fit = [

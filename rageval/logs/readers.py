@@ -194,7 +194,7 @@ def _reader(
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not
     # suffice.
     def rows(content: Content, _: LogReading) -> Iterator[Row]:
-        for where, value in _values(content, _path_to_records(content, mapping, records)):
+        for where, value in _record_values(content, _path_to_records(content, mapping, records)):
             yield Row(where, record=value)
 
     return LogReader(GENERIC, lambda _: True, rows)
@@ -262,7 +262,7 @@ def _is_asked(record: Record, depth: int = 0) -> bool:
     )
 
 
-def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[Place, Any]]:
+def _record_values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[Place, Any]]:
     """Yield the records of a log that no reader knows, decoded."""
     number = 0
     for whole in content.records():
@@ -277,7 +277,7 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[Place, A
 def _describe_fields(content: Content, records: str | None) -> tuple[str, str]:
     """Say which fields the records have, and what might be told of them."""
     names = _path_to_records(content, {}, records)
-    fields, number = fields_of(value for _, value in _values(content, names))
+    fields, number = fields_of(value for _, value in _record_values(content, names))
     place = f" at {'.'.join(names)}[]" if names else ""
     lines = []
     for path, seen in fields.items():

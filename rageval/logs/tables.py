@@ -50,9 +50,11 @@ class Tables:
         clash = _clash([self.questions.values(), file_questions.values()])
         if not file_questions or (not clash and file_questions.keys() & self.questions):
             return self._with_file_questions(file_questions), []
-        ids = {_key(question.text): query for query, question in self.questions.items() if question.text}
+        ids = {
+            _question_key(question.text): query for query, question in self.questions.items() if question.text
+        }
         name = visible(name_of(source))
-        called = {_key(question.text): question for question in file_questions.values()}
+        called = {_question_key(question.text): question for question in file_questions.values()}
         if not called.keys() & ids.keys():
             shown = (
                 f"{_some_ids(file_questions.values())}; of the answers: {_some_ids(self.questions.values())}"
@@ -94,12 +96,29 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             log = read(opened_again(), tool=tool, run=stem_of(source) or tool)
         return log, [Remark("log_of_tool", Scope(file=name_of(source)), {"tool": tool})]
     content = opened(opened_again())
-    columns = _columns(content, gold_alone)
+    # All columns that any row has, as records may lack some.
+    keys = dict.fromkeys(key for record in content.records() for key in record.object())
+    columns = columns_of(list(keys), gold_alone)
+    required = "gold" if gold_alone else "answer"
+    if not columns.fields.keys() & {"question", "query_id"} or required not in columns.fields:
+        what = "a right answer" if gold_alone else "an answer of a system"
+        shown = ", ".join(map(visible, keys))[:200]
+        raise InputError(
+            at=Place(content.name),
+            problem=f"of the columns {shown} none is called as a question and as {what} are",
+            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
+            remedy=f"or set their columns: rageval import {content.name} -o DIR",
+        )
     values = [record.value() for record in content.records()]
     columns = columns.with_systems(values)
-    rows = list(_rows(content, columns))
+    rows = list(_table_rows(content, columns))
     ids = _keep_unique_ids(rows, columns)
-    _refuse_other_gold(rows)
+    # Which of two sets of right answers is meant would be a guess.
+    first_rows: dict[str, Row] = {}
+    for row in rows:
+        first = first_rows.setdefault(row.key, row)
+        if row.gold and _gold(row.gold) != _gold(first.gold):
+            raise _other_gold(row.where, row.gold, str(first.where), first.gold)
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
@@ -112,31 +131,14 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
 
 
-def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
-    """Return what the columns are taken for: all that any row has, as records may lack some."""
-    names = dict.fromkeys(key for record in content.records() for key in record.object())
-    columns = columns_of(list(names), gold_alone)
-    required = "gold" if gold_alone else "answer"
-    if not columns.fields.keys() & {"question", "query_id"} or required not in columns.fields:
-        what = "a right answer" if gold_alone else "an answer of a system"
-        shown = ", ".join(map(visible, names))[:200]
-        raise InputError(
-            at=Place(content.name),
-            problem=f"of the columns {shown} none is called as a question and as {what} are",
-            expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
-            remedy=f"or set their columns: rageval import {content.name} -o DIR",
-        )
-    return columns
-
-
-def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
+def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
     for record in content.records():
         cells, where = record.value(), record.where
         values = {name: cells.get(column) for name, column in columns.fields.items()}
         question, identifier, run = (
             one_text(values.get(name), name, where) for name in ("question", "query_id", "run_id")
         )
-        gold, contexts = (_texts(values.get(name), name, where) for name in ("gold", "contexts"))
+        gold, contexts = (_cell_texts(values.get(name), name, where) for name in ("gold", "contexts"))
         answer = values.get("answer")
         yield Row(
             where,
@@ -146,7 +148,7 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
             run=run,
             contexts=list(map(Passage, contexts)),
             ids={"query_id": word(identifier)} if identifier.strip() else {},
-            key=_key(question),
+            key=_question_key(question),
             # What is nested is no field of a question.
             facts={
                 name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
@@ -154,7 +156,7 @@ def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
         )
 
 
-def _texts(cell: Any, name: str, where: Place) -> list[str]:
+def _cell_texts(cell: Any, name: str, where: Place) -> list[str]:
     """Return the texts of a cell: of a list, also one that is written as text, all; else the cell's."""
     if isinstance(cell, str) and (way := list_in(cell)):
         cell = value_at_path({"cell": cell}, path_of(f"cell{way}"), where)
@@ -181,14 +183,6 @@ def _keep_unique_ids(rows: Sequence[Row], columns: ColumnsRead) -> Remark | None
     for row in rows:
         row.ids = {}
     return Remark("ids_not_unique", facts={"row": lacking, "id": several or ""})
-
-
-def _refuse_other_gold(rows: Sequence[Row]) -> None:
-    """Refuse a question with two sets of right answers: which is meant would be a guess."""
-    first_rows: dict[str, Row] = {}
-    for row in rows:
-        if row.gold and _gold(row.gold) != _gold(first_rows.setdefault(row.key, row).gold):
-            raise _other_gold(row.where, row.gold, str(first_rows[row.key].where), first_rows[row.key].gold)
 
 
 def _gold(texts: Sequence[str]) -> set[str]:
@@ -230,7 +224,22 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
         logs.append(log)
         tables.remarks += remarks
     names = [visible(name_of(source)) for source in sources]
-    logs, remarks = _join_tables(names, logs)
+    clash = _clash([log.questions for log in logs])
+    if not clash and not _share_no_question(logs):
+        logs, remarks = logs, []
+    else:
+        joined = list(map(_with_question_ids, logs))
+        if _share_no_question(joined):
+            if clash:
+                raise InputError(
+                    f"{clash}, and the tables have no question in common by its text",
+                    expected="the same ids for the same questions in all tables",
+                )
+            shown = "; ".join(
+                f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
+            )
+            raise InputError(problem=f"the tables have no question in common, by id or by text: {shown}")
+        logs, remarks = joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
     tables.remarks += remarks
     logs, remarks = _rename_same_systems(sources, logs)
     tables.remarks += remarks
@@ -262,37 +271,18 @@ def only_system(source: Source, names: Sequence[str]) -> str:
     return names[0]
 
 
-def _join_tables(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[Remark]]:
-    """Return the tables with ids that mean the same question in all of them, and how that came about."""
-    clash = _clash([log.questions for log in logs])
-    if not clash and not _share_no_question(logs):
-        return logs, []
-    joined = list(map(_with_question_ids, logs))
-    if _share_no_question(joined):
-        if clash:
-            raise InputError(
-                f"{clash}, and the tables have no question in common by its text",
-                expected="the same ids for the same questions in all tables",
-            )
-        shown = "; ".join(
-            f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
-        )
-        raise InputError(problem=f"the tables have no question in common, by id or by text: {shown}")
-    return joined, [Remark("tables_joined_by_questions", facts={"clash": clash})]
-
-
 def _clash(tables: Iterable[Iterable[Question]]) -> Remark | None:
     """Return which id means one question in one table and another one in another; None if none does."""
     first_texts: dict[str, str] = {}
     for question in chain.from_iterable(tables):
         first = first_texts.setdefault(question.query_id, question.text)
-        if question.text and first and _key(first) != _key(question.text):
+        if question.text and first and _question_key(first) != _question_key(question.text):
             facts = {"id": question.query_id, "first": first, "second": question.text}
             return Remark("id_of_two_questions", facts=facts)
     return None
 
 
-def _key(question: str) -> str:
+def _question_key(question: str) -> str:
     """Return a question as it is compared: neither case nor white space tells two apart."""
     return folded(question).casefold()
 
@@ -307,7 +297,9 @@ def _share_no_question(logs: Sequence[Log]) -> bool:
 
 def _with_question_ids(log: Log) -> Log:
     """Return the log with ids that are made from the questions; where there is no text the id stays."""
-    new_ids = {question.query_id: _id_of(_key(question.text)) for question in log.questions if question.text}
+    new_ids = {
+        question.query_id: _id_of(_question_key(question.text)) for question in log.questions if question.text
+    }
 
     def called(record: Any) -> Any:
         return record._replace(query_id=new_ids.get(record.query_id, record.query_id))
@@ -333,7 +325,17 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
     twice = [name for name, count in counts.items() if count > 1]
     if not twice:
         return logs, []
-    files = _file_names(sources)
+    # As many folders stand before the names of files as tell them apart.
+    ways = []
+    for source in sources:
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
+        *folders, _ = path.replace("\\", "/").split("/")
+        ways.append([*folders, stem_of(source)])
+    longest = max(map(len, ways))
+    for length in range(1, longest + 1):
+        files = [word("/".join(way[-length:])) for way in ways]
+        if len(set(files)) == len(files):
+            break
     if len(set(files)) < len(files) or not all(files):
         raise InputError(
             problem=f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them",
@@ -349,21 +351,6 @@ def _rename_same_systems(sources: Sequence[Source], logs: list[Log]) -> tuple[li
         renamed.append(replace(log, answers=answers))
         new_names += [name for old, name in names.items() if name != old]
     return renamed, [Remark("systems_named_alike", facts={"name": twice[0], "names": new_names})]
-
-
-def _file_names(sources: Sequence[Source]) -> list[str]:
-    """Return names of files without their endings, with as many folders before them as tell them apart."""
-    ways = []
-    for source in sources:
-        path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
-        *folders, _ = path.replace("\\", "/").split("/")
-        ways.append([*folders, stem_of(source)])
-    longest = max(map(len, ways))
-    for length in range(1, longest + 1):
-        names = [word("/".join(way[-length:])) for way in ways]
-        if len(set(names)) == len(names):
-            break
-    return names
 
 
 def _some_ids(questions: Iterable[Question]) -> str:

@@ -141,7 +141,7 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     return Blend("trust", *shares)
 
 
-def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
+def _sentence_verdicts(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
     """Return what is said of each sentence and what it cites; refuse what the answer does not cite."""
     answer.require_answers()
     verdicts: dict[tuple[str, str], _Verdict] = {}
@@ -167,7 +167,7 @@ def _live(answer: Assessment, sentence: int) -> list[str]:
 
 
 def _recall(answer: Assessment) -> Share:
-    verdicts = _judged(answer)
+    verdicts = _sentence_verdicts(answer)
     if answer.cited is None and verdicts:
         return _share(answer, [None])  # of an answer that failed: nobody knows its sentences
     return _share(
@@ -176,7 +176,7 @@ def _recall(answer: Assessment) -> Share:
 
 
 def _precision(answer: Assessment) -> Share:
-    verdicts = _judged(answer)
+    verdicts = _sentence_verdicts(answer)
     if answer.cited is None:
         return _share(answer, [None]) if verdicts else share(0, 0)
     precise: list[_Verdict] = []

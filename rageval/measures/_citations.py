@@ -83,7 +83,7 @@ def citation_precision(
     values = (
         [grade for grades in cited for grade in grades]
         if citations == "micro"
-        else [_value(grades, citations) for grades in cited]
+        else [_sentence_value(grades, citations) for grades in cited]
     )
     defined = [value for value in values if not math.isnan(value)]
     return share(math.fsum(defined), len(defined))
@@ -119,7 +119,7 @@ def citation_recall(
     >>> [round(score.value, 3) for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.667, 0.5]
     """
-    values = [_value(grades, citations) for grades in _citations(answer, CITATION, credit)]
+    values = [_sentence_value(grades, citations) for grades in _citations(answer, CITATION, credit)]
     defined = [value for value in values if not math.isnan(value)]
     unknown = len(values) - len(defined)
     return share(math.fsum(defined), sentences_of(answer, len(values)) - unknown)
@@ -146,7 +146,19 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
             sentences.setdefault(judgement.aspect, []).append(judgement)
         return sentences
     for judgement in judged:
-        _refuse_stranger(answer, answer.cited, judgement)
+        aspect = judgement.aspect
+        # Another answer's judgement, or sentences are counted from 1.
+        if not (
+            aspect.isdigit()
+            and int(aspect) < len(answer.cited)
+            and judgement.item in answer.cited[int(aspect)]
+        ):
+            raise InputError(
+                at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+                problem=f"the judgements hold sentence {visible(aspect)!r} citing"
+                f" {visible(judgement.item)!r}, the answer does not",
+                expected="judgements of these answers, with sentences counted from 0",
+            )
     # By the answer and not by the judgements: a citation that nobody judged is missing, not away.
     of_pair = {(judgement.aspect, judgement.item): judgement for judgement in judged}
     for number, docs in enumerate(answer.cited):
@@ -161,21 +173,7 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
     return sentences
 
 
-def _refuse_stranger(
-    answer: Assessment, cited: tuple[tuple[str | None, ...], ...], judgement: Judgement
-) -> None:
-    """Refuse a citation that the answer does not have: it is another answer's, or sentences count from 1."""
-    number = judgement.aspect
-    if not (number.isdigit() and int(number) < len(cited) and judgement.item in cited[int(number)]):
-        raise InputError(
-            at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
-            problem=f"the judgements hold sentence {visible(number)!r} citing"
-            f" {visible(judgement.item)!r}, the answer does not",
-            expected="judgements of these answers, with sentences counted from 0",
-        )
-
-
-def _value(grades: list[float], which: str) -> float:
+def _sentence_value(grades: list[float], which: str) -> float:
     """Return what a sentence is worth: its first citation, the worst, or the mean of all that are known."""
     if which == "first":
         return grades[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rageval.errors import InputError, Place
-from rageval.measures.assessment import Assessment, Judgement, share
+from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import ENTAILMENT
@@ -113,7 +113,7 @@ def claim_recall(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("claim_recall", judged)["r"]["claim_recall"].value
     0.5
     """
-    return _share(answer, map(_any, _rows(_entailed(answer).gold_by)))
+    return _share(answer, map(_any, _verdict_rows(_entailed(answer).gold_by)))
 
 
 @measure(papers=("ru2024ragchecker",))
@@ -289,7 +289,7 @@ def claim_faithfulness(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("claim_faithfulness", judged)["r"]["claim_faithfulness"].value
     0.5
     """
-    return _share(answer, map(_any, _rows(_entailed(answer).own_by)))
+    return _share(answer, map(_any, _verdict_rows(_entailed(answer).own_by)))
 
 
 @measure
@@ -307,7 +307,7 @@ def all_supported(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("all_supported", judged)["r"]["all_supported"].value
     0.0
     """
-    supported = [_any(row) for row in _rows(_entailed(answer).own_by)]
+    supported = [_any(row) for row in _verdict_rows(_entailed(answer).own_by)]
     return _share(answer, [_not(_any(map(_not, supported)))] if supported else [])
 
 
@@ -326,21 +326,17 @@ def _entailed(answer: Assessment) -> _Entailed:
             by = entailed.own_by if kind == _OWN else entailed.gold_by
             by.setdefault(judgement.aspect, {})[place] = verdict
         else:
-            raise _unknown_claim(answer, judgement)
+            raise InputError(
+                at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
+                problem=f"is about aspect {visible(judgement.aspect)[:80]!r} of item"
+                f" {visible(judgement.item)[:80]!r}",
+                expected="a claim of the answer (response:0, …) and what may entail it (gold, or a passage's"
+                " id), or a claim of gold (gold:0, …) and answer, or a passage's id",
+            )
     # A passage was there for every claim, or for none: what lacks beside others is missing.
     for by in (entailed.own_by, entailed.gold_by):
         _complete(answer, by)
     return entailed
-
-
-def _unknown_claim(answer: Assessment, judgement: Judgement) -> InputError:
-    return InputError(
-        at=Place(f"run {visible(answer.run_id)}, query {visible(answer.query_id)}"),
-        problem=f"is about aspect {visible(judgement.aspect)[:80]!r} of item"
-        f" {visible(judgement.item)[:80]!r}",
-        expected="a claim of the answer (response:0, …) and what may entail it (gold, or a passage's"
-        " id), or a claim of gold (gold:0, …) and answer, or a passage's id",
-    )
 
 
 def _complete(answer: Assessment, by: _By) -> None:
@@ -358,7 +354,7 @@ def _absent(answer: Assessment, claim: str, item: str) -> _Verdict:
     return None if label in (None, ENTAILMENT.worst, ENTAILMENT.best) else False
 
 
-def _rows(by: _By) -> Iterable[Iterable[_Verdict]]:
+def _verdict_rows(by: _By) -> Iterable[Iterable[_Verdict]]:
     return [row.values() for row in by.values()]
 
 

@@ -138,13 +138,13 @@ def crag_score(answer: Assessment) -> float:
     return mean(grades(answer.judged(CRAG)))
 
 
-def _counted(label: str) -> tuple[str, ...]:
+def _counted_labels(label: str) -> tuple[str, ...]:
     return _ACCURATE if label == "accurate" else (label,)
 
 
 @measure(
     better=lambda parameters: _CRAG_BETTER[parameters["label"]],
-    labels=lambda parameters: _counted(parameters["label"]),
+    labels=lambda parameters: _counted_labels(parameters["label"]),
     typeset="CRAG share",
     papers=("yang2024crag",),
 )
@@ -170,7 +170,7 @@ def crag_share(
     >>> [score.value for score in scores.values()]
     [0.5, 0.25, 0.25]
     """
-    counted, judged = _counted(label), answer.judged(CRAG)
+    counted, judged = _counted_labels(label), answer.judged(CRAG)
     return share(sum(judgement.label in counted for judgement in judged), len(judged))
 
 

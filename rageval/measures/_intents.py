@@ -53,7 +53,7 @@ def i_rec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     >>> rageval.evaluate("i_rec@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["i_rec@1"].value
     0.5
     """
-    return _recalled(ranking, k, rel)
+    return Share(len(nuggets_found(ranking, k, rel)), ranking.nuggets(rel))
 
 
 @measure(
@@ -88,14 +88,11 @@ def d_sharp(
     >>> rageval.evaluate("d_sharp@1", {"q": {"a": 2.0, "b": 1.0}}, qrels)["d_sharp@1"].value
     0.75
     """
-    return gamma * _recalled(ranking, k, rel) + (1 - gamma) * _gained(ranking, k)
+    recalled = Share(len(nuggets_found(ranking, k, rel)), ranking.nuggets(rel))
+    return gamma * recalled + (1 - gamma) * _gained(ranking, k)
 
 
 def _gained(ranking: Ranking, k: int | None) -> float:
     gains = ranking.topic.global_gains()
     gained = [(hit.rank, gains[hit.document]) for hit in ranking.graded(k)]
     return ratio(discounted(gained, logarithmic), ranking.topic.best_dcg(k))
-
-
-def _recalled(ranking: Ranking, k: int | None, rel: int) -> Share:
-    return Share(len(nuggets_found(ranking, k, rel)), ranking.nuggets(rel))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rageval.measures._citations import _citations, _value, of_citations, sentences_of
+from rageval.measures._citations import _citations, _sentence_value, of_citations, sentences_of
 from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
@@ -85,7 +85,7 @@ def sentence_support(answer: Assessment) -> Share:
 
 
 def _support(answer: Assessment) -> Share:
-    values = [_value(grades, "every") for grades in _citations(answer, CITATION, "full")]
+    values = [_sentence_value(grades, "every") for grades in _citations(answer, CITATION, "full")]
     defined = [value for value in values if value == value]
     return share(math.fsum(defined), len(defined) + _lacking(answer, len(values)))
 
@@ -236,7 +236,7 @@ _OF_SENTENCES = {"required": HIGHER, "unnecessary": LOWER, "inappropriate": LOWE
 _OF_CITATIONS = {"supports": HIGHER, "contradicts": LOWER, "none": LOWER}
 
 
-def _counted(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+def _counted_label(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     return (parameters["label"],)
 
 
@@ -261,7 +261,7 @@ def answer_accuracy(answer: Assessment) -> Share:
     )
 
 
-@measure(better=lambda parameters: _OF_SENTENCES.get(parameters["label"], NEITHER), labels=_counted)
+@measure(better=lambda parameters: _OF_SENTENCES.get(parameters["label"], NEITHER), labels=_counted_label)
 def sentence_share(
     answer: Assessment,
     *,
@@ -319,7 +319,7 @@ def citation_coverage(answer: Assessment) -> Share:
     return share(sum(covered), sentences_of(answer, len(covered)) - unknown)
 
 
-@measure(better=lambda parameters: _OF_CITATIONS.get(parameters["label"], NEITHER), labels=_counted)
+@measure(better=lambda parameters: _OF_CITATIONS.get(parameters["label"], NEITHER), labels=_counted_label)
 def citation_share(
     answer: Assessment,
     *,
@@ -369,7 +369,7 @@ def document_precision(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("document_precision", judged)["r"]["document_precision"].value
     0.5
     """
-    relevant, judged = _documents(answer)
+    relevant, judged = _cited_documents(answer)
     return share(len(relevant), len(judged))
 
 
@@ -392,23 +392,23 @@ def document_recall(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("document_recall", judged)["r"]["document_recall"].value
     0.5
     """
-    relevant, _ = _documents(answer)
+    relevant, _ = _cited_documents(answer)
     # What all systems together cite is what is known to be there.
-    others = {judgement.item for judgement in answer.of_others(CITED_STANCE) if _is_relevant(judgement.label)}
+    others = {
+        judgement.item
+        for judgement in answer.of_others(CITED_STANCE)
+        if judgement.label not in (None, "none")
+    }
     return share(len(relevant), len(relevant | others))
 
 
-def _documents(answer: Assessment) -> tuple[set[str], set[str]]:
+def _cited_documents(answer: Assessment) -> tuple[set[str], set[str]]:
     """Return the relevant documents that are cited, and all whose relevance is known."""
     cited = [judgement for judged in of_citations(answer, CITED_STANCE).values() for judgement in judged]
-    relevant = {judgement.item for judgement in cited if _is_relevant(judgement.label)}
+    relevant = {judgement.item for judgement in cited if judgement.label not in (None, "none")}
     # A document that several sentences cite is judged with each; once is enough for it to be relevant.
     lost = {judgement.item for judgement in cited if judgement.grade != judgement.grade}
     return relevant, {judgement.item for judgement in cited} - (lost - relevant)
-
-
-def _is_relevant(label: str | None) -> bool:
-    return label not in (None, "none")
 
 
 # DRAGUN's measures: what reports say to the answers that readers need, and what questions are asked.

@@ -22,7 +22,6 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
-from itertools import starmap
 from os.path import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
@@ -251,7 +250,7 @@ class Measure:
             raise
         # A mistake in somebody's formula is told with its query and its line; anything else is ours.
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            what = f"{type(error).__name__}: {error!s:.200}{_place(error)}"
+            what = f"{type(error).__name__}: {error!s:.200}{_place_of_failure(error)}"
             raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what})") from error
         # Asked for every query: a look at the type is the cheapest check there is.
         if type(value) is not self._kind:
@@ -478,7 +477,13 @@ class Measure:
     def _typeset(self, parameters: Mapping[str, Any]) -> str:
         words = self.name.replace("_", " ")
         cut = "" if self.k is None else f"@{self.k}"
-        inner = ", ".join(starmap(_typeset_parameter, parameters.items()))
+        shown = []
+        for name, value in parameters.items():
+            # Nothing in it may begin a formula that is none.
+            text = str(value).removesuffix(".0" if isinstance(value, float) else "").replace("$", r"\$")
+            is_formula = name in _GREEK and isinstance(value, int | float)
+            shown.append(f"$\\{name}={text}$" if is_formula else f"{name}={text}")
+        inner = ", ".join(shown)
         return (self.about.typeset or words[:1].upper() + words[1:]) + cut + (f" ({inner})" if inner else "")
 
     @property
@@ -504,7 +509,7 @@ class Measure:
 
     def __reduce__(self) -> tuple[Any, ...]:
         function = self.function  # whose name now stands for a measure, in the module where it was defined
-        return _found_again, (function.__module__, function.__qualname__, self._given, self.k)
+        return _unpickled, (function.__module__, function.__qualname__, self._given, self.k)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.function, self.k, tuple(self.parameters.items()))
@@ -519,13 +524,7 @@ class Measure:
 _GREEK = ("alpha", "beta", "gamma")  # parameters that papers write as letters
 
 
-def _typeset_parameter(name: str, value: object) -> str:
-    """Return `name=value` as papers write it; nothing in it may begin a formula that is none."""
-    shown = str(value).removesuffix(".0" if isinstance(value, float) else "").replace("$", r"\$")
-    return f"$\\{name}={shown}$" if name in _GREEK and isinstance(value, int | float) else f"{name}={shown}"
-
-
-def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
+def _unpickled(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
     """Return the measure of this name in a module, as it was when it was pickled."""
     member: Any = import_module(module)
     for part in name.split("."):
@@ -639,7 +638,7 @@ def _name_of(parameter: inspect.Parameter) -> str:
     return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
 
 
-def _place(error: Exception) -> str:
+def _place_of_failure(error: Exception) -> str:
     """Return where somebody's function failed, ` at FILE:LINE`: the traceback is not shown."""
     trace = error.__traceback__
     # The last frame is where it failed; those before are how it was called.

@@ -28,7 +28,7 @@ _NO_GAP = 1e-12
 
 def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     """Return (rank, gain) of the best ranking of the query's documents, proved to be the best."""
-    gains: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best(topic, k, alpha, rel))
+    gains: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best_gains(topic, k, alpha, rel))
     return gains
 
 
@@ -40,7 +40,7 @@ def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
     return gap if gap > _NO_GAP else 0.0
 
 
-def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
+def _best_gains(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     greedy = topic.ideal(k, alpha, rel)
     # Documents that support the same nuggets are interchangeable, so the programme places kinds, not
     # documents.
@@ -90,7 +90,14 @@ def _best_order(
     from scipy.optimize import Bounds, milp
 
     sets = list(kinds)
-    _refuse_large(kinds, depth, alpha, query)
+    levels = sum(min(depth, count) if alpha < 1 else 1 for count in _supporting(kinds).values())
+    variables = depth * (len(kinds) + levels)
+    # Every step of a larger program would take too long.
+    if variables > _VARIABLES:
+        raise MeasureError(
+            f"query {visible(query)!r}: its best ranking at depth {depth:,} is a question of {variables:,}"
+            f" variables, more than {_VARIABLES:,}; choose a smaller cut-off, or ideal=greedy"
+        )
     value, constraints = _programme(kinds, depth, alpha, weight)
     # Only which kind stands at which rank has to be whole: the rest then comes out whole by itself.
     whole = [float(index < len(sets) * depth) for index in range(len(value))]
@@ -116,17 +123,6 @@ def _best_order(
         # 0 or 1 but for the solver's tolerance, and at most one kind a rank.
         order += chosen[:1]
     return order
-
-
-def _refuse_large(kinds: _Kinds, depth: int, alpha: float, query: str) -> None:
-    """Raise `MeasureError` for a program whose every step would take too long."""
-    levels = sum(min(depth, count) if alpha < 1 else 1 for count in _supporting(kinds).values())
-    variables = depth * (len(kinds) + levels)
-    if variables > _VARIABLES:
-        raise MeasureError(
-            f"query {visible(query)!r}: its best ranking at depth {depth:,} is a question of {variables:,}"
-            f" variables, more than {_VARIABLES:,}; choose a smaller cut-off, or ideal=greedy"
-        )
 
 
 def _programme(kinds: _Kinds, depth: int, alpha: float, weight: _Weight) -> tuple[list[float], Any]:

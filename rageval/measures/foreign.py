@@ -42,7 +42,7 @@ class ForeignMeasure:
     changed: Mapping[str, Any] = {}
     about = About(papers=("macavaney2021streamlining",))
     sees_all = True
-    limits = None
+    bounds = limits = None
 
     def __init__(self, measure: Any, provider: str | None = None) -> None:
         self.measure = measure

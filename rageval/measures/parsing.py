@@ -108,7 +108,7 @@ def parse_measure(text: str) -> AnyMeasure:
 def parse_measures(measures: object) -> list[AnyMeasure]:
     """Measures from one, from text with commas or blanks between, or from any collection of these."""
     if isinstance(measures, Measure):
-        return [_nobody_elses(measures)]
+        return [_refuse_taken_name(measures)]
     if isinstance(measures, ForeignMeasure):
         return [measures]
     if isinstance(measures, str):
@@ -128,22 +128,29 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     if "|" in text:
         raise _of_signature(text.strip())
     measures: list[tuple[str, AnyMeasure]] = []
-    for part in _parts(text):
+    for part in _split_measures(text):
         # `P.5,10` is `P.5` and `P.10`: a bare number stands behind what the last measure begins with.
         cut = re.fullmatch(_CUT, measures[-1][0]) if measures and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
-            measures.extend((str(measure), measure) for measure in _official(part))
+            name = SETS.get(part.lower()) or part.partition(":")[2].lower()
+            if name not in OFFICIAL:
+                expected = f"expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL)
+                raise MeasureError(f"{part}: {expected}")
+            official = map(_parsed, OFFICIAL[name])
+            measures.extend((str(measure), measure) for measure in official)
         elif cut:
             spelling = cut["head"] + part
             measures.append((spelling, _parsed(spelling)))
         else:
-            measures.extend((name, _parsed(name)) for name in _every_cutoff(part))
+            # A family of trec_eval's stands for several names, any other name for itself.
+            names = [part] if _is_of_ours(part) else every_cutoff(part) or [part]
+            measures.extend((name, _parsed(name)) for name in names)
     if not measures:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
     return measures
 
 
-def _parts(text: str, blanks: bool = True) -> list[str]:
+def _split_measures(text: str, blanks: bool = True) -> list[str]:
     """Return the text cut at commas, and at blanks, outside parentheses, brackets and braces."""
     parts, depth = [""], 0
     for character in text:
@@ -160,23 +167,9 @@ def _parts(text: str, blanks: bool = True) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _every_cutoff(text: str) -> list[str]:
-    """Return the names that a family of trec_eval's stands for; any other name stands for itself."""
-    if _is_of_ours(text):
-        return [text]
-    return every_cutoff(text) or [text]
-
-
 def _is_of_ours(text: str) -> bool:
     """Return whether a measure of ours has this name, so that trec_eval's need not be known."""
     return known(_folded(text.partition("@")[0].partition("(")[0])) is not None
-
-
-def _official(text: str) -> list[AnyMeasure]:
-    name = SETS.get(text.lower()) or text.partition(":")[2].lower()
-    if name not in OFFICIAL:
-        raise MeasureError(f"{text}: expected one of {', '.join(OFFICIAL)}" + suggestion(name, OFFICIAL))
-    return [_parsed(measure) for measure in OFFICIAL[name]]
 
 
 def _parsed(text: str) -> AnyMeasure:
@@ -191,10 +184,10 @@ def _parsed(text: str) -> AnyMeasure:
         if foreign is None:
             raise
         return foreign
-    return own or _of_others(text)
+    return own or _parse_foreign(text)
 
 
-def _of_others(text: str) -> ForeignMeasure:
+def _parse_foreign(text: str) -> ForeignMeasure:
     """Return a measure of ir_measures', or raise an error that helps."""
     why = why_not(text)
     if why is not None:
@@ -240,7 +233,7 @@ def _own(text: str) -> Measure | None:
     return ours if part["k"] is None else ours @ _checked_cutoff(part["k"], name)
 
 
-def _nobody_elses(measure: Measure) -> Measure:
+def _refuse_taken_name(measure: Measure) -> Measure:
     """Return the measure, if its name does not stand for another one: a value says only what it is called."""
     ours = known(measure.name)
     if (ours and ours.function is not measure.function) or {measure.name} & {*ALIASES, *SHORT}:
@@ -264,7 +257,7 @@ def _folded(name: str) -> str:
 
 def _parameters(text: str, whole: str) -> Mapping[str, Any]:
     parameters = {}
-    for part in _parts(text, blanks=False):
+    for part in _split_measures(text, blanks=False):
         name, equals, value = part.partition("=")
         if not equals:
             raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")

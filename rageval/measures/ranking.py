@@ -344,7 +344,9 @@ class Topic:
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int | float]]:
         """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
-        best = self.keep("best grades", self._best_grades)
+        best = self.keep(
+            "best grades", lambda: sorted([grade for grade in self.grades if grade > 0], reverse=True)
+        )
         return list(enumerate(best[:k], 1))
 
     def documents_of(self, rel: int) -> Mapping[int, int]:
@@ -448,9 +450,6 @@ class Topic:
             # zip of one list makes tuples of one each, in C.
             return list(zip(nugget))
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
-
-    def _best_grades(self) -> list[int | float]:
-        return sorted([grade for grade in self.grades if grade > 0], reverse=True)
 
     def _global_gains(self) -> list[float]:
         pairs = self._all.pairs[self._first : self._last + 1]
@@ -720,12 +719,12 @@ class _Greedy:
             now = math.fsum(map(minus, nuggets))
             # It gains what it did; the others gained less, and gains only fall.
             if now == before:
-                self._take(now, nuggets)
+                self._take_best(now, nuggets)
             else:
                 heapreplace(heap, (now, place, nuggets))
         return self._gains if k is None else self._gains[:k]
 
-    def _take(self, now: float, nuggets: Nuggets) -> None:
+    def _take_best(self, now: float, nuggets: Nuggets) -> None:
         self._gains.append((len(self._gains) + 1, -now))
         for nugget in nuggets:
             self._seen[nugget] += 1

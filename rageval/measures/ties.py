@@ -318,7 +318,7 @@ def _judged_inside(tied: TiedRanking, k: int | None) -> float:
     return tied.count_inside(k, {doc for group in tied.groups for doc in group.documents})
 
 
-def _judged(tied: TiedRanking, *, k: int | None) -> Share:
+def _judged_share(tied: TiedRanking, *, k: int | None) -> Share:
     return Share(_judged_inside(tied, k), tied.depth(k))
 
 
@@ -343,7 +343,7 @@ D_SHARP = Ties(_d_sharp, tried=True)
 I_REC = Ties(
     _i_rec, worth=lambda topic, given: lambda _, nuggets, seen: sum(not seen.get(n) for n in nuggets)
 )
-JUDGED = Ties(_judged, key=lambda topic, hit, rel: float(hit is not None))
+JUDGED = Ties(_judged_share, key=lambda topic, hit, rel: float(hit is not None))
 HOLE = Ties(_hole, key=lambda topic, hit, rel: float(hit is None))
 
 

@@ -121,29 +121,25 @@ def read_notes(
             continue
         for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}"):
             for line in lines:
-                _add(notes, line, is_wanted)
+                if line.usage is not None:
+                    spent = notes.spent.setdefault(line.judge, [0, 0, 0])
+                    for index, number in enumerate((1, line.usage.input, line.usage.output)):
+                        spent[index] += number
+                for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
+                    # Files may be anybody's; what has another shape says nothing.
+                    if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
+                        attacks = notes.attacks.setdefault(line.judge, [0, 0])
+                        attacks[:] = [attacks[0] + rate[0], attacks[1] + rate[1]]
+                key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
+                is_whole = key[0] in notes.in_full
+                note = note_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
+                raw = line.raw if isinstance(line.raw, str) else ""
+                reply = line.key if isinstance(line.key, str) else ""
+                if is_whole and (raw or reply):
+                    notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
+                if note and is_wanted(key):
+                    notes.by_place.setdefault(key, {})[line.judge] = note
     return notes
-
-
-def _add(notes: JudgesNotes, line: _NoteLine, is_needed: Callable[[Key], bool]) -> None:
-    if line.usage is not None:
-        spent = notes.spent.setdefault(line.judge, [0, 0, 0])
-        for index, number in enumerate((1, line.usage.input, line.usage.output)):
-            spent[index] += number
-    for rate in line.canaries.values() if isinstance(line.canaries, dict) else ():
-        # Files may be anybody's; what has another shape says nothing.
-        if isinstance(rate, list) and [*map(type, rate)] == [int, int]:
-            attacks = notes.attacks.setdefault(line.judge, [0, 0])
-            attacks[:] = [attacks[0] + rate[0], attacks[1] + rate[1]]
-    key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
-    is_whole = key[0] in notes.in_full
-    note = note_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
-    raw = line.raw if isinstance(line.raw, str) else ""
-    reply = line.key if isinstance(line.key, str) else ""
-    if is_whole and (raw or reply):
-        notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
-    if note and is_needed(key):
-        notes.by_place.setdefault(key, {})[line.judge] = note
 
 
 def note_in(evidence: Any, reason: Any, detail: Any = None, most: int | None = LONGEST) -> dict[str, str]:
@@ -187,7 +183,7 @@ def of_documents(
     bank: Bank,
     notes: JudgesNotes,
 ) -> dict[str, Record]:
-    """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
+    """Return each query's nuggets by the documents any run ranks high; `ranked` is by run and query."""
     nuggets = {query: qrels.nuggets(query) for query in queries}
     support: dict[str, list[tuple[str, str, int | float]]] = {}  # document, nugget and grade
     needed = set(queries)
@@ -220,7 +216,7 @@ def of_documents(
 def of_answers(
     queries: Sequence[str], grades: JudgementTable, bank: Bank, notes: JudgesNotes
 ) -> dict[str, Record]:
-    """For each query everything that was judged, by system."""
+    """Return for each query everything that was judged, by system."""
     runs, judges = grades.runs.words, grades.judges.words
     matrices: dict[str, Record] = {
         query: {"kind": "answers", "rows": [], "columns": runs, "judges": judges, "cells": []}
@@ -310,7 +306,7 @@ def by_judge(grades: JudgementTable) -> dict[str, Judged]:
 def paired_judges(
     judged: Mapping[str, Judged], people: Mapping[str, Judged] | None
 ) -> list[tuple[str, Judged, str, Judged]]:
-    """Who is compared with whom: judges with people, and these with one another; else judges."""
+    """Return who is compared with whom: judges with people, and people with one another; else judges."""
     if people is None:
         return _shared(combinations(judged.items(), 2))
     # People's files often say no name.
@@ -326,7 +322,8 @@ def _shared(
         (*one, *other)
         for one, other in pairs
         if any(
-            place in other[1] and _is_graded(one[1][place]) and _is_graded(other[1][place])
+            place in other[1]
+            and all(judged[place].get("status", "ok") in GRADED for judged in (one[1], other[1]))
             for place in one[1]
         )
     )
@@ -434,10 +431,6 @@ def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Remark
         yield Remark("judge_without_fence", facts={"judge": judge, "number": best, "total": shown})
 
 
-def _is_graded(judgement: Mapping[str, Any]) -> bool:
-    return judgement.get("status", "ok") in GRADED
-
-
 # Traces of some queries, in full: what was asked, answered, cited and quoted, and what judges were asked.
 #
 # A trace has the `question`, the `gold` answers, `passages` as [id, text] (None where the text is not
@@ -478,7 +471,7 @@ def traces(
     """Return the traces of these queries by id, with what stands beside them."""
     needed = set(queries)
     traces_by_query: dict[str, _Trace] = {query: _Trace() for query in queries}
-    for answer in _answers(texts, needed):
+    for answer in _answers_to(texts, needed):
         traces_by_query[answer.query_id].add(answer)
     # The texts of passages that the answers only name are taken from the corpus.
     lacking = {doc for trace in traces_by_query.values() for doc, text in trace.passages if text is None}
@@ -517,15 +510,20 @@ class _Trace:
                 "run": answer.run_id,
                 **({"repeat": answer.repeat} if answer.repeat else {}),
                 "sentences": [
-                    [part.text, [None if doc is None else self._number(doc, texts) for doc in part.citations]]
+                    [
+                        part.text,
+                        [None if doc is None else self._passage_number(doc, texts) for doc in part.citations],
+                    ]
                     for part in answer.sentences
                 ],
                 # References are what may be cited; not all files say what was shown beside.
-                "given": [self._number(doc, texts) for doc in dict.fromkeys((*texts, *answer.references))],
+                "given": [
+                    self._passage_number(doc, texts) for doc in dict.fromkeys((*texts, *answer.references))
+                ],
             }
         )
 
-    def _number(self, doc: str, texts: Mapping[str, str]) -> int:
+    def _passage_number(self, doc: str, texts: Mapping[str, str]) -> int:
         return self.passages.setdefault((doc, texts.get(doc)), len(self.passages))
 
     def record(self, question: Question | None, calls: list[Record]) -> Record:
@@ -538,7 +536,7 @@ class _Trace:
         return record | ({"calls": calls} if calls else {})
 
 
-def _answers(texts: Texts, needed: set[str]) -> Iterator[Answer]:
+def _answers_to(texts: Texts, needed: set[str]) -> Iterator[Answer]:
     """Yield the answers to these queries; those of assignments unless a file of answers has them."""
     seen = set()
     for source in texts.answers:

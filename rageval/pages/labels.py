@@ -84,14 +84,14 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
     # The same person gets the same order each time, another person another one.
     rng = random.Random(f"{plan.sha}/{annotator}")
     contexts: dict[str, int] = {}
-    asks = list(_in_order(plan, rng, contexts))
+    asks = list(_asks_in_order(plan, rng, contexts))
     # In place of each place stands its sealed form, all of the same length: the length of one would tell the
     # system by the length of its name.
     texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
     longest = max(map(len, texts), default=0)
     for ask, text in zip(asks, texts, strict=True):
         salt = rng.randrange(_SALTS)
-        ask |= {"salt": salt, "sealed": b64encode(_mixed(text.ljust(longest), salt)).decode()}
+        ask |= {"salt": salt, "sealed": b64encode(_mask(text.ljust(longest), salt)).decode()}
     # Tells labels that were given in this order from those of a page made anew.
     order = sha256(as_line(asks).encode()).hexdigest()[:16]
     return {
@@ -114,13 +114,13 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
     }
 
 
-def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[_Record]:
+def _asks_in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[_Record]:
     """Yield what is asked, in this annotator's order; `contexts` takes in the texts as they appear."""
     # Each system comes first equally often: whoever is seen first sets the standard.
     firsts = _balanced(len(plan.systems), len(plan.asked), rng)
     flips = _balanced(2, sum(len(query.asks) for query in plan.asked), rng)
     for number, (query, first) in enumerate(zip(plan.asked, firsts, strict=True), 1):
-        for ask in _within(query, plan.systems, first, rng):
+        for ask in _asks_of_query(query, plan.systems, first, rng):
             context = query.contexts[ask.context or 0]
             place: _Record = {"query_id": query.query_id, "item_id": ask.item_id}
             if ask.pair is not None:
@@ -138,7 +138,9 @@ def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> 
             yield {"context": index, "text": ask.text, "query": number, "place": place}
 
 
-def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.Random) -> Iterator[Ask]:
+def _asks_of_query(
+    query: AskedQuery, systems: Sequence[str], first: int, rng: random.Random
+) -> Iterator[Ask]:
     """Yield what is asked of a query, one answer (or document) after the other, that system's first."""
     groups: dict[tuple[str, str], list[Ask]] = {}
     # Documents are of no system: each is a group of its own.
@@ -172,10 +174,10 @@ def _steps(low: float, high: float, whole: bool = False) -> list[float]:
     return [high - (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
 
 
-def _mixed(text: bytes, salt: int) -> bytes:
+def _mask(text: bytes, salt: int) -> bytes:
     """Return the bytes mixed with those of mulberry32, as annotate.js does; twice gives them again.
 
-    >>> _mixed(_mixed(b"ours", 7), 7)
+    >>> _mask(_mask(b"ours", 7), 7)
     b'ours'
     """
     mixed, state, mask = bytearray(), salt, _SALTS - 1
@@ -273,7 +275,7 @@ class LabelFile:
     """
 
     def __init__(self, path: Path, plan: LabelPlan, annotator: str) -> None:
-        """Go on with what the file holds; `InputError` if these are labels of something else."""
+        """Continue with what the file holds; raise `InputError` if these are labels of something else."""
         self.path, self.plan, self.annotator = path, plan, annotator
         self.remarks: list[Remark] = []  # what should be said of the file
         self._asks = places_of(plan)
@@ -295,7 +297,7 @@ class LabelFile:
             # Before it is read: a change while we read is then seen when the first label is saved.
             self._stamp = _stamp(path)
             if self._stamp is not None and self._stamp[1]:
-                self._read()
+                self._read_labels()
         except BaseException:
             self.close()
             raise
@@ -406,7 +408,7 @@ class LabelFile:
 
     # --- the labels -------------------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _read_labels(self) -> None:
         content = self.path.read_bytes()
         name = visible(str(self.path))
         end = content.rfind(b"\n") + 1
@@ -438,7 +440,7 @@ class LabelFile:
                     raise singly.shifted(Place(name, line))
             raise problem.shifted(Place(name))
         if is_cut:
-            self._write(self._labels)
+            self._write_labels(self._labels)
             facts = {"number": len(self._labels)}
             self.remarks.append(Remark("last_label_cut", Scope(file=str(self.path)), facts))
 
@@ -483,18 +485,18 @@ class LabelFile:
         if label.status != "ok":
             return None
         # From here on: whether the label or grade can be chosen on the page.
+        value = label.grade if label.label is None else label.label
+        given = "nothing" if value is None else f"{value!r:.80}"
         if self.plan.kind == "grades":
             low, high = self.plan.ranges.get(ask.text, (0.0, 0.0))
             if label.label is not None or label.grade is None or not low <= label.grade <= high:
-                value = label.grade if label.label is None else label.label
-                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=_shown(value))
+                return InputError(expected=f"a number from {low:g} to {high:g} as grade", found=given)
             return None
         worth = _OUTCOMES if self.plan.kind == "pair" else self.plan.labels
         if label.label is None and label.grade in worth.values():
             return None
         if label.label not in worth:
-            value = label.grade if label.label is None else label.label
-            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=_shown(value))
+            return InputError(expected=f"one of {', '.join(sorted(worth))}", found=given)
         if label.grade is not None and label.grade != worth[label.label]:
             return InputError(
                 expected=f"{label.label!r} with grade {worth[label.label]:g}", found=f"{label.grade:g}"
@@ -527,11 +529,11 @@ class LabelFile:
                     f"{visible(self.path.name)} was changed by another program; stop rageval label page and"
                     " start it again"
                 )
-            self._write(
+            self._write_labels(
                 {place: label for place, label in self._labels.items() if place not in cleared_places} | given
             )
 
-    def _write(self, labels: dict[_Place, Label]) -> None:
+    def _write_labels(self, labels: dict[_Place, Label]) -> None:
         """Write the file; when this returns, the disk has it."""
         with whole_file(self.path) as stream:
             for label in sorted(labels.values(), key=lambda label: (label.order or 0, str(label.run_id))):
@@ -568,10 +570,6 @@ def _unread(*labels: Label) -> InputError | None:
                 remedy="choose one, and save again",
             )
     return None
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else f"{value!r:.80}"
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -626,7 +624,7 @@ class LabelServer(ThreadingHTTPServer):
         labels.keep_port(self.server_port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Go on: a client that left is no error, and other errors must not end the labeling."""
+        """Continue: a client that left is no error, and other errors must not end the labeling."""
         error = sys.exception()
         if not isinstance(error, OSError):
             say = visible(f"{type(error).__name__}: {error}")
@@ -654,21 +652,21 @@ class _LabelHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         match self._requested_path():
             case "":
-                self._reply(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
+                self._send_reply(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
             case "labels":
-                self._reply(HTTPStatus.OK, self.server.labels.text())
+                self._send_reply(HTTPStatus.OK, self.server.labels.text())
             case _:
-                self._refuse(HTTPStatus.NOT_FOUND, "nothing here")
+                self._send_refusal(HTTPStatus.NOT_FOUND, "nothing here")
 
     def do_POST(self) -> None:
         size = self.headers.get("Content-Length", "")
         # A page of somebody else, open in the same browser, can send requests, but not under our origin.
         if self._requested_path() != "labels" or self.headers.get("Origin") != self.server.origin:
-            self._refuse(HTTPStatus.NOT_FOUND, "nothing here")
+            self._send_refusal(HTTPStatus.NOT_FOUND, "nothing here")
             return
         # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
         if not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
+            self._send_refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
             return
         body = self.rfile.read(int(size))
         try:
@@ -680,15 +678,17 @@ class _LabelHandler(BaseHTTPRequestHandler):
                 raise InputError(expected="lists of labels and of cleared places")
             self.server.labels.change(labels, cleared)
         except InputError as error:  # sent again, it would be refused again
-            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+            self._send_refusal(HTTPStatus.BAD_REQUEST, str(error))
         except OutputError as error:  # changed by others, a full disk: the page keeps the label
-            self._refuse(HTTPStatus.CONFLICT, str(error))
+            self._send_refusal(HTTPStatus.CONFLICT, str(error))
         except (ValueError, RecursionError) as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, f"expected JSON {{labels: […], cleared: […]}}; {error}")
+            self._send_refusal(
+                HTTPStatus.BAD_REQUEST, f"expected JSON {{labels: […], cleared: […]}}; {error}"
+            )
         except OSError as error:
-            self._refuse(HTTPStatus.CONFLICT, f"{error.strerror or error}")
+            self._send_refusal(HTTPStatus.CONFLICT, f"{error.strerror or error}")
         else:
-            self._reply(HTTPStatus.OK, _SAVED)
+            self._send_reply(HTTPStatus.OK, _SAVED)
 
     def _requested_path(self) -> str | None:
         """Return what is asked for, None for whoever must not know that there is anything."""
@@ -699,11 +699,11 @@ class _LabelHandler(BaseHTTPRequestHandler):
         # The host is checked against names that resolve to this computer (DNS rebinding).
         return rest if is_token and slash and f"http://{host}" == self.server.origin else None
 
-    def _refuse(self, status: HTTPStatus, why: str) -> None:
+    def _send_refusal(self, status: HTTPStatus, why: str) -> None:
         self.close_connection = True  # what was sent may not have been read
-        self._reply(status, visible(why).encode())
+        self._send_reply(status, visible(why).encode())
 
-    def _reply(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+    def _send_reply(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
         headers = {**_HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}
         for name, value in headers.items():

@@ -63,7 +63,11 @@ def first_sentence(report: _Record, places: int = 4) -> str:
     >>> first_sentence({"runs": ["ours"], "measures": ["rr"], "cells": [cell]}, 2)
     'ours reaches 0.50 by rr (95 % interval 0.25 to 0.75, 8 queries).'
     """
-    parts = (_verdict(report, places), _other_measures_sentence(report), _missing_sentence(report, places))
+    parts = (
+        _verdict_sentence(report, places),
+        _other_measures_sentence(report),
+        _missing_sentence(report, places),
+    )
     return " ".join(filter(None, parts))
 
 
@@ -72,16 +76,12 @@ def ranked(runs: Sequence[str], measures: Sequence[str], report: _Record) -> lis
     if not measures:
         return list(runs)
     values = {run: cell["value"] for run, cell in _cells_by(report, measures[0]).items()}
-    sign = 1 if _better(report, measures[0]) == LOWER else -1
+    sign = 1 if (report.get("better") or {}).get(measures[0]) == LOWER else -1
 
-    def place(run: str) -> tuple[bool, float]:
-        value = values.get(run)
-        return value is None, sign * (value or 0.0)
-
-    return sorted(runs, key=place)
+    return sorted(runs, key=lambda run: (values.get(run) is None, sign * (values.get(run) or 0.0)))
 
 
-def _verdict(report: _Record, places: int) -> str:
+def _verdict_sentence(report: _Record, places: int) -> str:
     pairs = (report.get("comparison") or {}).get("pairs") or []
     named = {pair["measure"] for pair in pairs}
     measure = next((name for name in report["measures"] if name in named), report["measures"][0])
@@ -112,7 +112,7 @@ def _pair_sentence(report: _Record, pair: _Record, places: int) -> str:
         if any(cells[name]["value"] is None for name in (first, second)):
             # Labels of a plan that compares two systems correct their difference, and no mean.
             return f"{first} is better than {second}{rests}: {measure}, on {shared}, {gap}."
-        values = [_value(report, name, measure, places) for name in (first, second)]
+        values = [f"{cells[name]['value']:.{places}f}" for name in (first, second)]
         counts = [cells[name]["queries"] for name in (first, second)]
         extent = f" on {shared}, "
         if {*counts} != {pair["queries"]}:  # a mean rests on queries that the difference does not rest on
@@ -134,7 +134,8 @@ def _pair_sentence(report: _Record, pair: _Record, places: int) -> str:
     if ruling is Ruling.UNDECIDED:
         return (
             f"{_count(pair['queries'], 'query', 'queries')} cannot show whether {first} or {second} is"
-            f" {'higher' if _better(report, measure) == NEITHER else 'better'} by {measure}: {gap}."
+            f" {'higher' if (report.get('better') or {}).get(measure) == NEITHER else 'better'} by {measure}:"
+            f" {gap}."
         )
     if ruling is Ruling.NO_WINNER:
         return f"{run} − {other} by {measure}: {gap}, {NO_WINNER}."
@@ -227,7 +228,7 @@ def _value_with_interval(report: _Record, run: str, measure: str, places: int) -
     more = [_count(cell["queries"], "query", "queries")]
     if cell["low"] is not None and cell["high"] is not None:
         more.insert(0, f"{level_of(report)} interval {cell['low']:.{places}f} to {cell['high']:.{places}f}")
-    value = _value(report, run, measure, places)
+    value = "–" if cell["value"] is None else f"{cell['value']:.{places}f}"
     measure_clause = f" by {measure}" if len(report["runs"]) == 1 else ""
     return f"at {value}{measure_clause} ({', '.join(more)})"
 
@@ -270,18 +271,9 @@ def _cells_by(report: _Record, measure: str) -> dict[str, _Record]:
     return {cell["run"]: cell for cell in report["cells"] if cell["measure"] == measure}
 
 
-def _better(report: _Record, measure: str) -> str | None:
-    return (report.get("better") or {}).get(measure)
-
-
 def _extreme(report: _Record, measure: str) -> str:
-    direction = _better(report, measure)
-    return {LOWER: "lowest (low is good)", NEITHER: "highest"}.get(direction or "", "highest")
-
-
-def _value(report: _Record, run: str, measure: str, places: int) -> str:
-    value = _cells_by(report, measure)[run]["value"]
-    return "–" if value is None else f"{value:.{places}f}"
+    is_low_good = (report.get("better") or {}).get(measure) == LOWER
+    return "lowest (low is good)" if is_low_good else "highest"
 
 
 def level_of(report: _Record) -> str:
@@ -388,7 +380,7 @@ def size_of(number: int) -> str:
 
 @lru_cache(maxsize=4)  # it keeps the templates, which take longer to compile than a page takes to fill
 def _environment(places: int) -> jinja2.Environment:
-    """Templates that escape whatever is not known to be safe, and make hidden characters visible."""
+    """Return templates that escape what is not known to be safe, and make hidden characters visible."""
     require_engine()
     import jinja2
 
@@ -419,7 +411,7 @@ def _trusted(text: str) -> Any:
 
 
 def require_engine() -> None:
-    """`MissingPackage` unless the template engine is installed."""
+    """Raise `MissingPackage` unless the template engine is installed."""
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -430,7 +422,7 @@ _SHADES = 8  # of the heat map
 
 
 def _tables(report: _Record) -> dict[str, Any]:
-    """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
+    """Return the tables of a page: letters of runs, a row for each run, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
     bases = {cell["measure"]: _basis_of(cell) for cell in (*(report.get("slices") or ()), *cells.values())}

@@ -126,7 +126,7 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
     # Reasons are long: only those that are shown are kept.
     needed = set(queries)
     notes = read_notes(extra.evidence, lambda key: key[0] in needed)
-    matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
+    matrices = of_documents(queries, qrels, ranked, _nuggets_by_place(extra), notes)
     pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
         gold = runs.gold or gold_of_documents(extra.gold, Draw())
@@ -151,13 +151,16 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
         if scores.notes is not None
     ]
     whole = finished(report, results, extra)
-    return {**whole, "matrices": _kept(matrices, whole, extra)}
+    return {**whole, "matrices": _fitting_matrices(matrices, whole, extra)}
 
 
 def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
     """Return the report with what was judged of answers, and with their texts."""
     table = subject.table
-    order = _unsure_first(_worst_queries(results), table)
+    doubts: dict[str, float] = {}
+    for doubt, query, _, _ in table.doubts():
+        doubts[query] = max(doubt, doubts.get(query, 0.0))
+    order = sorted(_worst_queries(results), key=lambda query: -doubts.get(query, 0.0))
     kept = [source for source in extra.answers if can_read_again(source)]
     streams = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
@@ -194,14 +197,14 @@ def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, s
     remarks += [Remark("stream_not_shown", Scope(file=name)) for name in streams]
     remarks += without_fence(table, notes)
     report["remarks"] = [*report.get("remarks", ()), *remarks]
-    query_traces = traces(traced, texts, _questions(extra), notes.calls)
+    query_traces = traces(traced, texts, _questions_by_id(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(query_traces["queries"].values()):
         first = "least sure" if table.has_chances else "worst"
         report["traces"] = {**query_traces, "of": len(order), "first": first}
-    matrices = of_answers(queries, table, _bank(extra), notes)
+    matrices = of_answers(queries, table, _nuggets_by_place(extra), notes)
     whole = finished(report, results, extra)
-    return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
+    return {**whole, "matrices": _fitting_matrices(matrices, whole, extra, len(traced))}
 
 
 def report_of_scores(
@@ -265,11 +268,11 @@ def _as_files(given: Any, place: Path) -> list[Source]:
 
 
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageInputs) -> Report:
-    """With a title, the texts of the questions, slices."""
+    """Return the report with a title, the texts of the questions, and slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
     if extra.questions is not None:
-        texts = {query: question.text for query, question in _questions(extra).items()}
+        texts = {query: question.text for query, question in _questions_by_id(extra).items()}
         ids = [
             *whole["queries"]["ids"],
             *(difference["query"] for pair in whole.get("judging") or () for difference in pair["listed"]),
@@ -306,22 +309,22 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: PageIn
     return whole
 
 
-def _questions(extra: PageInputs) -> dict[str, Question]:
+def _questions_by_id(extra: PageInputs) -> dict[str, Question]:
     if extra.questions is None:
         return {}
     asked: dict[str, Question] = hooks.questions_in(extra.questions, [])
     return asked
 
 
-def _kept(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
-    """As many as were asked for, or as fit into a page beside everything else."""
+def _fitting_matrices(matrices: Report, report: Report, extra: PageInputs, least: int = 1) -> Report:
+    """Return as many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
     taken = len(json.dumps(pairs_packed(report), default=Remark.as_record))
     return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 
-def _bank(extra: PageInputs) -> dict[tuple[str, str], Any]:
+def _nuggets_by_place(extra: PageInputs) -> dict[tuple[str, str], Any]:
     """Return the nuggets by place."""
     if extra.nuggets is None:
         return {}
@@ -346,7 +349,7 @@ def measured(
         "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
         "cells": list(_cells(results, settings, comparison)),
         "level": settings.level,
-        "queries": _columns(results),
+        "queries": _packed_columns(results),
         "citing": str(cite(results if comparison is None else comparison)),
     }
     if comparison is not None:
@@ -393,7 +396,7 @@ def comparison_record(comparison: Mapping[str, Any], settings: Settings) -> _Rec
 
 
 def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
-    """For each run and measure, the runs that are significantly worse.
+    """Return for each run and measure the runs that are significantly worse.
 
     >>> beaten([{"run": "a", "other": "b", "measure": "rr", "verdict": "lower", "better_run": "b"}])
     {('b', 'rr'): ['a']}
@@ -407,7 +410,7 @@ def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str
     return worse_runs
 
 
-def _columns(results: Sequence[Scores]) -> _Record:
+def _packed_columns(results: Sequence[Scores]) -> _Record:
     """Return the values of every query, a packed column a measure and run."""
     ids = dict.fromkeys(query for scores in results for score in scores.scores for query in score.query_ids)
     place = {query: index for index, query in enumerate(ids)}
@@ -487,20 +490,12 @@ def _worst_queries(results: Sequence[Scores]) -> list[str]:
     sign = -1 if scores and scores[0].measure.better == LOWER else 1
     by_query = [score.by_query for score in scores]
 
-    def place(query: str) -> tuple[bool, float]:
+    def worst_first(query: str) -> tuple[bool, float]:
         defined = [value[query] for value in by_query if query in value and not math.isnan(value[query])]
         # What has no value is no worse than others, and comes last.
         return not defined, sign * math.fsum(defined) / max(1, len(defined))
 
-    return sorted(queries, key=place)
-
-
-def _unsure_first(queries: Sequence[str], table: JudgementTable) -> list[str]:
-    """Return the queries with those first of which the judge is least sure, where it says how sure it is."""
-    doubts: dict[str, float] = {}
-    for doubt, query, _, _ in table.doubts():
-        doubts[query] = max(doubt, doubts.get(query, 0.0))
-    return sorted(queries, key=lambda query: -doubts.get(query, 0.0))
+    return sorted(queries, key=worst_first)
 
 
 _Input = tuple[str, Source]  # what it is, and where

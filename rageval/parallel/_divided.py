@@ -158,7 +158,19 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
         for source in sources:
             yield evaluator.score(Divided.of(source, engine))
     else:
-        yield from _score_by_workers(evaluator, sources, engine)
+        # A run that a worker cannot read is read here, which tells whether it can be.
+        sent = sources
+        if not engine.inherits:
+            sent = [replace(source, path=_absolute_path(source.path)) for source in sources]
+        for source, outcome in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
+            if isinstance(outcome, Scores):
+                yield outcome
+                continue
+            reason = _unreadable_remark(_WORKERS, outcome)
+            scores = evaluator.score(source)
+            if scores.notes is not None:
+                scores.notes.read_here = reason
+            yield scores
 
 
 def score_on_workers(
@@ -171,22 +183,6 @@ def score_on_workers(
     evaluator: Evaluator = evaluate.__self__  # type: ignore[attr-defined]  # its method
     with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
         yield from scored(evaluator, list(sources), engine)
-
-
-def _score_by_workers(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -> Iterator[Scores]:
-    """Score a run a worker. One that a worker cannot read is read here, which tells whether it can be."""
-    sent = sources
-    if not engine.inherits:
-        sent = [replace(source, path=_absolute_path(source.path)) for source in sources]
-    for source, outcome in paired(sources, engine.results(_scores_or_error, evaluator, sent)):
-        if isinstance(outcome, Scores):
-            yield outcome
-            continue
-        reason = _unreadable_remark(_WORKERS, outcome)
-        scores = evaluator.score(source)
-        if scores.notes is not None:
-            scores.notes.read_here = reason
-        yield scores
 
 
 def _is_known(measure: AnyMeasure) -> bool:

@@ -109,11 +109,11 @@ def processes(jobs: int) -> Iterator[Engine]:
         try:
             yield OnExecutor(pool)
         except KeyboardInterrupt:  # the others would work on, and be waited for
-            _end(pool)
+            _terminate(pool)
             raise
 
 
-def _end(pool: ProcessPoolExecutor) -> None:
+def _terminate(pool: ProcessPoolExecutor) -> None:
     # Private in concurrent.futures, whose own way to end a pool is to wait for what is under way.
     for process in [*pool._processes.values()]:
         process.terminate()
@@ -198,7 +198,7 @@ def each_in_a_process(
                     done += 1
                     yield result
             except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
-                _end(pool)
+                _terminate(pool)
                 raise
     except BrokenExecutor as error:
         raise WorkerDied(_describe_death(str(items[done]))) from error
@@ -265,32 +265,28 @@ class OnDask:
                 " 'dask scheduler' prints, such as tcp://10.0.0.1:8786"
             ) from error
         try:
-            self._require_rageval()
+            # A task that workers cannot import would kill them.
+            def version() -> Any:  # within a function, so that it travels as code and not as a name
+                return import_module("rageval.version").__version__
+
+            for worker, theirs in self._client.run(version, on_error="return").items():
+                # A worker that went away in between gives an OSError; Dask does without it.
+                if not isinstance(theirs, OSError) and theirs != __version__:
+                    raise UsageError(
+                        f"--dask {self._address}: the worker {worker}: expected rageval {__version__} there"
+                        f" as well, found {theirs!s:.100}"
+                    )
         except BaseException:
             self._client.close()
             raise
         self.width = max(1, sum(self._client.nthreads().values()))
-
-    def _require_rageval(self) -> None:
-        """Refuse workers with another rageval or none, whom a task that they cannot import would kill."""
-
-        def version() -> Any:  # within a function, so that it travels as code and not as a name
-            return import_module("rageval.version").__version__
-
-        for worker, theirs in self._client.run(version, on_error="return").items():
-            # A worker that went away in between gives an OSError; Dask does without it.
-            if not isinstance(theirs, OSError) and theirs != __version__:
-                raise UsageError(
-                    f"--dask {self._address}: the worker {worker}: expected rageval {__version__} there as"
-                    f" well, found {theirs!s:.100}"
-                )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
-        _log().removeFilter(_never)
+        logging.getLogger("distributed.client").removeFilter(_never)
 
     def results(
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
@@ -324,7 +320,8 @@ class OnDask:
 
     def _await_return(self, unit: Any) -> None:
         """Wait until the cluster answers again and has a worker; what it still knows of us is forgotten."""
-        _log().addFilter(_never)  # tracebacks of a client that is closed while it looks for its scheduler
+        # It logs tracebacks of a client that is closed while it looks for its scheduler.
+        logging.getLogger("distributed.client").addFilter(_never)
         end = time.monotonic() + RETURN
         while (left := end - time.monotonic()) > 0:
             with suppress(OSError):  # one that lost its scheduler may not close in time
@@ -347,11 +344,6 @@ class OnDask:
             # A task whose result is the shared object: Dask repeats it if the worker that holds it dies.
             share = self._client.submit(pickle.loads, pickle.dumps(shared), pure=False)
         return [self._client.submit(task, share, unit, pure=False) for unit in units]
-
-
-def _log() -> logging.Logger:
-    """Return where the client of a cluster says what goes on."""
-    return logging.getLogger("distributed.client")
 
 
 def _never(_: logging.LogRecord) -> bool:

@@ -145,7 +145,7 @@ class Reproduced(NamedTuple):
             for name, column in zip(measures, columns, strict=True):
                 small = f"({column.written(theirs[name])})" if name in theirs else ""
                 shown.append(Marked(cells.get(name), small=small))
-            rows.append([*self._heads(row), *shown])
+            rows.append([*(row if self.declared.columns else row[:-1]), *shown])
         heads = self.declared.heads
         return Table([*map(Column, heads), *columns], rows, len(heads))
 
@@ -157,13 +157,11 @@ class Reproduced(NamedTuple):
             for name in self.declared.measures:
                 value, other = cells.get(name), theirs.get(name)
                 both = isinstance(value, float) and isinstance(other, float)
-                rows.append([*self._heads(row), name, value, other, value - other if both else None])  # type: ignore[operator]
+                shown = row if self.declared.columns else row[:-1]
+                rows.append([*shown, name, value, other, value - other if both else None])  # type: ignore[operator]
         heads = self.declared.heads
         numbers = [Column(name, NUMBER, 6) for name in ("value", "published", "difference")]
         return Table([*map(Column, heads), Column("measure"), *numbers], rows, len(heads) + 1)
-
-    def _heads(self, row: Row) -> Row:
-        return row if self.declared.columns else row[:-1]
 
 
 def _normalize_label(label: str) -> str:
@@ -262,7 +260,12 @@ def _values_of_judgements(
     table: PublishedTable, folder: Path, missing: list[str]
 ) -> Iterator[tuple[Row, Cells]]:
     """Yield the values of every system that is judged."""
-    groups = _question_groups(table, folder, missing)
+    groups: dict[str, str] = {}  # of the questions, where columns are of a field of theirs
+    if table.by and not (folder / table.questions).exists():
+        missing.append(f"no {table.questions}")
+    elif table.by:
+        facts = read_facts(folder / table.questions, (table.by,))
+        groups = {query: fields[table.by] for query, fields in facts.items() if table.by in fields}
     for source in table.judged:
         judged: Any = folder / source.file
         if not judged.exists():
@@ -282,17 +285,6 @@ def _values_of_judgements(
         if source.beside:
             for run, cells in _paired_outcomes(results):
                 yield (*table.label((run,)), ""), cells
-
-
-def _question_groups(table: PublishedTable, folder: Path, missing: list[str]) -> dict[str, str]:
-    """Return the value that each question has in the field that columns are of."""
-    if not table.by:
-        return {}
-    if not (folder / table.questions).exists():
-        missing.append(f"no {table.questions}")
-        return {}
-    facts = read_facts(folder / table.questions, (table.by,))
-    return {query: fields[table.by] for query, fields in facts.items() if table.by in fields}
 
 
 def _column_values(

@@ -55,20 +55,16 @@ def misplaced(given: Mapping[str, Any]) -> str:
     """Return which argument stands in the place of another; nothing where that cannot be told."""
     roles_by_name = {name: _roles(value) for name, value in given.items()}
     for name, roles in roles_by_name.items():
-        if roles and not roles & _ACCEPTED[name] and _is_accepted_elsewhere(roles, name, roles_by_name):
+        if not roles or roles & _ACCEPTED[name]:
+            continue
+        # Another parameter takes such a thing, and got something else.
+        if any(
+            roles & _ACCEPTED[other] and not theirs & _ACCEPTED[other]
+            for other, theirs in roles_by_name.items()
+            if other != name
+        ):
             return f"found {_NOUNS.get(roles, 'answers, or judgements of them')} as {name}"
     return ""
-
-
-def _is_accepted_elsewhere(
-    roles: frozenset[str], name: str, roles_by_name: Mapping[str, frozenset[str]]
-) -> bool:
-    """Return whether another parameter takes such a thing, and got something else."""
-    return any(
-        roles & _ACCEPTED[other] and not theirs & _ACCEPTED[other]
-        for other, theirs in roles_by_name.items()
-        if other != name
-    )
 
 
 def _roles(given: Any) -> frozenset[str]:
@@ -87,7 +83,11 @@ def _roles(given: Any) -> frozenset[str]:
         case str() | os.PathLike():
             return _roles_of_word(given)
         case Mapping():
-            return _roles_of_dict(given)
+            first = next(iter(given.values()), None)
+            if not isinstance(first, Mapping):  # {name: run}, {name: scores}, or one record
+                return _roles_of_record(given) if "query_id" in given else _roles(first)
+            # Of {query: {document: number}} nobody can tell which of the two it is.
+            return frozenset({_SCORES}) if isinstance(first, Scores) else _OF_DOCUMENTS
         case list() | tuple() if given:
             is_record = isinstance(given[0], Mapping) or hasattr(given[0], "_fields")
             return _roles_of_record(given[0]) if is_record else _roles(given[0])
@@ -114,14 +114,6 @@ def _roles_of_kind(kind: Any) -> frozenset[str]:
     if kind.holds == EITHER:
         return _OF_DOCUMENTS
     return _OF_ANSWERS if kind.holds in _OF_ANSWERS else frozenset({kind.holds})
-
-
-def _roles_of_dict(given: Mapping[Any, Any]) -> frozenset[str]:
-    first = next(iter(given.values()), None)
-    if not isinstance(first, Mapping):  # {name: run}, {name: scores}, or one record
-        return _roles_of_record(given) if "query_id" in given else _roles(first)
-    # Of {query: {document: number}} nobody can tell which of the two it is.
-    return frozenset({_SCORES}) if isinstance(first, Scores) else _OF_DOCUMENTS
 
 
 def _roles_of_record(record: Any) -> frozenset[str]:

@@ -106,19 +106,19 @@ def _mean(measure: Measure, values: Sequence[float]) -> float:
 
 def tied_ranks(queries: Iterable[Documents], qrels: Qrels) -> dict[int, list[tuple[int, int]]]:
     """Return (before, size) of the groups of two or more, for the judged queries that have any."""
-    ranks = ((qrels.find(documents.query), _ranks(documents.scores)) for documents in queries)
-    return {query: several for query, several in ranks if query >= 0 and several}
-
-
-def _ranks(scores: Sequence[float]) -> list[tuple[int, int]]:
-    groups, before = [], 0
-    # Sorted: in the file equal scores need not stand together.
-    for _, equal in groupby(sorted(scores, reverse=True)):
-        size = len(list(equal))
-        if size > 1:
-            groups.append((before, size))
-        before += size
-    return groups
+    ranks: dict[int, list[tuple[int, int]]] = {}
+    for documents in queries:
+        groups, before = [], 0
+        # Sorted: in the file equal scores need not stand together.
+        for _, equal in groupby(sorted(documents.scores, reverse=True)):
+            size = len(list(equal))
+            if size > 1:
+                groups.append((before, size))
+            before += size
+        query = qrels.find(documents.query)
+        if query >= 0 and groups:
+            ranks[query] = groups
+    return ranks
 
 
 def tied(

@@ -33,7 +33,7 @@ def weigh(table: JudgementTable, source: Any) -> None:
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
     that says something else is an error; what only one side knows is in `table.remarks`.
     """
-    nuggets, name = _nuggets(source)
+    nuggets, name = _nuggets_and_name(source)
     if table.matched:
         nuggets = _supported(nuggets)
     _refuse_unscored(nuggets, name)
@@ -41,10 +41,10 @@ def weigh(table: JudgementTable, source: Any) -> None:
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
     by_text = _by_text(nuggets)
     first: dict[NuggetKey, int] = {}
-    for row, place in _rows(table):
+    for row, place in _nugget_rows(table):
         first.setdefault(place, row)
     judged = {
-        place: (by_text if table.is_by_text(row) else by_id).get(_words(table, place))
+        place: (by_text if table.is_by_text(row) else by_id).get(_words_of_nugget(table, place))
         for place, row in sorted(first.items())
     }
     if not any(judged.values()):
@@ -63,7 +63,7 @@ def add_matches(table: JudgementTable, source: Any) -> None:
     """
     if not table.matched:
         return
-    nuggets, name = _nuggets(source)
+    nuggets, name = _nuggets_and_name(source)
     if (remark := nuggets_without_reference(nuggets, name)) is not None:
         table.remarks.append(remark)
     nuggets = _supported(nuggets)
@@ -82,7 +82,12 @@ def add_matches(table: JudgementTable, source: Any) -> None:
         )
         records = [
             JudgementLine(
-                query, run, "answer", nugget.nugget_id, **_verdict(nugget, matches, rubric), rubric=rubric
+                query,
+                run,
+                "answer",
+                nugget.nugget_id,
+                **_nugget_verdict(nugget, matches, rubric),
+                rubric=rubric,
             )
             for nugget in bank
             for rubric in (_STATED, _ATTESTED)
@@ -106,7 +111,7 @@ def relate_citations(table: JudgementTable, source: Any) -> None:
     rubric = CITED_RELEVANCE.rubrics[0]
     if rubric in {statement.rubric for statement in table.said.words}:
         return
-    nuggets, _ = _nuggets(source)
+    nuggets, _ = _nuggets_and_name(source)
     stating: dict[str, set[str]] = {}
     for nugget in nuggets:
         if any(answer.references for answer in nugget.answers):
@@ -128,7 +133,7 @@ def relate_citations(table: JudgementTable, source: Any) -> None:
         table.add(table.name, [0] * len(rows), rows, limits_of(source))
 
 
-def _verdict(nugget: Nugget, matches: Iterable[Match], rubric: str) -> dict[str, Any]:
+def _nugget_verdict(nugget: Nugget, matches: Iterable[Match], rubric: str) -> dict[str, Any]:
     """Return label and status of a nugget by the answers that a report gives."""
     answers = {answer.text for answer in nugget.answers}
     given: set[str] = set()
@@ -153,7 +158,7 @@ def _label(nugget: Nugget, answers: set[str], given: set[str]) -> str:
     return "partial_support" if given else "not_support"
 
 
-def _rows(table: JudgementTable) -> Iterator[tuple[int, NuggetKey]]:
+def _nugget_rows(table: JudgementTable) -> Iterator[tuple[int, NuggetKey]]:
     """Yield rows, and their place, of what is judged by nuggets; of everything where nothing is."""
     scales = [ScaleJudgements(table, scale, check=False) for scale in _OF_NUGGETS]
     everything = not any(scales)
@@ -180,7 +185,7 @@ def _supported(nuggets: Iterable[Nugget]) -> list[Nugget]:
     return [kept for kept in map(supported, nuggets) if kept is not None]
 
 
-def _nuggets(source: Any) -> tuple[list[Nugget], str]:
+def _nuggets_and_name(source: Any) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         nuggets = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in nuggets):
@@ -234,7 +239,7 @@ def _by_text(nuggets: Iterable[Nugget]) -> dict[tuple[str, str], Nugget]:
     }
 
 
-def _words(table: JudgementTable, place: NuggetKey) -> tuple[str, str]:
+def _words_of_nugget(table: JudgementTable, place: NuggetKey) -> tuple[str, str]:
     query, aspect = place
     return table.queries.words[query], table.aspects.words[aspect]
 
@@ -242,7 +247,7 @@ def _words(table: JudgementTable, place: NuggetKey) -> tuple[str, str]:
 def _join(table: JudgementTable, judged: Mapping[NuggetKey, Nugget | None], name: str) -> None:
     conflicts: list[tuple[int, NuggetKey]] = []
     codes = table.row_statement[:]
-    for row, place in _rows(table):
+    for row, place in _nugget_rows(table):
         own, nugget = table.statement_of(row), judged[place]
         importance, weight = (nugget.importance, nugget.weight) if nugget else (None, None)
         if (None not in (own.importance, importance) and own.importance != importance) or (
@@ -263,7 +268,7 @@ def _join(table: JudgementTable, judged: Mapping[NuggetKey, Nugget | None], name
 def _conflict(
     table: JudgementTable, row: int, place: NuggetKey, nugget: Nugget | None, name: str, number: int
 ) -> InputError:
-    query, aspect = map(visible, _words(table, place))
+    query, aspect = map(visible, _words_of_nugget(table, place))
     own: Statement = table.statement_of(row)
     here = [own.importance] if own.importance else []
     here += [f"of weight {own.weight:g}"] if own.weight is not None else []
@@ -288,7 +293,7 @@ def _nothing_shared(
         )
     judged = "none"
     if places:
-        query, aspect = map(visible, _words(table, places[0]))
+        query, aspect = map(visible, _words_of_nugget(table, places[0]))
         judged = f"{aspect[:80]!r} of query {query!r}"
     first = nuggets[0]
     return InputError(
@@ -306,7 +311,7 @@ def _add_remarks(
     """Add what only one side knows, of the queries that both know."""
     about = Scope(file=name)
     if unknown:
-        query, aspect = _words(table, unknown[0])
+        query, aspect = _words_of_nugget(table, unknown[0])
         facts = {"number": len(unknown), "query": query, "nugget": aspect}
         table.remarks.append(Remark("judged_nuggets_not_in_file", about, facts))
     there = set(judged)

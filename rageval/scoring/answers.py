@@ -450,7 +450,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
                 raise UsageError(
                     f"{evaluation.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
                 )
-        scores = [_score(evaluation, grades, number, rules) for evaluation in evaluated]
+        scores = [_score_of_evaluated(evaluation, grades, number, rules) for evaluation in evaluated]
         results.append(Scores(run, tuple(scores), is_adaptive=grades.is_adaptive))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
@@ -501,7 +501,7 @@ def by_judge(
             for index, evaluation in list(by_index.items()):
                 try:
                     values = [
-                        _value(evaluation, answer, sight, rules, taken_for, filling is not None)
+                        _answer_value(evaluation, answer, sight, rules, taken_for, filling is not None)
                         for answer in answers
                     ]
                 # Other judges spoke on this scale, and this one never: it has no values, not values of 0.
@@ -528,7 +528,7 @@ def by_judge(
     return evaluated
 
 
-def _value(
+def _answer_value(
     evaluation: _Evaluated,
     answer: Assessment,
     sight: JudgeOfRun,
@@ -617,12 +617,12 @@ def _where_undefined(
     return measure.nothing
 
 
-def _score(evaluation: _Evaluated, grades: JudgementTable, run: int, rules: Rules) -> Score:
+def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int, rules: Rules) -> Score:
     measure, values, bounds = evaluation.measure, evaluation.values, None
     between: dict[str, tuple[float, float]] = {}
     if evaluation.lost and not rules.compat:
         # Computed again with all that is missing at its worst, and at its best: the value must lie between.
-        filled = [_over_judges(by_judge([measure], grades, run, rules, end)[0]) for end in _ends(measure)]
+        filled = [_over_judges(by_judge([measure], grades, run, rules, end)[0]) for end in _fillings(measure)]
         ends = [combined(measure, numbers) for numbers in filled]
         # The best judgements need not give the higher value: of an error rate they give the lower one.
         bounds = (min(ends), max(ends))
@@ -636,6 +636,8 @@ def _score(evaluation: _Evaluated, grades: JudgementTable, run: int, rules: Rule
     # With one judge the values by judge would be the score once more.
     several = values if len(values) > 1 else {}
     judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
+    # A measure that counts words, and says that it does, depends on nobody's judgements.
+    deciding = tuple(values) if any(scale not in PROXIES for scale in evaluation.scales) else ()
     return Score(
         measure,
         grades.queries.words,
@@ -649,8 +651,8 @@ def _score(evaluation: _Evaluated, grades: JudgementTable, run: int, rules: Rule
         lost=dict(evaluation.lost),
         judged_by=_judged_by(grades, run, evaluation.scales),
         spread=_spread(evaluation),
-        said_by=_deciding_judges(evaluation),
-        of_words=not _deciding_judges(evaluation),
+        said_by=deciding,
+        of_words=not deciding,
         between=between,
     )
 
@@ -695,11 +697,6 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-def _deciding_judges(evaluation: _Evaluated) -> tuple[str, ...]:
-    """Return whose judgements a measure depends on: nobody's, if it counts words and says that it does."""
-    return tuple(evaluation.values) if any(scale not in PROXIES for scale in evaluation.scales) else ()
-
-
 def _over_judges(evaluation: _Evaluated) -> list[float]:
     """Return the mean over the judges whose value is defined; pooled shares are pooled over judges, too."""
     # With one judge nothing is averaged, so that its numbers keep their bits.
@@ -713,7 +710,7 @@ def _over_judges(evaluation: _Evaluated) -> list[float]:
     return [math.fsum(values) / len(values) if values else math.nan for values in defined]
 
 
-def _ends(measure: Measure) -> list[str | float]:
+def _fillings(measure: Measure) -> list[str | float]:
     """Return what missing judgements are taken for, in turn, to see between what values a measure lies."""
     counted = measure.parameters.get("label", measure.parameters.get("level"))
     own = [] if counted in (None, "accurate") else [counted]
@@ -888,7 +885,7 @@ def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Ma
             for query, by_run in unlike.items():
                 bases.pop(words[query], None)
                 if run in by_run:
-                    bases[words[query]] = frozenset(_named(table, nugget) for nugget in by_run[run])
+                    bases[words[query]] = frozenset(_nugget_name(table, nugget) for nugget in by_run[run])
         elif scale in (OUTCOME, POSITION):
             met = _opponents(table, scale).get(run, {})
             bases |= {words[query]: names for query, names in met.items()}
@@ -903,7 +900,7 @@ def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:
     for answer, query in enumerate(table.query):
         if support is not None and query not in nuggets_by_query:
             nuggets = frozenset(
-                _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
+                _nugget_name(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
             )
             if nuggets:
                 nuggets_by_query[query] = nuggets
@@ -915,7 +912,7 @@ def _nugget(table: JudgementTable, row: int) -> _Nugget:
     return _Nugget(table.row_aspect[row], statement.importance, statement.weight)
 
 
-def _named(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
+def _nugget_name(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
     """Return a nugget by its name, as other tables have other numbers."""
     return table.aspects.words[nugget.aspect], nugget.importance, nugget.weight
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -71,7 +71,14 @@ def items_of(given: Any, what: str = "") -> list[Any]:
         if what == "answers" and any("answer" in record for record in records):
             records = [{"answer": None} | record for record in records]
         return records
-    if isinstance(given, Mapping) and given and all(map(_holds_records, given.values())):
+    if (
+        isinstance(given, Mapping)
+        and given
+        and all(
+            is_frame(rows) or (isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows))
+            for rows in given.values()
+        )
+    ):
         return [
             {**record, "run_id": str(name)} for name, rows in given.items() for record in items_of(rows, what)
         ]
@@ -79,20 +86,12 @@ def items_of(given: Any, what: str = "") -> list[Any]:
         return [given]
     items = list(given)
     if what == "answers":
-        _refuse_nameless(items)
+        # Frames of which nothing says whose answers they hold would be taken for one system's.
+        frames = [item for item in items if is_frame(item)]
+        named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
+        if len(frames) > 1 and not all(named):
+            raise UsageError(
+                f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
+                " {name: DataFrame}"
+            )
     return [record for item in items for record in (items_of(item, what) if is_frame(item) else [item])]
-
-
-def _refuse_nameless(items: Sequence[Any]) -> None:
-    """Refuse several frames of which nothing says whose answers they hold: they would be taken for one's."""
-    frames = [item for item in items if is_frame(item)]
-    named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
-    if len(frames) > 1 and not all(named):
-        raise UsageError(
-            f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
-            " {name: DataFrame}"
-        )
-
-
-def _holds_records(given: Any) -> bool:
-    return is_frame(given) or (isinstance(given, list) and all(isinstance(row, Mapping) for row in given))

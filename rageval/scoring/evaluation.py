@@ -45,7 +45,7 @@ from rageval.scoring.run_remarks import (
     run_remarks,
 )
 from rageval.scoring.runs import EVERYTHING, Documents, Order, View
-from rageval.scoring.scorers import JoinedRun, Scorer, bounds_of, scorer_for
+from rageval.scoring.scorers import JoinedRun, bounds_of, scorer_for
 from rageval.scoring.scores import (
     RunFingerprint,
     Score,
@@ -206,12 +206,15 @@ class Evaluator:
         run = JoinedRun(source, joined, self.qrels, self.rules)
         scores = []
         signatures = self.memo("signatures", lambda: [self._signature(*plan) for plan in self._plans])
-        scorers = self.memo("scorers", self._scorers)
+        scorers = self.memo(
+            "scorers",
+            lambda: [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans],
+        )
         plans = zip(self._plans, scorers, self.measures, self.asked, signatures, strict=True)
         for (measure, _), scorer, shown, asked, signature in plans:
             # Which queries count may differ by measure, as each has its own grade from which a document is
             # relevant.
-            counted = self._counted(included, measure)
+            counted = self._counted_queries(included, measure)
             query_ids = list(compress(names, counted))
             # The values, and perhaps the lower and the upper ends; all lose the queries that do not count.
             columns = (self._defined(measure, column) for column in scorer.score(run))
@@ -342,7 +345,7 @@ class Evaluator:
         # Points at the line of the user's that called rageval, however deep this is.
         warnings.warn(problem, stacklevel=_frames_of_ours())
 
-    def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
+    def _counted_queries(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
         """Return which queries a measure's mean is over."""
         if self.rules.zero_rel != "skip":
             return included
@@ -380,9 +383,6 @@ class Evaluator:
             self._memo[key] = make()
         value: _Made = self._memo[key]
         return value
-
-    def _scorers(self) -> list[Scorer]:
-        return [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans]
 
     def _defined(self, measure: AnyMeasure, values: Sequence[float]) -> list[float]:
         if self.rules.zero_rel != "nan":
@@ -514,11 +514,7 @@ class Runs:
 
     def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:
         """Return between what the means lie whatever unjudged documents are, by measures that know it."""
-        able = [
-            measure
-            for measure in self.evaluator.asked
-            if isinstance(measure, Measure) and measure.bounds is not None
-        ]
+        able = [measure for measure in self.evaluator.asked if measure.bounds is not None]
         rules = self.rules
         if not able or rules.ties == EXPECTED or rules.judged_only or rules.compat or rules.provider:
             return {}

@@ -221,7 +221,7 @@ def drawn(chosen: Any = None) -> Draw:
     if chosen is None or chosen == UNIFORM:
         return Draw(how=chosen or UNSAID)
     if isinstance(chosen, Mapping):
-        return Draw(how="stated", chances=_checked(chosen, "gold_chosen"))
+        return Draw(how="stated", chances=_checked_chances(chosen, "gold_chosen"))
     if not os.path.isfile(chosen):
         raise InputError(
             at=Place(visible(str(chosen))),
@@ -233,7 +233,8 @@ def drawn(chosen: Any = None) -> Draw:
         plan = read_plan(chosen)
         return Draw(how=f"plan@{plan.sha[:8]}", plan=plan)
     return Draw(
-        how=f"stated@{sha}", chances=_checked(read_weights(chosen, "query_id chance"), name_of(chosen))
+        how=f"stated@{sha}",
+        chances=_checked_chances(read_weights(chosen, "query_id chance"), name_of(chosen)),
     )
 
 
@@ -284,7 +285,7 @@ def _against_chances(draw: Draw, labeled: Collection[str], name: str) -> Draw:
     return replace(draw, doubt=Remark("doubtful_chances", Scope(file=draw.name), facts))
 
 
-def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
+def _checked_chances(chances: Mapping[str, float], name: str) -> dict[str, float]:
     for query, chance in chances.items():
         if not 0 < chance <= 1:
             raise InputError(
@@ -519,13 +520,13 @@ def gold_of_documents(sources: Sequence[Any], draw: Draw) -> Gold:
     qrels_by_judge: dict[str, Qrels] = {}
     failed: dict[str, set[str]] = {}
     for number, source in enumerate(sources):
-        for who, qrels in _documents(source, failed):
+        for who, qrels in _qrels_by_judge(source, failed):
             # Two files without a judge's name are two people.
             qrels_by_judge[who if who not in qrels_by_judge else f"{who}{_NUMBERED}{number}"] = qrels
     return gold_of(qrels_by_judge, sources, draw, failed)
 
 
-def _documents(source: Any, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
+def _qrels_by_judge(source: Any, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
     """Yield each judge of a file with the judgements; note of which documents of a query they failed."""
     if not isinstance(source, str | os.PathLike):
         qrels = as_qrels(source)

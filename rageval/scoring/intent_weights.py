@@ -17,17 +17,6 @@ from rageval.scoring.qrels import Qrels
 from rageval.text import visible
 
 
-def _refuse_without_intents(measures: Sequence[object]) -> None:
-    """Raise `MeasureError` for a measure in which intents cannot weigh anything."""
-    for measure in measures:
-        if not isinstance(measure, Measure) or not measure.about.intents:
-            names = ", ".join(name for name, ours in measures_taking("Ranking").items() if ours.about.intents)
-            raise MeasureError(
-                f"{measure}: has no intents to weight ({names} do); leave out"
-                f" --intent-weights (intent_weights= in Python) or the measure"
-            )
-
-
 def with_intent_weights(
     qrels: Qrels, given: Any, measures: Sequence[object]
 ) -> tuple[Qrels, list[Remark], str]:
@@ -35,7 +24,13 @@ def with_intent_weights(
 
     The digest is empty where all nuggets of each query weigh the same: then nothing is weighed.
     """
-    _refuse_without_intents(measures)
+    for measure in measures:
+        if not isinstance(measure, Measure) or not measure.about.intents:
+            names = ", ".join(name for name, ours in measures_taking("Ranking").items() if ours.about.intents)
+            raise MeasureError(
+                f"{measure}: has no intents to weight ({names} do); leave out"
+                f" --intent-weights (intent_weights= in Python) or the measure"
+            )
     weights, name = _read_weights(given)
     of_query = []
     for query in qrels.query_ids:

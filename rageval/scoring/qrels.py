@@ -34,7 +34,7 @@ from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
 from rageval.records import Qrel
-from rageval.scoring.runs import EVERYTHING, Run, Scattered, _text, begins
+from rageval.scoring.runs import EVERYTHING, Run, Scattered, _decoded, begins
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Qrels:
 
     @cached_property
     def _query_ids(self) -> list[str]:
-        return list(map(_text, self._columns.queries))
+        return list(map(_decoded, self._columns.queries))
 
     @property
     def judgements(self) -> int:
@@ -299,8 +299,10 @@ class Qrels:
             return []
         first = self._first_nugget[number]
         return [
-            _text(name)
-            for name in _named(columns.nugget_ids, columns.nugget_ends, first, self._first_nugget[number + 1])
+            _decoded(name)
+            for name in _ids_between(
+                columns.nugget_ids, columns.nugget_ends, first, self._first_nugget[number + 1]
+            )
         ]
 
     @cached_property
@@ -367,7 +369,7 @@ class Qrels:
         for index, (least, most) in enumerate(zip(lowest, self._grades, strict=True)):
             if least != most:
                 query = next(number for number, end in enumerate(columns.docs[1:]) if index < end)
-                doc = _text(bytes(columns.ids[columns.id_ends[index] : columns.id_ends[index + 1]]))
+                doc = _decoded(bytes(columns.ids[columns.id_ends[index] : columns.id_ends[index + 1]]))
                 raise InputError(
                     at=Place(visible(self.name)),
                     problem=f"document {visible(doc)!r} of query {visible(self.query_ids[query])!r} has the"
@@ -539,11 +541,11 @@ class Qrels:
         return [0, *accumulate(self._columns.listed)]
 
     def _names(self, first: int, last: int) -> list[str]:
-        return list(map(_text, _named(self._columns.ids, self._columns.id_ends, first, last)))
+        return list(map(_decoded, _ids_between(self._columns.ids, self._columns.id_ends, first, last)))
 
     def _places_of(self, query: int) -> dict[bytes, int]:
         columns = self._columns
-        names = _named(columns.ids, columns.id_ends, columns.docs[query], columns.docs[query + 1])
+        names = _ids_between(columns.ids, columns.id_ends, columns.docs[query], columns.docs[query + 1])
         # Judged, but with a grade that no measure asks for: told apart from unjudged ones.
         places = dict.fromkeys(self._below[query] if self._below else (), NOT_KEPT)
         places.update((name, number) for number, name in enumerate(names))
@@ -555,7 +557,7 @@ class Qrels:
         for number, (query, docs, _) in enumerate(self.documents()):
             # Grades are not looked up there, only whether a document is kept (1) or below the floor (0).
             grades = dict.fromkeys(docs, 1)
-            grades |= dict.fromkeys(map(_text, self._below[number] if self._below else ()), 0)
+            grades |= dict.fromkeys(map(_decoded, self._below[number] if self._below else ()), 0)
             if kernel.qrels_add(handle, query, _NO_NUGGET, grades):
                 return False
         kernel.qrels_end(handle)
@@ -602,7 +604,7 @@ class Fingerprint:
 
     def __init__(self, qrels: Qrels | None = None, text: str = "") -> None:
         """Take the judgements, or what was computed of them before."""
-        self._qrels, self._text = qrels, text
+        self._qrels, self._decoded = qrels, text
 
     @property
     def text(self) -> str:
@@ -617,8 +619,8 @@ class Fingerprint:
             rows = ((row.query_id, row.doc_id, float(row.relevance), row.iteration) for row in qrels)
             for part in (sorted(qrels.query_ids), sorted(rows)):
                 digest.update(json.dumps(part).encode())
-            self._text, self._qrels = f"{qrels.floor}:{digest.hexdigest()[:16]}", None
-        return self._text
+            self._decoded, self._qrels = f"{qrels.floor}:{digest.hexdigest()[:16]}", None
+        return self._decoded
 
     def differs(self, other: Fingerprint) -> bool:
         """Return whether the two are known to be of different judgements."""
@@ -824,22 +826,22 @@ def _together(topics: Iterable[_Topic]) -> tuple[Columns, list[frozenset[bytes]]
             grade = list(whole)
         grade.extend(topic.grade)  # type: ignore[arg-type]  # an array has been given whole numbers only
         docs.append(docs[-1] + len(topic.docs))
-        pairs.extend(_ends(topic.sizes, pairs[-1]))
+        pairs.extend(_ends_of_sizes(topic.sizes, pairs[-1]))
         for names, ends, kept in ((topic.docs, ids, texts), (topic.nuggets, nugget_ids, nugget_texts)):
-            ends.extend(_ends(map(len, names), ends[-1]))
+            ends.extend(_ends_of_sizes(map(len, names), ends[-1]))
             kept.append(b"".join(names))
     columns = (docs, pairs, nugget, grade, b"".join(texts), ids, b"".join(nugget_texts), nugget_ids)
     return Columns(rows, plain, list(seen), listed, lost, *columns), below
 
 
-def _ends(sizes: Iterable[int], before: int) -> Iterator[int]:
+def _ends_of_sizes(sizes: Iterable[int], before: int) -> Iterator[int]:
     """Return where each of these ends, behind so much that was before."""
     ends = accumulate(sizes, initial=before)
     next(ends)
     return ends
 
 
-def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int) -> list[bytes]:
+def _ids_between(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int) -> list[bytes]:
     """Return the ids from one number to another."""
     places = list(ends[first : last + 1])
     return [bytes(blob[begin:end]) for begin, end in pairwise(places)]

@@ -266,21 +266,14 @@ def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) ->
         ours = measure if "normalize" in measure.given else measure(normalize="ndeval")
         return ours, _NDEVALS[name]
     if name == "freshstack":
-        return measure, _freshstack(measure, all_measures)
+        # FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure.
+        ties = measure.about.orders.get("freshstack")
+        if ties != _NDEVALS["pyndeval"].ties:
+            return measure, _TREC_EVAL if ties is None else Order(ties=ties)
+        cutoffs = [other.k for other in all_measures if other.about.orders.get("freshstack") == ties]
+        pool = max((k for k in cutoffs if k and k <= _DEEPEST_NDEVAL), default=None)
+        return measure, Order(ties=ties, pool=pool)
     return measure, _TREC_EVAL
-
-
-def _freshstack(measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> Order:
-    ties = _freshstack_ties(measure)
-    if ties != _NDEVALS["pyndeval"].ties:
-        return _TREC_EVAL if ties is None else Order(ties=ties)
-    cutoffs = [other.k for other in all_measures if _freshstack_ties(other) == ties]
-    return Order(ties=ties, pool=max((k for k in cutoffs if k and k <= _DEEPEST_NDEVAL), default=None))
-
-
-def _freshstack_ties(measure: AnyMeasure) -> str | None:
-    """Return FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure."""
-    return measure.about.orders.get("freshstack")
 
 
 def order_of(measure: ForeignMeasure) -> Order:

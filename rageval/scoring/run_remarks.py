@@ -78,7 +78,7 @@ def _range_remarks(scores: Scores, evaluator: Prepared) -> Iterator[Remark]:
         if score.bounds:
             low, high = score.bounds
             over = "orders" if not rules.bounds else "chunks" if qrels.is_complete else "grades"
-            bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
+            bounds = score.measure.bounds
             is_graded = rules.bounds and bounds is not None and bounds.graded
             highest = max(1, qrels.highest) if is_graded else None
             facts = {"low": low, "high": high, "over": over, "highest": highest}

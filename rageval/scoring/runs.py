@@ -368,16 +368,16 @@ class Run:
     @property
     def query_ids(self) -> list[str]:
         """The queries, in order of first appearance."""
-        return [_text(documents.query) for documents in self.queries]
+        return [_decoded(documents.query) for documents in self.queries]
 
     def __len__(self) -> int:
         return sum(len(documents.docs) for documents in self.queries)
 
     def __iter__(self) -> Iterator[ScoredDoc]:
         for documents in self.queries:
-            query = _text(documents.query)
+            query = _decoded(documents.query)
             for doc, score in zip(documents.docs, documents.scores, strict=True):
-                yield ScoredDoc(query, _text(doc), score)
+                yield ScoredDoc(query, _decoded(doc), score)
 
     def ranked(self, order: Order | None = None) -> Iterator[tuple[str, list[str]]]:
         """Return every query with its documents, best first."""
@@ -391,7 +391,7 @@ def documents_of(queries: Iterable[Documents], order: Order | None = None) -> It
     """Return every query with its documents, best first."""
     for documents in queries:
         rows = documents.ranked(order or Order()).rows
-        yield _text(documents.query), [_text(documents.docs[row]) for row in rows]
+        yield _decoded(documents.query), [_decoded(documents.docs[row]) for row in rows]
 
 
 def _together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
@@ -408,5 +408,5 @@ def _together(stretches: Iterable[RunRows]) -> Iterator[RunRows]:
         yield RunRows._make((source, *columns, ranks if ranked else None))
 
 
-def _text(name: bytes) -> str:
+def _decoded(name: bytes) -> str:
     return name.decode("utf-8", "surrogatepass")

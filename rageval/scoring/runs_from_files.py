@@ -70,11 +70,11 @@ def run_sources(
         # Two files of one name in two folders are told apart by their paths.
         names = [str(run) if _is_named(run) else name for run, name in zip(runs, names, strict=True)]
     if requested:
-        names = _named(runs, names, requested, reading)
+        names = _run_names(runs, names, requested, reading)
     return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
 
 
-def _named(runs: list[Any], names: list[str], requested: Sequence[str], reading: Reading) -> list[str]:
+def _run_names(runs: list[Any], names: list[str], requested: Sequence[str], reading: Reading) -> list[str]:
     """Return the names of runs as --names has them: names of single files, else the tags if asked for."""
     new_names = list(names)
     if _TAG in requested:

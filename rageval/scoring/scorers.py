@@ -192,9 +192,9 @@ def scorer_for(
     return WithBounds(scorer, measure, view) if rules.bounds else scorer
 
 
-def bounds_of(measure: object) -> Bounds:
+def bounds_of(measure: AnyMeasure) -> Bounds:
     """Return the bounds that a measure declares; `MeasureError` if it declares none."""
-    bounds = measure.bounds if isinstance(measure, Measure) else None
+    bounds = measure.bounds
     if bounds is None:
         names = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
         raise MeasureError(

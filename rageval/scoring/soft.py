@@ -50,11 +50,13 @@ def soft_scores(
     ranked = {query: docs[:k] for query, docs in run_source(run).run().ranked()}
     scores = {}
     for query, nuggets in chances.items():
-        _check(query, nuggets)
-        top = _table(nuggets, ranked.get(query, ()))
-        everything = _table(nuggets, sorted({doc for docs in nuggets.values() for doc in docs}))
+        _refuse_non_chances(query, nuggets)
+        top = _chance_table(nuggets, ranked.get(query, ()))
+        everything = _chance_table(nuggets, sorted({doc for docs in nuggets.values() for doc in docs}))
         gained, best = _mean_alpha_dcg(top, alpha), _mean_alpha_dcg(_greedy(everything, alpha, k), alpha)
-        scores[query] = _Soft(gained, gained / best if best else 0.0, _mean_coverage(top))
+        # E[coverage]: a nugget is missed if each document misses it.
+        coverage = float((1 - np.prod(1 - top, axis=0)).mean()) if top.shape[1] else 0.0
+        scores[query] = _Soft(gained, gained / best if best else 0.0, coverage)
     return scores
 
 
@@ -64,11 +66,6 @@ def _mean_alpha_dcg(chances: _Float, alpha: float) -> float:
     before = np.vstack((np.ones((1, chances.shape[1])), fresh[:-1])) if len(chances) else chances
     discount = 1 / np.log2(np.arange(2.0, len(chances) + 2))
     return float(((chances * before).sum(axis=1) * discount).sum())
-
-
-def _mean_coverage(chances: _Float) -> float:
-    """Return E[coverage] of a ranking."""
-    return float((1 - np.prod(1 - chances, axis=0)).mean()) if chances.shape[1] else 0.0
 
 
 def _greedy(chances: _Float, alpha: float, k: int | None) -> _Float:
@@ -81,12 +78,12 @@ def _greedy(chances: _Float, alpha: float, k: int | None) -> _Float:
     return chances[taken]
 
 
-def _table(nuggets: Mapping[str, Mapping[str, float]], docs: Any) -> _Float:
+def _chance_table(nuggets: Mapping[str, Mapping[str, float]], docs: Any) -> _Float:
     cells = [[float(has.get(doc, 0.0)) for has in nuggets.values()] for doc in docs]
     return np.array(cells, np.float64).reshape(len(docs), len(nuggets))
 
 
-def _check(query: str, nuggets: Mapping[str, Mapping[str, float]]) -> None:
+def _refuse_non_chances(query: str, nuggets: Mapping[str, Mapping[str, float]]) -> None:
     for nugget, docs in nuggets.items():
         for doc, chance in docs.items():
             if not 0 <= chance <= 1:

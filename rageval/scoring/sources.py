@@ -224,7 +224,7 @@ class Joining(NamedTuple):
 
         `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
         """
-        if self._judged is None:
+        if self._compiled_judgements is None:
             return None
         texts, reading = RUN.detect_tabs(texts, reading)
         limits = limits_of(source)
@@ -239,7 +239,7 @@ class Joining(NamedTuple):
 
     def compiled_dict(self, ranking: Mapping[Any, Mapping[Any, Any]], name: str) -> Piece | None:
         """Join `{query: {doc: score}}` by the compiled reader; None if there is none, or something is odd."""
-        if self._judged is None:
+        if self._compiled_judgements is None:
             return None
         handle = self._reader(DEFAULT.record, DEFAULT.record, True)
         for query, docs in mappings(ranking, name, DOC_SCORES):
@@ -250,18 +250,15 @@ class Joining(NamedTuple):
     def _reader(self, id_limit: int, line_limit: int, tabbed: bool) -> Any:
         """Return a compiled reader that joins."""
         deepest, cutoffs = -1 if self.deepest is None else self.deepest, array("i", self.cutoffs)
-        return kernel.join_new(self._judged, deepest, cutoffs, id_limit, line_limit, tabbed)
+        return kernel.join_new(self._compiled_judgements, deepest, cutoffs, id_limit, line_limit, tabbed)
 
     @property
-    def _judged(self) -> Any:
+    def _compiled_judgements(self) -> Any:
         """The judgements as the compiled reader takes them; None where it cannot join."""
-        return self.qrels.compiled() if kernel is not None and self._is_usual else None
-
-    @property
-    def _is_usual(self) -> bool:
-        """Whether the compiled reader knows what is asked for."""
         depth = self.view.depth
-        return self.view.order == Order() and (depth is None or depth >= max(self.cutoffs, default=0))
+        # What the compiled reader knows of orders and depths.
+        is_usual = self.view.order == Order() and (depth is None or depth >= max(self.cutoffs, default=0))
+        return self.qrels.compiled() if kernel is not None and is_usual else None
 
     @property
     def _top(self) -> int:
@@ -474,8 +471,8 @@ def read_run(
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments)
     source = as_local_file(with_limits(source, limits))
-    kind = _kind(source, reading, RUNS)
-    _refuse(source, kind, RUNS)
+    kind = _kind_of_source(source, reading, RUNS)
+    _refuse_other_kind(source, kind, RUNS)
     if kind is not None and kind.is_json:
         from rageval.files.retrieved import run_rows as rows_of_records
 
@@ -513,8 +510,8 @@ def read_qrels(
     """
     reading = reading or _reading(comments)
     source = as_local_file(with_limits(source, limits))
-    kind = _kind(source, reading, JUDGED_DOCUMENTS)
-    _refuse(source, kind, JUDGED_DOCUMENTS)
+    kind = _kind_of_source(source, reading, JUDGED_DOCUMENTS)
+    _refuse_other_kind(source, kind, JUDGED_DOCUMENTS)
     if kind is not None and kind.rows is not None:
         qrels = Qrels.from_records(kind.rows(source), name_of(source))
         qrels.judges = kind.judges
@@ -744,14 +741,14 @@ def _is_run(given: Any) -> bool:
     return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
 
 
-def _kind(source: Any, reading: Reading, expected: str) -> Kind | None:
+def _kind_of_source(source: Any, reading: Reading, expected: str) -> Kind | None:
     """Return of what kind a file is, where it may be another than lines of columns, or Parquet."""
     if is_remote(source) and not _BY_NAME.search(str(source)):
         return None
     return None if is_columnar(source) else kind_of(source, reading, (expected,))
 
 
-def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
+def _refuse_other_kind(source: Any, kind: Kind | None, expected: str) -> None:
     """Raise `InputError` if a file of records holds something else; of lines, the reader says which."""
     if kind is None or kind.name in ("run", "qrels", "topics", "table"):
         return
@@ -770,7 +767,7 @@ def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str 
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
     path = as_local_file(path)
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
-    kind = _kind(path, reading, RUNS)
+    kind = _kind_of_source(path, reading, RUNS)
     return source.in_memory() if kind is not None and kind.is_json else source
 
 

@@ -208,12 +208,14 @@ def _align(quote_words: Sequence[str], window: Sequence[str]) -> tuple[int, int,
             value, number, begin = row[index - 1]
             # A word skipped on either side costs one; with nothing agreed yet it is free, as the place begins
             # later.
-            cell = max(previous[index], (value - 1, number, begin) if number else (0, 0, index), key=_value)
+            cell = max(
+                previous[index], (value - 1, number, begin) if number else (0, 0, index), key=_cell_value
+            )
             if word == other:
                 value, number, begin = previous[index - 1]
                 fresh = number == 0
-                cell = max(cell, (value + _GAIN, number + 1, index - 1 if fresh else begin), key=_value)
-                best = max(best, (*cell, index - 1), key=_value) if cell[1] else best
+                cell = max(cell, (value + _GAIN, number + 1, index - 1 if fresh else begin), key=_cell_value)
+                best = max(best, (*cell, index - 1), key=_cell_value) if cell[1] else best
             row.append(cell)
     return None if not best[1] else (best[2], best[3], best[1])
 
@@ -246,7 +248,7 @@ def _align_by_grams(quote_words: Sequence[str], window: Sequence[str]) -> tuple[
     return chain[-1][1], chain[0][1] + _GRAM - 1, len(covered)
 
 
-def _value(cell: tuple[int, ...]) -> int:
+def _cell_value(cell: tuple[int, ...]) -> int:
     return cell[0]
 
 

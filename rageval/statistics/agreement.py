@@ -148,7 +148,10 @@ def agreement(
     # Of a few queries half may differ and half not, and samples of them still are all alike.
     least = least_half(agreeing, LEVEL) if agreeing.units > 1 else math.nan
     if weights is not None and agreeing.units > 1:
-        least = max(least, _least_half_of_weighted([weights[name] for name in number]))
+        # Where weights differ: of a few queries that count much, all may agree.
+        counted = [weights[name] for name in number]
+        effective = math.fsum(counted) ** 2 / math.fsum(weight**2 for weight in counted)
+        least = max(least, -math.log(1 - LEVEL) / effective)
     agreements = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
@@ -213,12 +216,6 @@ def alpha(
     if len(samples) > resamples / 2 and np.ptp(samples) > SLACK:
         low, high = map(float, ends_of(samples, LEVEL, len(tables)))
     return Agreement("alpha", float(value_of(tables.sum(axis=0))), low, high)
-
-
-def _least_half_of_weighted(weights: Sequence[float]) -> float:
-    """Return the least half-width where weights differ: of a few queries that count much, all may agree."""
-    effective = math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
-    return -math.log(1 - LEVEL) / effective
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

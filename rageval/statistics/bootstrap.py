@@ -107,12 +107,12 @@ def _generate_draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
 
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each unit is drawn, a row a draw; runs, pairs and all measures share the draws."""
-    counted = _counted if units * resamples <= _KEPT else _counted.__wrapped__
+    counted = _draw_counts if units * resamples <= _KEPT else _draw_counts.__wrapped__
     return counted(units, resamples, seed)
 
 
 @lru_cache(maxsize=1)
-def _counted(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+def _draw_counts(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     times = np.empty((resamples, units), np.uint16)
     begin = 0
     for drawn in _generate_draws(units, resamples, seed):
@@ -264,19 +264,6 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
     return _Ranges(low, np.where(is_unit, 1.0, np.inf), span)
 
 
-def _count_differing(columns: Sample) -> Int:
-    """Return how many units of each column differ from its commonest value."""
-    means = columns.means()
-    # Values that differ in the last bits only are the same value.
-    ordered = np.sort(settled_columns(means), axis=0)  # NaN last
-    number, place = (~np.isnan(means)).sum(axis=0), np.arange(len(means))[:, None]
-    begins = np.zeros(means.shape, np.int64)
-    begins[1:] = np.where(ordered[1:] != ordered[:-1], place[1:], 0)
-    alike = np.where(place < number, place - np.maximum.accumulate(begins, axis=0) + 1, 0)
-    differing: Int = number - alike.max(axis=0, initial=0)
-    return differing
-
-
 def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
     """Return where so few units differ from the most common value that the spread of the values is unknown.
 
@@ -290,7 +277,15 @@ def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
 
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
     """Return where most units share one value, and few have another."""
-    return few_differ(_count_differing(columns), columns.counts())
+    means = columns.means()
+    # Values that differ in the last bits only are the same value.
+    ordered = np.sort(settled_columns(means), axis=0)  # NaN last
+    number, place = (~np.isnan(means)).sum(axis=0), np.arange(len(means))[:, None]
+    # In sorted columns equal values stand together: the longest such stretch is the commonest value.
+    begins = np.zeros(means.shape, np.int64)
+    begins[1:] = np.where(ordered[1:] != ordered[:-1], place[1:], 0)
+    alike = np.where(place < number, place - np.maximum.accumulate(begins, axis=0) + 1, 0)
+    return few_differ(number - alike.max(axis=0, initial=0), columns.counts())
 
 
 def _widen_coarse(

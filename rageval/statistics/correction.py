@@ -254,7 +254,11 @@ def _world(
     unit: Int | None = None
     names: tuple[Hashable, ...] = tuple(range(len(values)))
     if clusters is not None:
-        unit, names = _number_clusters(clusters, len(values))
+        if len(clusters) != len(values):
+            raise UsageError(f"{len(clusters):,} clusters for {len(values):,} queries; expected one for each")
+        numbers: dict[Hashable, int] = {}
+        unit = np.array([numbers.setdefault(name, len(numbers)) for name in clusters], np.int64)
+        names = tuple(numbers)
         cluster_count = len(np.unique(unit[places]))
         if cluster_count < FEWEST_CLUSTERS:
             counts = {"number": cluster_count, "needed": FEWEST_CLUSTERS}
@@ -265,14 +269,6 @@ def _world(
     return _World(
         values, rest, places, people, judge_values, weight, seen, 1 - chance, unit, names, count, is_set
     )
-
-
-def _number_clusters(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
-    if len(clusters) != number:
-        raise UsageError(f"{len(clusters):,} clusters for {number:,} queries; expected one for each")
-    numbers: dict[Hashable, int] = {}
-    unit = np.array([numbers.setdefault(name, len(numbers)) for name in clusters], np.int64)
-    return unit, tuple(numbers)
 
 
 class _Fit(NamedTuple):

@@ -200,7 +200,7 @@ def corrected_strengths(
     expected = 1 / (1 + np.exp(-design @ strength))
     hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
     derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
-    error = np.sqrt(((_parts(means) @ derivative.T) ** 2).sum(axis=0))
+    error = np.sqrt(((_error_parts(means) @ derivative.T) ** 2).sum(axis=0))
     half = _reach(min(mean.freedom for mean in means), level) * error
     columns = (mean.tolist() for mean in (strength, strength - half, strength + half, judged))
     return [_CorrectedStrength(*row) for row in zip(*columns, strict=True)]
@@ -230,7 +230,7 @@ def _fit_shares(design: Float, weight: Float, share: Float) -> Float:
     return replace_surrogates
 
 
-def _parts(means: list[Corrected]) -> Float:
+def _error_parts(means: list[Corrected]) -> Float:
     """Return parts in the errors of shares, a column each, whose squares sum to the square of its error.
 
     What the floor adds is nobody's part, and a row of its own.

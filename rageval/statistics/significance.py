@@ -86,7 +86,7 @@ def sign_flip(
     if len(sums) > _EXACT:
         return _drawn_sign_flip(sums, pairs, unit_counts, draws, seed, 1 - level)
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
-    for part in _parts(np.arange(len(pairs)), len(sums)):
+    for part in _column_parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
         for pair, column in zip(part.tolist(), columns.T, strict=True):
             # A difference of 0 is the same under both signs: leaving it out changes no share.
@@ -145,7 +145,7 @@ def _drawn_sign_flip(
     so p stays valid, and in order.
     """
     is_mid, floor = np.zeros(len(pairs), bool), np.zeros(len(pairs))
-    for part in _parts(np.arange(len(pairs)), len(sums)):
+    for part in _column_parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
         is_mid[part] = unit_counts[part] - (columns != 0).sum(axis=0) >= _TIES
         wins = (columns * np.sign(columns.sum(axis=0)) > 0).sum(axis=0)
@@ -154,7 +154,7 @@ def _drawn_sign_flip(
     # +1: the pattern that was seen is one of the patterns, so p is never 0.
     p, number, bound = (count + 1) / (draws + 1), np.full(len(pairs), draws), np.ones(len(pairs))
     small = np.flatnonzero(count <= draws // _SMALL)
-    for part in _parts(small, len(sums)):
+    for part in _column_parts(small, len(sums)):
         bound[part] = _chernoff(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
     # So many draws that a p just small enough for all pairs together would still be hit about 20 times.
     target = int(_HITS * len(pairs) / risk)
@@ -216,7 +216,7 @@ def _bits(units: int, seed: int, begin: int, rows: int) -> NDArray[np.uint8]:
     return np.packbits(np.random.Generator(stream).random((rows, units)) >= 0.5, axis=1)
 
 
-def _parts(columns: Int, rows: int) -> list[Int]:
+def _column_parts(columns: Int, rows: int) -> list[Int]:
     """Return columns, as many at once as memory is for."""
     return np.array_split(columns, len(columns) * rows // AT_ONCE + 1)
 

@@ -51,7 +51,13 @@ class AnswerCase(NamedTuple):
         systems = ["ours", "theirs", "=1+1"][: rng.randint(1, 3)]
         queries = ["q1", "q2", "q3"][: rng.randint(1, 3)]
         judges = rng.choice(([""], [""], ["A", "B"]))
-        answers = [_answer(run, query, rng) for run, query in product(systems, queries)]
+        answers: list[Row] = []
+        for run, query in product(systems, queries):
+            sentences = [
+                {"text": rng.choice(_TEXTS), "citations": rng.sample(_DOCS, rng.choice((0, 1, 1, 2)))}
+                for _ in range(rng.choice((0, 1, 2, 3)))
+            ]
+            answers.append({"query_id": query, "run_id": run, "references": list(_DOCS), "answer": sentences})
         # The first answer always says something; of the others some are lacking, as in real files.
         others = [answer for answer in answers[1:] if rng.random() < 0.9]
         answers = [answers[0] | {"answer": [_FIRST]}, *others]
@@ -163,14 +169,6 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
         except RagevalError:  # the laws tell
             continue
     return tuple(asked.scales)
-
-
-def _answer(run: str, query: str, rng: random.Random) -> Row:
-    sentences = [
-        {"text": rng.choice(_TEXTS), "citations": rng.sample(_DOCS, rng.choice((0, 1, 1, 2)))}
-        for _ in range(rng.choice((0, 1, 2, 3)))
-    ]
-    return {"query_id": query, "run_id": run, "references": list(_DOCS), "answer": sentences}
 
 
 def _of_aspects(

@@ -42,7 +42,7 @@ _IDS += [
 def run_and_qrels(rng: random.Random) -> tuple[Run, Qrels]:
     """Return what has something in common: few documents and nuggets, so that nearly every draw has ties."""
     queries = [f"q{number}" for number in range(rng.randint(1, 3))]
-    qrels = {query: _judgements(rng) for query in queries}
+    qrels = {query: _draw_judgements(rng) for query in queries}
     run = {query: _ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
     if rng.random() < 0.3:
         run["only_in_run"] = {"d": 1.0}
@@ -51,7 +51,7 @@ def run_and_qrels(rng: random.Random) -> tuple[Run, Qrels]:
     return run, qrels
 
 
-def _judgements(rng: random.Random) -> dict[str, dict[str, int]]:
+def _draw_judgements(rng: random.Random) -> dict[str, dict[str, int]]:
     """Return one query's: by nugget, the grades of documents."""
     docs = rng.sample(_IDS, rng.randint(1, 7))
     nuggets = [f"n{number}" for number in range(rng.randint(1, 6))]

@@ -216,22 +216,19 @@ def whatever_is_unjudged_it_is_within_its_bounds(measure: Measure, case: RunCase
         return True
     low, high = case.score(measure, bounds=True).bounds or (0.0, 0.0)
     for _ in range(_COMPLETIONS):
-        qrels = {query: _complete_judgements(case, query, measure.rel, rng) for query in case.qrels}
+        # What nobody judged is judged at random.
+        qrels = {
+            query: {nugget: dict(docs) for nugget, docs in nuggets.items()}
+            for query, nuggets in case.qrels.items()
+        }
+        for query, nuggets in qrels.items():
+            for doc in sorted(case.run.get(query, {}).keys() - judged_in(nuggets)):
+                for docs in nuggets.values():
+                    if rng.random() < 0.5:
+                        docs[doc] = 1 if measure.rel is None else measure.rel
         if not low - SLACK <= case._replace(qrels=qrels).score(measure).value <= high + SLACK:
             return False
     return True
-
-
-def _complete_judgements(
-    case: RunCase, query: str, rel: int | None, rng: random.Random
-) -> dict[str, dict[str, int]]:
-    """Return the judgements of a query with those that are lacking, drawn at random."""
-    nuggets = {nugget: dict(docs) for nugget, docs in case.qrels[query].items()}
-    for doc in sorted(case.run.get(query, {}).keys() - judged_in(nuggets)):
-        for docs in nuggets.values():
-            if rng.random() < 0.5:
-                docs[doc] = 1 if rel is None else rel
-    return nuggets
 
 
 def _orders(docs: Mapping[str, float]) -> Iterator[dict[str, float]]:

@@ -129,7 +129,9 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
             # Judgements of a data set know the set that they are of.
             fields["datasets"][what] = str(getattr(source, "dataset", source).id)
             continue
-        fields[what] = name = f"inputs/{what}{_suffix(source)}"
+        # Some readers look at how a name ends.
+        ends = (end for end in Path(source).suffixes[-2:] if end[1:].isalnum() and end.isascii())
+        fields[what] = name = f"inputs/{what}{''.join(ends)}"
         if mode == "digests" and what in GIVEN_AWAY:
             fields["withheld"][name] = digest_of(source, _WHAT)
         else:
@@ -137,7 +139,16 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
     if inputs.topics is not None:
         fields["topic_ids"] = TOPIC_IDS
         contents[TOPIC_IDS] = _join_lines(as_line({"query_id": topic}) for topic in inputs.topics)
-    fields["systems"] = _add_systems(inputs, contents)
+    # Folders stay folders, and no two files meet under one name.
+    safe = file_names(part for system in inputs.systems for part in system.file.split("/") if part)
+    files = []
+    for system in inputs.systems:
+        name = "/".join(["runs", *(safe[part] for part in system.file.split("/"))]) if system.file else ""
+        if name:
+            name = _unused_name(name, contents)
+            contents[name] = Path(system.path)
+        files.append(SystemFile(system.name, name))
+    fields["systems"] = files
     fields["answers"] = [_add_file("answers", source, contents) for source in board.answers]
     fields["labels"] = [_add_file("labels", source, contents) for source in inputs.gold]
     fields["labels_chosen"] = inputs.gold_chosen
@@ -164,26 +175,18 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
         intervals=board.intervals,
         on_missing=inputs.on_missing,
         # Of all but the manifest itself.
-        files={name: _digest(content) for name, content in sorted(contents.items())},
+        files={
+            name: hashlib.sha256(content).hexdigest()
+            if isinstance(content, bytes)
+            else digest_of(content, _WHAT)
+            for name, content in sorted(contents.items())
+        },
         **fields,
     )
     _check_manifest(manifest, Place(visible(str(path))))
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
-    return _write(path, contents)
-
-
-def _add_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> list[SystemFile]:
-    # Folders stay folders, and no two files meet under one name.
-    safe = file_names(part for system in inputs.systems for part in system.file.split("/") if part)
-    files = []
-    for system in inputs.systems:
-        name = "/".join(["runs", *(safe[part] for part in system.file.split("/"))]) if system.file else ""
-        if name:
-            name = _unused_name(name, contents)
-            contents[name] = Path(system.path)
-        files.append(SystemFile(system.name, name))
-    return files
+    return _write_archive(path, contents)
 
 
 def _add_rubrics(
@@ -254,17 +257,6 @@ def _unused_name(name: str, contents: Mapping[str, Any]) -> str:
     return tried
 
 
-def _suffix(source: str | os.PathLike[str]) -> str:
-    """Return how the name ends: some readers look at it."""
-    return "".join(
-        suffix for suffix in Path(source).suffixes[-2:] if suffix[1:].isalnum() and suffix.isascii()
-    )
-
-
-def _digest(content: bytes | Path) -> str:
-    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest_of(content, _WHAT)
-
-
 class _Hashed:
     """A stream to write to, and the SHA-256 of what was written: what is no file cannot be read again."""
 
@@ -279,33 +271,28 @@ class _Hashed:
         self._stream.flush()
 
 
-def _write(path: Path, contents: Mapping[str, bytes | Path]) -> str:
+def _write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     keys = [key.encode() for key in secrets_in(os.environ)]
     with whole_file(path) as stream:
         hashed = _Hashed(stream)
-        _pack(hashed, contents, keys)
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=hashed, mtime=0, compresslevel=6) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+        ):
+            for name, source in sorted(contents.items()):
+                data = source if isinstance(source, bytes) else source.read_bytes()
+                if any(key in data for key in keys):
+                    shown = visible(str(source) if isinstance(source, Path) else name)
+                    raise InputError(
+                        at=Place(shown),
+                        problem="contains a key that is in one of your environment variables",
+                        remedy="remove it before you publish",
+                    )
+                # Of no owner and no date, so that the same files give the same bytes.
+                member = tarfile.TarInfo(_TOP + name)
+                member.size, member.mode, member.mtime = len(data), 0o644, 0
+                archive.addfile(member, io.BytesIO(data))
     return hashed.sha256.hexdigest()
-
-
-def _pack(stream: Any, contents: Mapping[str, bytes | Path], keys: Sequence[bytes]) -> None:
-    """Write the files in the order of their names."""
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for name, source in sorted(contents.items()):
-            data = source if isinstance(source, bytes) else source.read_bytes()
-            if any(key in data for key in keys):
-                shown = visible(str(source) if isinstance(source, Path) else name)
-                raise InputError(
-                    at=Place(shown),
-                    problem="contains a key that is in one of your environment variables",
-                    remedy="remove it before you publish",
-                )
-            # Of no owner and no date, so that the same files give the same bytes.
-            member = tarfile.TarInfo(_TOP + name)
-            member.size, member.mode, member.mtime = len(data), 0o644, 0
-            archive.addfile(member, io.BytesIO(data))
 
 
 # Reading one.
@@ -348,21 +335,19 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
             raise InputError(
                 at=Place(shown), problem=f"has no {MANIFEST}", expected="a bundle of rageval board bundle"
             )
-        yield Bundle(_manifest(paths[MANIFEST], shown), paths, sha256)
-
-
-def _manifest(path: Path, shown: str) -> Manifest:
-    content = read_whole(path, "a manifest", _LARGEST_MANIFEST)
-    try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except (ValueError, RecursionError) as error:
-        raise InputError(at=Place(shown, inside=MANIFEST), problem=visible(str(error))[:200]) from None
-    if manifest.form != FORM:
-        raise InputError(
-            at=Place(shown, inside=MANIFEST), problem=f"has form {visible(manifest.form)[:40]}", expected=FORM
-        )
-    _check_manifest(manifest, Place(shown, inside=MANIFEST))
-    return manifest
+        content = read_whole(paths[MANIFEST], "a manifest", _LARGEST_MANIFEST)
+        try:
+            manifest = msgspec.json.decode(content, type=Manifest)
+        except (ValueError, RecursionError) as error:
+            raise InputError(at=Place(shown, inside=MANIFEST), problem=visible(str(error))[:200]) from None
+        if manifest.form != FORM:
+            raise InputError(
+                at=Place(shown, inside=MANIFEST),
+                problem=f"has form {visible(manifest.form)[:40]}",
+                expected=FORM,
+            )
+        _check_manifest(manifest, Place(shown, inside=MANIFEST))
+        yield Bundle(manifest, paths, sha256)
 
 
 def _check_manifest(manifest: Manifest, place: Place) -> None:

@@ -48,13 +48,13 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
         # The format asks for a random one; this one is the same for the same bundle.
         name = f"{folder}/{uuid.UUID(bytes=digest[:16], version=4)}"
         about = f"{board}/{names[run]}/{now}"
-        samples = "".join(f"{line}\n" for line in _samples(about, run, values.get(run, ()))).encode()
-        record = _record(bundle, about, run, standings, now)
+        samples = "".join(f"{line}\n" for line in _sample_lines(about, run, values.get(run, ()))).encode()
+        record = _evaluation_record(bundle, about, run, standings, now)
         if samples:
-            files[f"{name}_samples.jsonl"] = samples
+            files[f"{name}_sample_lines.jsonl"] = samples
             record["detailed_evaluation_results"] = {
                 "format": "jsonl",
-                "file_path": f"{name}_samples.jsonl",
+                "file_path": f"{name}_sample_lines.jsonl",
                 "hash_algorithm": "sha256",
                 "checksum": hashlib.sha256(samples).hexdigest(),
                 "total_rows": samples.count(b"\n"),
@@ -63,7 +63,9 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
     return files
 
 
-def _record(bundle: Bundle, about: str, run: str, standings: Sequence[Standing], now: str) -> dict[str, Any]:
+def _evaluation_record(
+    bundle: Bundle, about: str, run: str, standings: Sequence[Standing], now: str
+) -> dict[str, Any]:
     manifest = bundle.manifest
     return {
         "schema_version": SCHEMA,
@@ -86,12 +88,12 @@ def _record(bundle: Bundle, about: str, run: str, standings: Sequence[Standing],
             },
         },
         "evaluation_results": [
-            _result(bundle, standing) for standing in standings if standing.value == standing.value
+            _result_of(bundle, standing) for standing in standings if standing.value == standing.value
         ],
     }
 
 
-def _result(bundle: Bundle, standing: Standing) -> dict[str, Any]:
+def _result_of(bundle: Bundle, standing: Standing) -> dict[str, Any]:
     measure = parse_measure(standing.measure)
     low, high = getattr(measure, "limits", None) or (0.0, _WHOLE_SCALE)
     details: dict[str, Any] = {"score": standing.value}
@@ -119,7 +121,7 @@ def _result(bundle: Bundle, standing: Standing) -> dict[str, Any]:
     }
 
 
-def _samples(about: str, run: str, values: Sequence[Any]) -> Iterator[str]:
+def _sample_lines(about: str, run: str, values: Sequence[Any]) -> Iterator[str]:
     """Yield the value of each topic; the format wants what was asked and said, of which a bundle has ids."""
     for value in values:
         yield as_line(

@@ -197,7 +197,7 @@ class DoneStages:
         if stage in self._done:
             # Its files stay listed, so that what is left over can be removed when it is done.
             self._done[stage]["key"] = ""
-            self._write()
+            self._save()
 
     def keep(self, stage: str, key: str, files: Iterable[str]) -> None:
         """Record that the stage is done; remove earlier output that it no longer makes."""
@@ -209,7 +209,7 @@ class DoneStages:
                 with suppress(OSError):
                     (self.folder / name).unlink()
         self._done[stage] = {"key": key, "files": digests}
-        self._write()
+        self._save()
 
     def files(self, *stages: str) -> dict[str, str]:
         """Return the files that the stages made, with digests."""
@@ -219,7 +219,7 @@ class DoneStages:
             for name, sha256 in self._done.get(stage, {}).get("files", {}).items()
         }
 
-    def _write(self) -> None:
+    def _save(self) -> None:
         write_lines(self.folder / NAME, json.dumps(self._done, indent=1, sort_keys=True).splitlines())
 
 

@@ -55,7 +55,7 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Iter
     """Write the pages of a track; return their names in its folder."""
     provenance = [("track", plan.track)]
     if plan.gold:
-        provenance.append(("human labels", f"chosen: {_name_of(plan.gold_chosen)}"))
+        provenance.append(("human labels", f"chosen: {Path(plan.gold_chosen).name or 'not said'}"))
     shown = LeaderboardPages(
         plan.heading,
         read_standings(plan.out / STANDINGS),
@@ -100,7 +100,7 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
         asked = () if topics is None else read_questions(str(topics))
         provenance = []
         if manifest.labels:
-            provenance.append(("human labels", f"chosen: {_name_of(manifest.labels_chosen)}"))
+            provenance.append(("human labels", f"chosen: {Path(manifest.labels_chosen).name or 'not said'}"))
         shown = LeaderboardPages(
             manifest.title,
             read_standings(bundle.path(STANDINGS)),
@@ -125,26 +125,18 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
         }
         written = shown.write(folder, check=check)
         for name, source in content.items():
-            _write_content(folder / name, source)
+            place = folder / name
+            make_folder(place.parent)
+            with whole_file(place) as stream:
+                if isinstance(source, bytes):
+                    stream.write(source)
+                else:
+                    with source.open("rb") as content_stream:
+                        shutil.copyfileobj(content_stream, stream)
             written.append(name)
     # What an earlier bundle had, and this one has not, is removed.
     ledger.keep(_SITE, bundle.sha256, written)
     return verification, written
-
-
-def _write_content(place: Path, source: bytes | Path) -> None:
-    make_folder(place.parent)
-    with whole_file(place) as stream:
-        if isinstance(source, bytes):
-            stream.write(source)
-        else:
-            with source.open("rb") as content:
-                shutil.copyfileobj(content, stream)
-
-
-def _name_of(chosen: str) -> str:
-    """Return how people's labels were chosen: a word, or the name of a file."""
-    return Path(chosen).name or "not said"
 
 
 class _ShownJudgement(msgspec.Struct):
@@ -200,8 +192,8 @@ class LeaderboardPages:
                 of_run[value.query_id] = value.value
         runs_of_measure = self.values.get(self.measures[0], {})
         self.topics = list(dict.fromkeys(topic for of_run in runs_of_measure.values() for topic in of_run))
-        self.page_of_topic = _pages_of("topic", self.topics)
-        self.page_of_run = _pages_of("run", self.runs)
+        self.page_of_topic = {name: f"topic-{file}.html" for name, file in file_names(self.topics).items()}
+        self.page_of_run = {name: f"run-{file}.html" for name, file in file_names(self.runs).items()}
         # Looked up once: a page a run, each of which looked through all runs, would take their square.
         self.topic_neighbours = _neighbours(self.topics, self.page_of_topic)
         self.run_neighbours = _neighbours(self.runs, self.page_of_run)
@@ -366,10 +358,6 @@ class LeaderboardPages:
             "marks": [],
             **self.run_neighbours[run],
         }
-
-
-def _pages_of(kind: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: f"{kind}-{plain}.html" for name, plain in file_names(names).items()}
 
 
 def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -229,20 +229,6 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     return files
 
 
-def _copy_labels(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
-    """Copy what people said, and how it was chosen, for whoever wants to correct again; yield the files."""
-    for number, path in enumerate(sorted(plan.gold, key=stamp), 1):
-        name = f"{_LABELS}/gold-{number}.jsonl"
-        write_lines(plan.out / name, _copied_lines(path, {submission.run for submission in submissions}, say))
-        yield name
-    chosen = _file_of_choice(plan)
-    if chosen is not None:
-        name = f"{_LABELS}/chosen{chosen.suffix}"
-        with whole_file(plan.out / name) as stream:  # a plan is known by its digest
-            stream.write(read_whole(chosen, "how labels were chosen"))
-        yield name
-
-
 def _copied_lines(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
     others, kept_runs = 0, {*runs, *OF_NO_RUN}
@@ -299,8 +285,10 @@ def organize(
     Organized
         The submissions and the stages.
     """
-    named = _with_defaults(plan)
-    _check(named)
+    rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
+    measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
+    named = replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
+    _check_plan(named)
     if named != plan:
         plan = named
         say(f"judged by {', '.join(plan.judges)}: rubric {', '.join(plan.rubrics)}, measure {plan.measures}")
@@ -349,14 +337,7 @@ def leaderboard_of(plan: TrackPlan) -> list[Standing]:
     return read_standings(plan.out / STANDINGS)
 
 
-def _with_defaults(plan: TrackPlan) -> TrackPlan:
-    """Return the plan with what goes without saying: the rubric of plain answers, and a rubric's measure."""
-    rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
-    measures = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
-    return replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(measures)))
-
-
-def _check(plan: TrackPlan) -> None:
+def _check_plan(plan: TrackPlan) -> None:
     """Refuse a plan that cannot be carried out before anything is written, or paid for."""
     if plan.stage not in STAGES:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
@@ -507,8 +488,16 @@ def _run_stage(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> 
         return _judge(plan, valid, say)
     if stage == "score":
         # Scored by the copies, so that whoever scores again by what is published gets the same signatures.
-        kept = list(_copy_labels(plan, valid, say))
-        labels = [str(plan.out / name) for name in kept if Path(name).name.startswith("gold-")]
+        kept, runs = [], {submission.run for submission in valid}
+        for number, path in enumerate(sorted(plan.gold, key=stamp), 1):
+            kept.append(f"{_LABELS}/gold-{number}.jsonl")
+            write_lines(plan.out / kept[-1], _copied_lines(path, runs, say))
+        labels = [str(plan.out / name) for name in kept]
+        chosen = _file_of_choice(plan)
+        if chosen is not None:
+            kept.append(f"{_LABELS}/chosen{chosen.suffix}")
+            with whole_file(plan.out / kept[-1]) as stream:  # a plan is known by its digest
+                stream.write(read_whole(chosen, "how labels were chosen"))
         return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
     if stage == "pages":
         # Not imported for the stages before: pages need a package more.

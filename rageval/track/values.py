@@ -181,7 +181,21 @@ def score_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
 
 def score_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     """Score the runs; one without any judged document has no scores."""
-    qrels = _qrels_of_judgements(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
+    if inputs.judged:
+        rows = []
+        for path in inputs.judged:
+            for line, row in read_records(path, _GradedDocument, "judgements of documents"):
+                # Not judged, that is; a grade of 0 would say that somebody looked.
+                if row.status not in GRADED:
+                    continue
+                if row.grade is None or not row.grade.is_integer() or abs(row.grade) > _LARGEST_GRADE:
+                    raise InputError(
+                        at=Place(path, line), expected="a whole number as grade", found=f"{row.grade}"
+                    )
+                rows.append(Qrel(str(row.query_id), str(row.item_id), int(row.grade), str(row.aspect)))
+        qrels: Any = Qrels.from_records(rows, ", ".join(Path(path).name for path in inputs.judged))
+    else:
+        qrels = read_qrels_once(inputs.qrels)
     judged = set(topics_of_qrels(qrels))
     evaluator = Evaluator(measures_of(inputs.measures, inputs.kind, "this"), qrels)
     results = []
@@ -212,22 +226,6 @@ class _GradedDocument(msgspec.Struct):
     grade: float | None = None
     aspect: str | int = "0"
     status: str = "ok"
-
-
-def _qrels_of_judgements(files: Sequence[str]) -> Any:
-    """Return judgements of documents as qrels."""
-    rows = []
-    for path in files:
-        for line, row in read_records(path, _GradedDocument, "judgements of documents"):
-            # Not judged, that is; a grade of 0 would say that somebody looked.
-            if row.status not in GRADED:
-                continue
-            if row.grade is None or not row.grade.is_integer() or abs(row.grade) > _LARGEST_GRADE:
-                raise InputError(
-                    at=Place(path, line), expected="a whole number as grade", found=f"{row.grade}"
-                )
-            rows.append(Qrel(str(row.query_id), str(row.item_id), int(row.grade), str(row.aspect)))
-    return Qrels.from_records(rows, ", ".join(Path(path).name for path in files))
 
 
 def read_qrels_once(source: Any) -> Any:

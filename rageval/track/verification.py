@@ -193,7 +193,7 @@ class _JudgementRow(msgspec.Struct):
 _of_its_types = msgspec.json.Decoder(_JudgementRow).decode
 
 
-def _judgement(line: bytes) -> dict[str, Any]:
+def _decode_judgement(line: bytes) -> dict[str, Any]:
     _of_its_types(line)
     return msgspec.json.decode(line, type=dict[str, Any])
 
@@ -209,9 +209,9 @@ class _Verification:
 
     def done(self) -> Verified:
         manifest = self.manifest
-        steps = [self._digests(), self._judgements()]
-        values, results = self._values()
-        steps += [values, self._claims(values, results)]
+        steps = [self._compare_digests(), self._reread_judgements()]
+        values, results = self._recompute_values()
+        steps += [values, self._recompute_standings(values, results)]
         remarks = []
         if manifest.rageval != __version__:
             versions = {"bundle": manifest.rageval, "here": __version__}
@@ -228,7 +228,7 @@ class _Verification:
             )
         return Verified(manifest.title, self.bundle.sha256, steps, self.believed, remarks)
 
-    def _digests(self) -> RecomputedStep:
+    def _compare_digests(self) -> RecomputedStep:
         step, bundle, manifest = RecomputedStep("files"), self.bundle, self.manifest
         if self.expected and self.expected != bundle.sha256:
             step.differ(Remark("other_bundle", facts={"sha256": bundle.sha256, "expected": self.expected}))
@@ -247,16 +247,11 @@ class _Verification:
         if not self.expected:
             self.believed.append(Remark("bundle_without_digest"))
         for name in manifest.withheld:
-            if self._withheld_file(name) is None:
+            if self.inputs is None or manifest.withheld[name] not in self.inputs.by_digest:
                 self.believed.append(Remark("withheld_and_unneeded", Scope(file=name)))
         return step
 
-    def _withheld_file(self, name: str) -> Path | None:
-        """Return where a file lies that the bundle withholds; None if it is not at hand."""
-        sha256 = self.manifest.withheld.get(name, "")
-        return None if self.inputs is None else self.inputs.by_digest.get(sha256)
-
-    def _judgements(self) -> RecomputedStep:
+    def _reread_judgements(self) -> RecomputedStep:
         """Read the replies again, by the rubric's parser."""
         step = RecomputedStep(_REPLIES)
         rubrics: dict[str, Rubric | None] = {}
@@ -264,8 +259,10 @@ class _Verification:
         unasked: Counter[str] = Counter()
         for judged in self.manifest.judgements:
             try:
-                replies = self._replies(judged.replies)
-                rows = [row for _, row in read_decoded(self._text(judged.file), _judgement, "judgements")]
+                at_hand = {} if self.inputs is None else self.inputs.replies
+                replies = _replies_in(self.bundle.path(judged.replies)) if judged.replies else at_hand
+                lines = read_decoded(self._path_text(judged.file), _decode_judgement, "judgements")
+                rows = [row for _, row in lines]
             except InputError as error:
                 step.differ(Remark("not_recomputed", facts={"reason": self._without_folder(str(error))}))
                 continue
@@ -276,7 +273,7 @@ class _Verification:
                         if self._should_have_reply(row):
                             without += 1
                         else:
-                            unasked[_decider(row)] += 1
+                            unasked[str(row.get("decided_by") or row.get("judge") or "")] += 1
                     continue
                 text = replies.get(str(sha256))
                 if text is None and judged.replies:
@@ -287,7 +284,7 @@ class _Verification:
                     continue
                 rubric_name = str(call[0].get("rubric"))
                 if rubric_name not in rubrics:
-                    rubrics[rubric_name] = self._rubric(rubric_name, step)
+                    rubrics[rubric_name] = self._rubric_of_bundle(rubric_name, step)
                 rubric = rubrics[rubric_name]
                 if rubric is None or not can_reread(rubric, call):
                     without += len(call)
@@ -325,29 +322,23 @@ class _Verification:
 
         A vote is of several replies and holds none. What has no such digest may be anybody's: it is believed.
         """
-        decider = _decider(row)
+        decider = str(row.get("decided_by") or row.get("judge") or "")
         judge = parse_judge(decider)
         is_asked = judge.was_prompted or str(row.get("rubric")) in self.manifest.rubrics
         is_vote = isinstance(judge, Panel)
         is_known = decider == FIRST_STAGE or is_vote or judge.is_person or judge.is_text_rule
         return is_asked and not is_known and row.get("status", "ok") in GRADED
 
-    def _text(self, name: str) -> str:
+    def _path_text(self, name: str) -> str:
         return str(self.bundle.path(name))
 
-    def _replies(self, name: str) -> Mapping[str, str]:
-        """Return the replies by their digests: the bundle's, and those at hand."""
-        if not name:
-            return {} if self.inputs is None else self.inputs.replies
-        return _replies_in(self.bundle.path(name))
-
-    def _rubric(self, rubric_name: str, step: RecomputedStep) -> Rubric | None:
+    def _rubric_of_bundle(self, rubric_name: str, step: RecomputedStep) -> Rubric | None:
         name = self.manifest.rubrics.get(rubric_name)
         if name is None:
             step.lack(Remark("rubric_not_in_bundle", facts={"rubric": rubric_name}))
             return None
         try:
-            rubric = rubric_named(self._text(name))
+            rubric = rubric_named(self._path_text(name))
         except RagevalError as error:
             step.differ(Remark("rubric_not_readable", Scope(file=name), {"reason": str(error)}))
             return None
@@ -360,7 +351,7 @@ class _Verification:
             return None
         return rubric
 
-    def _values(self) -> tuple[RecomputedStep, Any]:
+    def _recompute_values(self) -> tuple[RecomputedStep, Any]:
         """Score again, and compare with the values that were published."""
         step, path = RecomputedStep("values from judgements"), self.bundle.paths.get(VALUES)
         if path is None:
@@ -369,20 +360,20 @@ class _Verification:
         lacking = tuple(
             (what, self.manifest.datasets[what])
             for what in _CONTENT
-            if what in self.manifest.datasets and self._data_set(what) is None
+            if what in self.manifest.datasets and self._load_dataset(what) is None
         )
         if lacking:
             step.lack(Remark("datasets_not_here", facts={"datasets": lacking}))
             return step, None
         try:
-            results = values_of(self._scoring(), lambda remark: None)
+            results = values_of(self._scoring_inputs(), lambda remark: None)
         except MissingPackage as error:
             step.lack(Remark("not_recomputed", facts={"reason": str(error)}))
             return step, None
         except RagevalError as error:
             step.differ(Remark("cannot_be_recomputed", facts={"reason": self._without_folder(str(error))}))
             return step, None
-        published = _read(path).splitlines()
+        published = _read_published(path).splitlines()
         keys = ("measure", "run_id", "topic_id")
         for difference in _line_differences(published, list(value_lines(results)), keys):
             step.differ(replace(difference, about=Scope(file=VALUES)))
@@ -395,7 +386,7 @@ class _Verification:
             text = text.replace(str(path), name)
         return visible(text)[:300]
 
-    def _data_set(self, what: str) -> Any:
+    def _load_dataset(self, what: str) -> Any:
         """Return a data set of the catalogue; None if it cannot be had."""
         name = self.manifest.datasets[what]
         # The name of a file is no id, whoever wrote the manifest.
@@ -406,10 +397,10 @@ class _Verification:
         except (RagevalError, ImportError, OSError):
             return None
 
-    def _scoring(self) -> ScoringInputs:
-        manifest, path = self.manifest, self._text
+    def _scoring_inputs(self) -> ScoringInputs:
+        manifest, path = self.manifest, self._path_text
         sources = {what: path(named) if (named := getattr(manifest, what)) else None for what in _CONTENT}
-        sources |= {what: self._data_set(what) for what in _CONTENT if what in manifest.datasets}
+        sources |= {what: self._load_dataset(what) for what in _CONTENT if what in manifest.datasets}
         topics = None
         if manifest.topic_ids:
             ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")
@@ -424,7 +415,7 @@ class _Verification:
                 for system in manifest.systems
             ],
             judged=[path(file.file) for file in manifest.judgements],
-            answers=() if kind is RUNS else self._answers(),
+            answers=() if kind is RUNS else self._read_answers(),
             topics=topics,
             gold=[path(name) for name in manifest.labels],
             gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),
@@ -432,17 +423,17 @@ class _Verification:
             **sources,
         )
 
-    def _answers(self) -> Iterator[Answer]:
+    def _read_answers(self) -> Iterator[Answer]:
         if self.manifest.answers:
             for name in self.manifest.answers:
-                yield from read_answers(self._text(name))
+                yield from read_answers(self._path_text(name))
             return
         for system in self.manifest.systems:
-            for answer in read_answers(self._text(system.file)) if system.file else ():
+            for answer in read_answers(self._path_text(system.file)) if system.file else ():
                 yield answer._replace(run_id=system.name)
 
-    def _claims(self, values: RecomputedStep, results: Any) -> RecomputedStep:
-        """Bootstrap again: intervals of values and of ranks."""
+    def _recompute_standings(self, values: RecomputedStep, results: Any) -> RecomputedStep:
+        """Compute the intervals of values and of ranks again, by bootstrap."""
         step = RecomputedStep("claims from values")
         paths = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
         for name, path in paths.items():
@@ -460,11 +451,11 @@ class _Verification:
                     {"published": self.manifest.intervals, "recomputed": HOW},
                 )
             )
-        published = _read(paths[STANDINGS]).splitlines()
+        published = _read_published(paths[STANDINGS]).splitlines()
         close: list[str] = []
         for difference in _line_differences(published, list(files[STANDINGS]), ("measure", "run"), close):
             step.differ(replace(difference, about=Scope(file=STANDINGS)))
-        table = _read(paths[TABLE]).decode("utf-8", "replace").splitlines()
+        table = _read_published(paths[TABLE]).decode("utf-8", "replace").splitlines()
         for number, (one, other) in enumerate(zip_longest(table, files[TABLE]), 1):
             if one != other:
                 step.differ(
@@ -478,20 +469,8 @@ class _Verification:
         return step
 
 
-def _decider(row: Mapping[str, Any]) -> str:
-    return str(row.get("decided_by") or row.get("judge") or "")
-
-
-def _read(path: Path | None) -> bytes:
+def _read_published(path: Path | None) -> bytes:
     return b"" if path is None else read_whole(path, "a leaderboard", _LARGEST)
-
-
-def _without_draw(line: str) -> bytes:
-    """Return a line as earlier versions wrote it, which did not say how labels were drawn.
-
-    Where nobody stated that, the line says it: without it a place would lose its condition.
-    """
-    return re.sub(rf'"drawn":"(?!{DrawKind.UNSTATED}")[a-z]*",', "", line).encode()
 
 
 def _line_differences(
@@ -499,7 +478,10 @@ def _line_differences(
 ) -> Iterator[Remark]:
     """Yield how lines differ; ends of intervals that are alike are kept in `close`."""
     for number, (line, other) in enumerate(zip_longest(published, recomputed), 1):
-        if line is not None and other is not None and line in (other.encode(), _without_draw(other)):
+        # Earlier versions did not write how labels were drawn. A line says so where nobody stated it: without
+        # that a place would lose its condition.
+        old = None if other is None else re.sub(rf'"drawn":"(?!{DrawKind.UNSTATED}")[a-z]*",', "", other)
+        if line is not None and other is not None and line in (other.encode(), str(old).encode()):
             continue
         try:
             one = {} if line is None else json.loads(line)

@@ -63,10 +63,10 @@ def citation_of(
         papers |= {key: entry for key, entry in cited_papers.items() if key not in papers}
         sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(cited_papers)}")
     most = max(number.queries + number.undefined for number in numbers)
-    named = [_named(name, measure, numbers, most) for name, measure in measures.items()]
-    datasets_clause = f" of {_listed(sets)}" if sets else ""
+    named = [_typeset_measure(name, measure, numbers, most) for name, measure in measures.items()]
+    datasets_clause = f" of {_join_words(sets)}" if sets else ""
     sentences = [
-        f"We report {_listed(named)} over {_counted([most])}{datasets_clause}, computed with"
+        f"We report {_join_words(named)} over {_query_counts([most])}{datasets_clause}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
     ]
     sentences += _judge_sentences(
@@ -162,7 +162,7 @@ def software() -> str:
     return f"@software{{rageval,\n{lines}\n}}"
 
 
-def _named(name: str, measure: AnyMeasure | None, numbers: Sequence[_Number], most: int) -> str:
+def _typeset_measure(name: str, measure: AnyMeasure | None, numbers: Sequence[_Number], most: int) -> str:
     """Return a measure as it is typeset, with its papers, and its queries where these are not all."""
     if measure is None:
         typeset = latex_text(name)
@@ -177,11 +177,11 @@ def _cited(papers: Mapping[str, str]) -> str:
     return rf"~\cite{{{','.join(papers)}}}" if papers else ""
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def _counted(queries: Sequence[int]) -> str:
+def _query_counts(queries: Sequence[int]) -> str:
     least, most = min(queries), max(queries)
     return f"{f'{least:,} to ' * (least < most)}{most:,} quer{'y' if most == 1 else 'ies'}"
 
@@ -190,12 +190,12 @@ def _judge_sentences(bases: Mapping[str, Basis]) -> Iterator[str]:
     """Say of which measures all rests on a judge that is no person, or on words alone."""
     for basis in dict.fromkeys(basis for basis in bases.values() if basis.is_judge):
         names = [latex_text(name) for name, other in bases.items() if other == basis]
-        what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
+        what = "All values" if len(names) == len(bases) else f"Values by {_join_words(names)}"
         judges = f"{latex_text(name_judges(basis))}, an automatic judge"
         yield f"{what} are by {judges}; intervals do not include its error."
     words = [latex_text(name) for name, basis in bases.items() if basis.is_of_texts]
     if words:
-        yield f"Values by {_listed(words)} are {NO_WINNER}."
+        yield f"Values by {_join_words(words)} are {NO_WINNER}."
 
 
 def _label_sentences(numbers: Sequence[_Number]) -> Iterator[str]:
@@ -204,8 +204,8 @@ def _label_sentences(numbers: Sequence[_Number]) -> Iterator[str]:
     for basis in dict.fromkeys(number.basis for number in corrected):
         own = [number for number in corrected if number.basis == basis]
         if defined := [number for number in own if number.is_defined]:
-            names = _listed(list(dict.fromkeys(latex_text(number.name) for number in defined)))
-            labels = _counted([number.labels or 0 for number in defined])
+            names = _join_words(list(dict.fromkeys(latex_text(number.name) for number in defined)))
+            labels = _query_counts([number.labels or 0 for number in defined])
             labelers, judge = latex_text(name_labels(basis)), latex_text(name_judges(basis.source))
             corrected_by = f"corrected by {labelers} of {labels}~\\cite{{{_BY_LABELS}}}"
             yield f"Means by {names} are by {judge}, {corrected_by}."
@@ -245,8 +245,8 @@ def _test_sentences(comparison: Comparison) -> Iterator[str]:
     for basis, measures in groups.items():
         if not basis.corrected:
             continue
-        names = _listed(list(map(latex_text, measures)))
-        labels = _counted([cell.labels or 0 for cell in comparison.cells if cell.measure in measures])
+        names = _join_words(list(map(latex_text, measures)))
+        labels = _query_counts([cell.labels or 0 for cell in comparison.cells if cell.measure in measures])
         labelers = latex_text(name_labels(basis))
         judge = latex_text(name_judges(basis.source))
         yield (

@@ -17,11 +17,11 @@ class DiagnosisDisplay(Display[Diagnosis]):
 
     def tables(self) -> list[Table]:
         """Return the shares, what could be gained, slices, refusals, and the worst questions."""
-        kinds = {kind: Column(_named(kind), NUMBER) for kind in self.shown.shares}
+        kinds = {kind: Column(_kind_name(kind), NUMBER) for kind in self.shown.shares}
         number = partial(Column, kind=NUMBER)
         columns = [Column("share of the nuggets"), *map(number, ("value", "at least", "at most"))]
         shares = [
-            [_named(kind), *share, self.shown.counts[kind]] for kind, share in self.shown.shares.items()
+            [_kind_name(kind), *share, self.shown.counts[kind]] for kind, share in self.shown.shares.items()
         ]
         tables = [Table([*columns, Column("nuggets", COUNT)], shares)]
         columns = [Column("if it were perfect"), *map(number, ("recall would grow by", "low", "high"))]
@@ -35,14 +35,14 @@ class DiagnosisDisplay(Display[Diagnosis]):
             ]
             tables.append(Table(columns, rows))
         if self.shown.abstention:
-            refusals = [[_named(name), value] for name, value in self.shown.abstention.items()]
+            refusals = [[_kind_name(name), value] for name, value in self.shown.abstention.items()]
             tables.append(Table([Column("refusals"), number("value")], refusals))
         worst = []
         for question in self.shown.worst():
             lost = []
             for nugget, how in question.lost[:_NUGGETS]:
                 text = self.shown.texts.get((question.query_id, nugget), nugget)
-                lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
+                lost.append(f"{_kind_name(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
             if len(question.lost) > _NUGGETS:
                 lost.append(f"and {len(question.lost) - _NUGGETS:,} more")
             worst.append([question.query_id, question.recall, "; ".join(lost)])
@@ -50,5 +50,5 @@ class DiagnosisDisplay(Display[Diagnosis]):
         return [*tables, Table(columns, worst, 3)]
 
 
-def _named(kind: str) -> str:
+def _kind_name(kind: str) -> str:
     return kind.replace("_", " ")

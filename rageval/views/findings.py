@@ -1,7 +1,9 @@
 """The words for findings in files: one template or function for each code, and one for the effect of some.
 
-The parameters of a function, and the fields of a template, are the facts of the finding. In a template
-`{topic:quoted}` is a text of a file in quotes, `{query:id}` an id, both short; `{reason}` is the whole text.
+The parameters of a function, and the fields of a template, are the facts of the finding. Besides the forms of
+`templates`, `{topic:quoted}` is a text of a file in quotes, `{query:id}` an id, both short, `{field:field}` a
+field of a record, `{expected:type}` what is expected, `{value:json {is_text}}` a value of a file,
+`{number:less one}` how many more there are; `{reason}` is the whole text.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from rageval.table import Column, Display, Table
 from rageval.text import count_noun, visible
 from rageval.views import remarks
 from rageval.views.remarks import Words, names_in
+from rageval.views.templates import Choice, Each, WordFormatter, fill
 
 PLACE = frozenset({"line"})
 _SHOWN = 80  # characters of a text of a file
@@ -53,13 +56,46 @@ class FindingsDisplay(Display[Any]):
         return Table(columns, rows, 4, self.shown.summary)
 
 
-class _FileText(str):
-    """A text of a file, for templates."""
+class FindingFormatter(WordFormatter):
+    """The forms of facts in the words for findings, besides those of all templates.
 
-    __slots__ = ()
+    >>> words = FindingFormatter()
+    >>> print(words.format("{0:quoted} {0:id} {1:field} {1:json False} {2:type}", "it's", "answer", "ids"))
+    "it's" 'it's' `answer` answer a list of ids
+    """
 
-    def __format__(self, form: str) -> str:
-        return {"quoted": _quoted, "id": _named}.get(form, visible)(str(self))
+    def format_field(self, value: Any, form: str) -> str:
+        """Return a fact in words: also a number less one, or the JSON of a value, None if it is too long."""
+        if form == "less one":
+            return f"{value - 1:,}"
+        if value is None and form.startswith("json"):
+            return "something too large to show"
+        return super().format_field(value, form)
+
+    def format_text(self, text: str, form: str) -> str:
+        """Return a text as a form says, which may also be one of these."""
+        match form:
+            case "quoted" | "json True":
+                return repr(text[:_SHOWN] + "…" if len(text) > _SHOWN else text[:])
+            case "json False":  # as its author wrote it
+                return self.format_text(text, "quoted")[1:-1]
+            case "id":
+                return f"'{visible(text)[:_SHOWN]}'"
+            case "field":
+                return text if "[" in text else f"`{text}`"
+            case "type":
+                return _EXPECTED[text]
+        return super().format_text(text, form)
+
+    def format_list(self, texts: tuple[str, ...], form: str) -> str:
+        """Return a list as a form says; names of files may be long."""
+        if form.startswith("…"):
+            names = ", ".join(visible(text)[:60] for text in texts)
+            return names + ", …" * (int(form[1:]) > len(texts))
+        return super().format_list(texts, form)
+
+
+_FORMATTER = FindingFormatter()
 
 
 def _filled(words: Words, finding: Remark) -> str:
@@ -67,32 +103,7 @@ def _filled(words: Words, finding: Remark) -> str:
     if callable(words):
         # A message and its effect may need different facts.
         return words(**{name: facts[name] for name in names_in(words)})
-    return words.format(
-        **{name: _FileText(value) if isinstance(value, str) else value for name, value in facts.items()}
-    )
-
-
-def _quoted(text: str) -> str:
-    return repr(text[:_SHOWN] + "…" if len(text) > _SHOWN else text[:])
-
-
-def _named(name: str) -> str:
-    return f"'{visible(name)[:_SHOWN]}'"
-
-
-def _value(value: str | None, is_text: bool) -> str:
-    """Return a value of JSON: a text in quotes, anything else as its author wrote it."""
-    if value is None:
-        return "something too large to show"
-    return _quoted(value) if is_text else _quoted(value)[1:-1]
-
-
-def _field(name: str) -> str:
-    return name if "[" in name else f"`{name}`"
-
-
-def _and_more(number: int) -> str:
-    return f" and {number - 1:,} more" if number > 1 else ""
+    return fill(words, facts, _FORMATTER)
 
 
 # What is expected of a value, or of an id.
@@ -115,312 +126,96 @@ _EXPECTED = {
     "ragtime_documents": "ids of RAGTIME1 documents (five parts with `-`, then `_` and more)",
     "pmids": "PMIDs",
 }
-_UNITS = {"characters": "characters (NFKC)"}
 
 
 # --- answers and reports of tracks
-
-
-def _missing_field(*, field: str, expected: str) -> str:
-    return f"{_field(field)} is missing, expected {_EXPECTED[expected]}"
-
-
-def _unexpected_value(*, field: str, expected: str, value: str | None, is_text: bool) -> str:
-    return f"expected {_EXPECTED[expected]} as {_field(field)}, found {_value(value, is_text)}"
-
-
-def _empty_field(*, field: str) -> str:
-    return f"{_field(field)} is empty"
-
-
-def _unknown_value(*, field: str, choices: Sequence[str], value: str | None, is_text: bool) -> str:
-    return f"expected {' or '.join(choices)} as {_field(field)}, found {_value(value, is_text)}"
-
-
-def _unknown_field(*, field: str, parent: str, fields: Sequence[str]) -> str:
-    where = f" in `{parent}`" if parent else ""
-    return f"unknown field {_quoted(field)}{where}; known are {' '.join(fields)}"
-
-
-def _foreign_references(*, number: int, example: str, expected: str) -> str:
-    return f"expected {_EXPECTED[expected]} as references, found {_quoted(example)}{_and_more(number)}"
-
-
-def _foreign_citations(*, number: int, example: str, expected: str) -> str:
-    return f"expected {_EXPECTED[expected]} as citations, found {_quoted(example)}{_and_more(number)}"
-
-
-def _too_long(*, number: int, limit: int, unit: str) -> str:
-    return f"expected at most {limit:,} {_UNITS.get(unit, f'words ({unit})')}, found {number:,}"
 
 
 def _citation_of_no_position(*, field: str, references: int, value: str | None, is_text: bool) -> str:
     problem = (
         f"expected a position from 0 to {references - 1}" if references else "and there are no references"
     )
-    return f"{field} cites {_value(value, is_text)}, {problem}"
-
-
-def _citation_of_wrong_type(*, field: str, takes_ids: bool, value: str | None, is_text: bool) -> str:
-    what = "or an id out of them" if takes_ids else "a number"
-    return f"{field} cites {_value(value, is_text)}, expected a position in the references, {what}"
-
-
-def _citation_not_text(*, field: str, value: str | None, is_text: bool) -> str:
-    return f"{field} cites {_value(value, is_text)}, expected an id in a text"
-
-
-def _confidence_not_number(*, field: str, document: str, value: str | None, is_text: bool) -> str:
-    return f"{field} cites {_quoted(document)} with {_value(value, is_text)}, expected a number"
-
-
-def _confidence_outside_range(
-    *, field: str, document: str, value: str | None, is_text: bool, low: float, high: float, number: int
-) -> str:
-    more = f"; {number - 1:,} more are outside" if number > 1 else ""
-    confidence = _value(value, is_text)
-    return f"{field} cites {_quoted(document)} with {confidence}, expected {low:g} to {high:g}{more}"
-
-
-def _unlisted_citations(*, field: str, document: str, number: int) -> str:
-    more = f"; nor are {number - 1:,} more" if number > 1 else ""
-    return f"{field} cites {_quoted(document)}, which is not among the references{more}"
-
-
-def _number_of_answers(*, number: int, expected: int) -> str:
-    return f"answers to {count_noun(number, 'topic')}, expected {expected}"
+    position = _FORMATTER.format_field(value, f"json {is_text}")
+    return f"{field} cites {position}, {problem}"
 
 
 def _unanswered_topics(*, number: int, total: int, examples: Sequence[str]) -> str:
-    listed = ", ".join(map(_quoted, examples)) + (", …" if number > len(examples) else "")
+    listed = fill(Each("examples", "{0:quoted}"), {"examples": examples}, _FORMATTER)
+    listed += ", …" * (number > len(examples))
     return f"no answer to {number:,} of {total:,} topics: {listed}"
 
 
-def _changed_value(
-    *,
-    field: str,
-    value: str | None,
-    is_text: bool,
-    expected: str | None,
-    is_expected_text: bool,
-    first_line: int,
-) -> str:
-    expected_value = _value(expected, is_expected_text)
-    return f"{_field(field)} is {_value(value, is_text)}, expected {expected_value} as in line {first_line}"
-
-
-def _ids_and_positions(*, is_by_id: bool, first_line: int) -> str:
-    now, before = ("ids", "positions") if is_by_id else ("positions", "ids")
-    return f"cites by {now}, line {first_line} by {before}; use one of them in a file"
-
-
-def _mixed_confidences(*, field: str, has_confidences: bool, first_line: int) -> str:
-    now, before = ("id and confidence", "id") if has_confidences else ("id", "id and confidence")
-    return f"{field} cites by {now}, line {first_line} by {before}; use one of them in a file"
-
-
-def _several_topics(*, topics: Sequence[tuple[str, str]]) -> str:
-    names = " and ".join(f"{key} {_quoted(name)}" for key, name in topics)
-    return f"expected one topic in `metadata`, found {names}"
-
-
-def _repeated_id(*, field: str, value: str | None, is_text: bool) -> str:
-    return f"{field} has {_value(value, is_text)} twice"
-
-
-def _not_an_object(*, track: str, value: str | None, is_text: bool) -> str:
-    return f"expected {track}, one JSON object a line, found {_value(value, is_text)}"
-
-
-def _answers_of_another_form(*, track: str, form: str, has_track: bool) -> str:
-    option = "a --track of their own" if has_track else "--track answers"
-    return f"expected {track}, found {form}; validate them with {option}"
-
-
-def _number_of_columns(*, columns: Sequence[str], number: int) -> str:
-    return f"expected {len(columns)} columns with tabs between ({' '.join(columns)}), found {number}"
-
-
-def _other_kind(*, kind: str, expected: str, track: str | None) -> str:
-    # What looks like judgements may be a run that lost its last columns.
-    expected_kind = "a run (qid Q0 docid rank score tag)" if track is None else f"{expected} of {track}"
-    return f"holds {kind}, expected {expected_kind}"
-
-
-# --- runs that are handed in
-
-
-def _tied_topics(*, number: int, topic: str) -> str:
-    topics = f"{count_noun(number, 'topic')}, first in {_quoted(topic)}"
-    return f"equal scores in {topics}; the order of tied documents depends on the evaluator"
-
-
-def _contradicted_topics(*, number: int, topic: str) -> str:
-    topics = f"{count_noun(number, 'topic')}, first in {_quoted(topic)}"
-    return f"the rank column contradicts the scores in {topics}; the scores are used"
-
-
-def _no_matching_topic(*, number: int, topic: str, expected: str) -> str:
-    return (
-        f"none of {count_noun(number, 'topic')}, such as {_quoted(topic)}, is among those asked; expected"
-        f" topics such as {_quoted(expected)}"
-    )
-
-
-def _topics_without_documents(*, number: int, topic: str) -> str:
-    return f"no documents for {count_noun(number, 'topic')}, such as {_quoted(topic)}"
-
-
-# --- tables of answers that are handed in
-
-
-def _listed(examples: Sequence[str], number: int) -> str:
-    return ", ".join(visible(name)[:60] for name in examples) + ", …" * (number > len(examples))
-
-
-def _several_systems(*, number: int, examples: Sequence[str]) -> str:
-    return f"expected the answers of one system, found {number}: {_listed(examples, number)}"
-
-
-def _answers_to_unknown_questions(*, number: int, examples: Sequence[str]) -> str:
-    questions = count_noun(number, "question")
-    return f"answers {questions} that the topics do not have: {_listed(examples, number)}"
-
-
-def _repeated_answers(*, number: int, examples: Sequence[str]) -> str:
-    return f"answers {count_noun(number, 'question')} more than once: {_listed(examples, number)}"
-
-
-def _unanswered_questions(*, number: int, total: int, examples: Sequence[str]) -> str:
-    listed = _listed(examples, number)
-    return f"no answer to {number:,} of {total:,} questions, which count as failed: {listed}"
-
-
-# --- repairs
-
-
-def _dropped_lost_citation(*, field: str, value: str | None, is_text: bool) -> str:
-    return f"{field}: dropped the citation {_value(value, is_text)}, which has no reference"
-
-
-def _dropped_repeated_citation(*, field: str, value: str | None, is_text: bool) -> str:
-    return f"{field}: dropped the citation {_value(value, is_text)}, which appears twice"
-
-
-def _dropped_surplus_citation(*, field: str, limit: int, value: str | None, is_text: bool) -> str:
-    return f"{field}: dropped the citation {_value(value, is_text)}, beyond the limit of {limit}"
-
-
-def _kept_citations(*, field: str, number: int, total: int, positions: int) -> str:
-    how = f", {positions} positions as ids" if positions else ""
-    return f"{field}: kept {number:,} of {total:,} citations{how}"
-
-
 # --- entries of a track
-
-
-def _no_ordinary_file(*, kind: str) -> str:
-    name = {"fifo": "FIFO"}.get(kind, kind)
-    return f"is a {name}, expected {'the file itself' if kind == 'link' else 'a file'}"
 
 
 def _crashed_reader(*, code: int) -> str:
     return f"crashed the process that read it ({f'signal {-code}' if code < 0 else f'code {code}'})"
 
 
-def _other_name(is_given: bool) -> str:
-    return "expected another" if is_given else "write another as the run's name"
-
-
-def _long_name(*, number: int, name: str, limit: int, is_given: bool) -> str:
-    start, other = visible(name), _other_name(is_given)
-    return f"a name of {number:,} characters ({start}…), at most {limit} are shown; {other}"
-
-
-def _hostile_name(*, name: str, is_given: bool) -> str:
-    return f"the name {visible(name)} has control characters; {_other_name(is_given)}"
-
-
-def _reserved_name(*, name: str, is_given: bool) -> str:
-    return f"the name {name!r} is what judgements of no run are called; {_other_name(is_given)}"
-
-
 # --- what doctor finds
 
 
-def _behind(hint: str) -> str:
-    return f"; {hint}" if hint else ""
-
-
 def _queries_not_in_file(*, number: int, query: str, total: int, other: str, hint: str) -> str:
-    if number == total:
-        return f"none of its queries is in {_named(other)}, first {_named(query)}{_behind(hint)}"
-    return f"queries that are not in {_named(other)}: {number:,}, first {_named(query)}{_behind(hint)}"
-
-
-_USE_OF_QUERIES = {
-    "run": "every measure ignores these queries",
-    "qrels": "they count in every mean although no system was asked them",
-    "spans": "they count in every mean although no system was asked them",
-    "answers": "they have nothing to be judged against",
-    "judgements": "they count in every mean although no system was asked them",
-    "assignments": "they count in every mean although no system was asked them",
-    "nuggets": "their nuggets are never looked for",
-    "questions": "they are not compared with a rubric",
-    "pool": "their judgements are not used",
-}
-
-
-def _effect_of_queries(*, kind: str, other_kind: str) -> str:
-    return "these queries are left out of every mean" if other_kind == "qrels" else _USE_OF_QUERIES[kind]
+    return _ids_not_in_file("queries", query, number, total, other, hint)
 
 
 def _documents_not_in_file(*, number: int, document: str, total: int, other: str, hint: str) -> str:
-    if number == total:
-        return f"none of its documents is in {_named(other)}, first {_named(document)}{_behind(hint)}"
-    return f"documents that are not in {_named(other)}: {number:,}, first {_named(document)}{_behind(hint)}"
+    return _ids_not_in_file("documents", document, number, total, other, hint)
 
 
-def _failed_judgements(*, number: int, query: str, by_status: Sequence[tuple[str, int]]) -> str:
-    kinds = ", ".join(f"{count:,} {status}" for status, count in by_status)
-    return f"failed judgements ({kinds}): {number:,}, first of query {_named(query)}"
+def _ids_not_in_file(what: str, first: str, number: int, total: int, other: str, hint: str) -> str:
+    words = "none of its {what} is in {other:id}, first {first:id}"
+    if number != total:
+        words = "{what} that are not in {other:id}: {number:,}, first {first:id}"
+    return _FORMATTER.format(words, what=what, first=first, number=number, other=other) + (
+        f"; {hint}" if hint else ""
+    )
 
 
-def _other_version_of_rubric(*, version: str, rubric: str, installed: Sequence[str]) -> str:
-    ours = " or ".join(installed)
-    return f"judged by version {version} of the rubric {_named(rubric)}, but {ours} is installed"
-
-
-def _empty_nuggets(*, number: int, nugget: str | None, query: str, line: int) -> str:
-    first = f"'line {line}'" if nugget is None else f"{_named(nugget)} of query {_named(query)}"
-    return f"empty nuggets or lists: {number:,}, first {first}"
-
+_AND_MORE = Choice("number", {1: ""}, " and {number:less one} more")
+_OTHER_NAME = "{is_given:expected another|write another as the run's name}"
 
 WORDS: dict[str, Words] = {
     # lines of any file
     "unreadable_line": "{reason}",
     "repeated_key": "the key {key:quoted} appears twice in one object; remove the wrong one",
-    "other_kind": _other_kind,
+    "other_kind": (
+        "holds {kind}, expected ",
+        # What looks like judgements may be a run that lost its last columns.
+        Choice("track", {None: "a run (qid Q0 docid rank score tag)"}, "{expected} of {track}"),
+    ),
     # answers and reports of tracks
-    "missing_field": _missing_field,
-    "unexpected_value": _unexpected_value,
-    "empty_field": _empty_field,
-    "unknown_value": _unknown_value,
-    "unknown_field": _unknown_field,
+    "missing_field": "{field:field} is missing, expected {expected:type}",
+    "unexpected_value": "expected {expected:type} as {field:field}, found {value:json {is_text}}",
+    "empty_field": "{field:field} is empty",
+    "unknown_value": "expected {choices:or} as {field:field}, found {value:json {is_text}}",
+    "unknown_field": (
+        "unknown field {field:quoted}",
+        Choice("parent", {"": ""}, " in `{parent}`"),
+        "; known are ",
+        Each("fields", "{0}", " "),
+    ),
     "blanks_in_id": "white space in `{field}`: {value:quoted}; files in columns are split there",
     "too_many_references": "expected at most {limit} references, found {number:,}",
-    "foreign_references": _foreign_references,
+    "foreign_references": ("expected {expected:type} as references, found {example:quoted}", _AND_MORE),
     "repeated_reference": (
         "references[{position}] is references[{first}] again: {document:quoted}; --fix removes it and"
         " re-indexes the"
         " citations"
     ),
     "empty_answer": "the answer is empty",
-    "too_long": _too_long,
+    "too_long": (
+        "expected at most {limit:,} ",
+        Choice("unit", {"characters": "characters (NFKC)"}, "words ({unit})"),
+        ", found {number:,}",
+    ),
     "wrong_length": "`response_length` says {stated}, counted {number} words ({unit})",
     "control_character": "{field} holds the control character {character}",
     "citation_of_no_position": _citation_of_no_position,
-    "citation_of_wrong_type": _citation_of_wrong_type,
+    "citation_of_wrong_type": (
+        "{field} cites {value:json {is_text}}, expected a position in the references,"
+        " {takes_ids:or an id out of them|a number}"
+    ),
     "citation_of_no_reference": "{field} cites {document:quoted}, which is not among the references",
     "repeated_citation": "{field} cites {document:quoted} more than once",
     "too_many_citations": "{field} has {number:,} citations, expected at most {limit}",
@@ -428,17 +223,32 @@ WORDS: dict[str, Words] = {
     "unknown_topic": "unknown topic {topic:quoted}",
     "second_answer_to_topic": "a second answer to topic {topic:quoted}, the first is in line {first_line}",
     "other_text_of_topic": "`{field}` is not the text of the topic: {text:quoted}",
-    "number_of_answers": _number_of_answers,
+    "number_of_answers": "answers to {number:,} {number:topic|topics}, expected {expected}",
     "unanswered_topics": _unanswered_topics,
-    "changed_value": _changed_value,
-    "ids_and_positions": _ids_and_positions,
-    "several_topics": _several_topics,
+    "changed_value": (
+        "{field:field} is {value:json {is_text}}, expected {expected:json {is_expected_text}} as in line"
+        " {first_line}"
+    ),
+    "ids_and_positions": (
+        "cites by {is_by_id:ids|positions}, line {first_line} by {is_by_id:positions|ids}; use one of them"
+        " in a"
+        " file"
+    ),
+    "several_topics": ("expected one topic in `metadata`, found ", Each("topics", "{0} {1:quoted}", " and ")),
     "two_lists_of_sentences": "expected the sentences in `responses` or in `answer`, not in both",
     "sentences_in_answer": "the sentences are in `answer`, expected `responses`",
-    "citation_not_text": _citation_not_text,
-    "confidence_not_number": _confidence_not_number,
-    "confidence_outside_range": _confidence_outside_range,
-    "unlisted_citations": _unlisted_citations,
+    "citation_not_text": "{field} cites {value:json {is_text}}, expected an id in a text",
+    "confidence_not_number": (
+        "{field} cites {document:quoted} with {value:json {is_text}}, expected a number"
+    ),
+    "confidence_outside_range": (
+        "{field} cites {document:quoted} with {value:json {is_text}}, expected {low:g} to {high:g}",
+        Choice("number", {1: ""}, "; {number:less one} more are outside"),
+    ),
+    "unlisted_citations": (
+        "{field} cites {document:quoted}, which is not among the references",
+        Choice("number", {1: ""}, "; nor are {number:less one} more"),
+    ),
     "references_not_cited": (
         "{number:,} references are cited by no sentence, the first {example:quoted}; expected the same in"
         " both"
@@ -448,10 +258,13 @@ WORDS: dict[str, Words] = {
         " same in both"
     ),
     "sentences_without_citation": "{number:,} of {total:,} sentences cite nothing",
-    "foreign_citations": _foreign_citations,
+    "foreign_citations": ("expected {expected:type} as citations, found {example:quoted}", _AND_MORE),
     "too_many_ids": "{field} has {number:,} ids, expected at most {limit}",
-    "repeated_id": _repeated_id,
-    "mixed_confidences": _mixed_confidences,
+    "repeated_id": "{field} has {value:json {is_text}} twice",
+    "mixed_confidences": (
+        "{field} cites by {has_confidences:id and confidence|id}, line {first_line} by"
+        " {has_confidences:id|id and confidence}; use one of them in a file"
+    ),
     "unknown_rank": "expected a rank from 1 to {ranks}, found {rank:quoted}",
     "repeated_rank": "rank {rank} of topic {topic:quoted} is in line {first_line}, too",
     "missing_ranks": "topic {topic:quoted} has {number} of {ranks} questions, no rank {rank}",
@@ -459,9 +272,16 @@ WORDS: dict[str, Words] = {
     "topics_without_rows": "no rows for {number:,} of {total:,} topics, such as {example:quoted}",
     "long_question": "expected at most {limit} characters a question, found {number:,}",
     "empty_passages": "`passages` is empty: faithfulness cannot be judged",
-    "not_an_object": _not_an_object,
-    "answers_of_another_form": _answers_of_another_form,
-    "number_of_columns": _number_of_columns,
+    "not_an_object": "expected {track}, one JSON object a line, found {value:json {is_text}}",
+    "answers_of_another_form": (
+        "expected {track}, found {form}; validate them with {has_track:a --track of their own|--track"
+        " answers}"
+    ),
+    "number_of_columns": (
+        "expected {columns:length} columns with tabs between (",
+        Each("columns", "{0}", " "),
+        "), found {number}",
+    ),
     # runs that are handed in
     "repeated_document": (
         "document {document:quoted} is ranked twice for topic {topic:quoted}, first in line {first_line}"
@@ -469,23 +289,41 @@ WORDS: dict[str, Words] = {
     "too_many_documents": "{number:,} documents for topic {topic:quoted}, TREC allows {limit:,}",
     "other_run_tag": "run tag {tag:quoted}, expected {expected:quoted} as in the rows before",
     "scattered_topic": "topic {topic:quoted} continues, begun in line {first_line}; put its rows together",
-    "tied_topics": _tied_topics,
-    "contradicted_topics": _contradicted_topics,
-    "no_known_topic": _no_matching_topic,
-    "topics_without_documents": _topics_without_documents,
+    "tied_topics": (
+        "equal scores in {number:,} {number:topic|topics}, first in {topic:quoted}; the order of tied"
+        " documents"
+        " depends on the evaluator"
+    ),
+    "contradicted_topics": (
+        "the rank column contradicts the scores in {number:,} {number:topic|topics}, first in {topic:quoted};"
+        " the scores are used"
+    ),
+    "no_known_topic": (
+        "none of {number:,} {number:topic|topics}, such as {topic:quoted}, is among those asked; expected"
+        " topics such as {expected:quoted}"
+    ),
+    "topics_without_documents": ("no documents for {number:,} {number:topic|topics}, such as {topic:quoted}"),
     "unchecked_duplicates": (
         "rows of a topic are not together in a stream: duplicate documents were not checked"
     ),
     # tables of answers that are handed in
-    "several_systems": _several_systems,
-    "answers_to_unknown_questions": _answers_to_unknown_questions,
+    "several_systems": ("expected the answers of one system, found {number}: {examples:… {number}}"),
+    "answers_to_unknown_questions": (
+        "answers {number:,} {number:question|questions} that the topics do not have: {examples:… {number}}"
+    ),
     "no_answers": "holds no answers",
-    "repeated_answers": _repeated_answers,
-    "unanswered_questions": _unanswered_questions,
+    "repeated_answers": (
+        "answers {number:,} {number:question|questions} more than once: {examples:… {number}}"
+    ),
+    "unanswered_questions": (
+        "no answer to {number:,} of {total:,} questions, which count as failed: {examples:… {number}}"
+    ),
     # repairs
-    "dropped_lost_citation": _dropped_lost_citation,
-    "dropped_repeated_citation": _dropped_repeated_citation,
-    "dropped_surplus_citation": _dropped_surplus_citation,
+    "dropped_lost_citation": "{field}: dropped the citation {value:json {is_text}}, which has no reference",
+    "dropped_repeated_citation": "{field}: dropped the citation {value:json {is_text}}, which appears twice",
+    "dropped_surplus_citation": (
+        "{field}: dropped the citation {value:json {is_text}}, beyond the limit of {limit}"
+    ),
     "dropped_sentence": "dropped {field}, leaving {words:,} words: {text:quoted}",
     "dropped_repeated_references": "dropped {number:,} references that appear twice",
     "dropped_uncited_references": (
@@ -494,13 +332,21 @@ WORDS: dict[str, Words] = {
     "turned_citations": "turned {number:,} citations to the new positions of their documents",
     "set_length": "set `response_length` to {number}",
     "wrote_topic_as_text": "wrote the topic {topic} as a text",
-    "kept_citations": _kept_citations,
+    "kept_citations": (
+        "{field}: kept {number:,} of {total:,} citations",
+        Choice("positions", {0: ""}, ", {positions} positions as ids"),
+    ),
     "made_references": "made the {number:,} cited documents `references`",
     # entries of a track
     "unreadable_folder": "a folder that cannot be read: {reason}",
     "empty_folder": "a folder without files, expected a file",
     "hostile_file_name": "its name has control characters, or is not UTF-8; rename it",
-    "no_ordinary_file": _no_ordinary_file,
+    "no_ordinary_file": (
+        "is a ",
+        Choice("kind", {"fifo": "FIFO"}, "{kind}"),
+        ", expected ",
+        Choice("kind", {"link": "the file itself"}, "a file"),
+    ),
     "too_many_bytes": "has {number:,} bytes, more than {limit:,} (--limit size=…)",
     "unopened_file": "cannot be opened: {reason}",
     "unreadable_file": "cannot be read: {reason}",
@@ -509,9 +355,9 @@ WORDS: dict[str, Words] = {
     "late_reader": "took more than {seconds:,} s to read (--limit seconds=…)",
     "crashed_reader": _crashed_reader,
     "too_much_memory": "needs more than {limit:,} bytes of memory to read (--limit memory=…)",
-    "long_name": _long_name,
-    "hostile_name": _hostile_name,
-    "reserved_name": _reserved_name,
+    "long_name": ("a name of {number:,} characters ({name}…), at most {limit} are shown; " + _OTHER_NAME),
+    "hostile_name": "the name {name} has control characters; " + _OTHER_NAME,
+    "reserved_name": "the name {name!r} is what judgements of no run are called; " + _OTHER_NAME,
     "claimed_name": "another file claims the name {run}, too: listed as {name} (see --teams)",
     # what doctor finds
     "rejected_line": "{reason}",
@@ -553,7 +399,11 @@ WORDS: dict[str, Words] = {
     "questions_without_gold_in_table": "questions without a right answer: {number:,}, first {query:id}",
     "repeated_questions": "questions with several rows of a system: {number:,}, first {query:id}",
     "answers_judged_twice": "answers judged twice by a judge: {number:,}, first {run:id} of query {query:id}",
-    "failed_judgements": _failed_judgements,
+    "failed_judgements": (
+        "failed judgements (",
+        Each("by_status", "{1:,} {0}"),
+        "): {number:,}, first of query {query:id}",
+    ),
     "nuggets_without_importance": (
         "nuggets without an importance: {number:,}, first {nugget:id} of query {query:id}"
     ),
@@ -562,7 +412,9 @@ WORDS: dict[str, Words] = {
         " query {query:id}"
     ),
     "additional_versions": "additional versions of the rubric {rubric:id}: {number:,}, first {version:id}",
-    "other_version_of_rubric": _other_version_of_rubric,
+    "other_version_of_rubric": (
+        "judged by version {version} of the rubric {rubric:id}, but {installed:or} is installed"
+    ),
     "systems_of_other_judges": "systems with other judges than {first:id}: {number:,}, first {run:id}",
     "different_banks": "queries whose nugget banks differ: {number:,}, first {query:id}",
     "fewer_queries_of_run": "systems judged on fewer queries: {number:,}, first {run:id}",
@@ -570,7 +422,10 @@ WORDS: dict[str, Words] = {
     "unknown_aggregators": "nuggets that say NOT or SUM: {number:,}, first {nugget:id} of query {query:id}",
     "repeated_nuggets": "duplicate nuggets of a query: {number:,}, first {nugget:id} of query {query:id}",
     "nuggets_that_ask": "nuggets that are questions: {number:,}, first {nugget:id} of query {query:id}",
-    "empty_nuggets": _empty_nuggets,
+    "empty_nuggets": (
+        "empty nuggets or lists: {number:,}, first ",
+        Choice("nugget", {None: "'line {line}'"}, "{nugget:id} of query {query:id}"),
+    ),
     "queries_without_vital": "queries without a vital nugget: {number:,}, first {query:id}",
     "answers_with_other_bank": (
         "answers with another nugget bank: {number:,}, first to query {query:id} (runs {first_run:id} and"
@@ -591,6 +446,7 @@ WORDS: dict[str, Words] = {
     ),
 }
 
+_NOT_ASKED = "they count in every mean although no system was asked them"
 _REFUSED = "nothing is scored: the file is refused"
 _TIED = "the order of equal scores depends on the evaluator"
 _BANKS = "nugget_recall uses different nuggets: these systems cannot be compared"
@@ -611,7 +467,24 @@ EFFECTS: dict[str, Words] = {
     "unlocated_spans": (
         "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
     ),
-    "queries_not_in_file": _effect_of_queries,
+    "queries_not_in_file": Choice(
+        "other_kind",
+        {"qrels": "these queries are left out of every mean"},
+        Choice(
+            "kind",
+            {
+                "run": "every measure ignores these queries",
+                "qrels": _NOT_ASKED,
+                "spans": _NOT_ASKED,
+                "answers": "they have nothing to be judged against",
+                "judgements": _NOT_ASKED,
+                "assignments": _NOT_ASKED,
+                "nuggets": "their nuggets are never looked for",
+                "questions": "they are not compared with a rubric",
+                "pool": "their judgements are not used",
+            },
+        ),
+    ),
     "documents_not_in_file": "judges cannot see their text; ids must match exactly",
     "queries_not_in_run": "each measure is 0 there and counts in the mean (--intersection leaves them out)",
     "no_judged_document": "score rejects it (--nothing-judged zero scores it)",

@@ -102,14 +102,6 @@ _NO_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inconclusive", "informs": "informs"}
 
 
-def _title_of_losses(report: GateReport) -> str:
-    """Return what stands above the questions that fell most: with labels, whose values these are."""
-    measures = {item.measure for item in report.fell}
-    bases = (item.basis for item in report.overall if item.measure in measures)
-    notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
-    return f"Largest losses ({notes}):" if notes else "Largest losses:"
-
-
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
     conditions = ", ".join([_SIGNS[report.verdict], *map(_code, _conditions(report))])
@@ -126,9 +118,13 @@ def markdown(report: GateReport) -> str:
     sentences = [f"- {_sentence(text)}" for text in GateDisplay(report).sentences()]
     lines += ["", *sentences] if sentences else []
     if report.fell:
+        # With labels, whose values these are.
+        measures = {item.measure for item in report.fell}
+        bases = (item.basis for item in report.overall if item.measure in measures)
+        notes = "; ".join(dict.fromkeys(filter(None, map(single_values_note, bases))))
         lines += [
             "",
-            _sentence(_title_of_losses(report)),
+            _sentence(f"Largest losses ({notes}):" if notes else "Largest losses:"),
             "",
             "| question | measure | baseline | candidate |",
             "|---|---|--:|--:|",
@@ -215,11 +211,8 @@ def _suite(cases: Sequence[tuple[str, str, str]]) -> str:
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     lines.append(f'<testsuite name="rageval gate" {head} skipped="{counts["skipped"]}">')
     for name, kind, message in cases:
-        opened = f'<testcase classname="rageval.gate" name={_attribute(name)}'
-        inside = f">\n<{kind} message={_attribute(message)}/>\n</testcase>" if kind else "/>"
+        name, message = (quoteattr(re.sub(_NO_XML, "\ufffd", visible(text))) for text in (name, message))
+        opened = f'<testcase classname="rageval.gate" name={name}'
+        inside = f">\n<{kind} message={message}/>\n</testcase>" if kind else "/>"
         lines.append(opened + inside)
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(re.sub(_NO_XML, "\ufffd", visible(text)))

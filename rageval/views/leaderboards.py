@@ -50,8 +50,8 @@ class JudgesDisplay(Display[JudgesComparison]):
         ]
         return Table(columns, rows, title=f"{visible(self.shown.truth)}: {self.shown.runs:,} runs")
 
-    def _pairs_table(self) -> Table:
-        """Return a row a pair of judges."""
+    def tables(self) -> list[Table]:
+        """Return the coefficients of all judges, and the pairs of judges."""
         number = [Column(name, NUMBER, sign="z", nan="-") for name in ("difference", "low", "high")]
         columns = [Column("judge"), Column("other"), *number]
         columns += [Column("p", "p", nan="-"), Column("p (Holm)", "p", nan="-"), Column("nearer")]
@@ -59,11 +59,7 @@ class JudgesDisplay(Display[JudgesComparison]):
             [visible(pair.one), visible(pair.other), *pair[2:7], visible(pair.nearer) or "-"]
             for pair in self.shown.pairs
         ]
-        return Table(columns, rows, 2, title="Differences of tau_b")
-
-    def tables(self) -> list[Table]:
-        """Return the coefficients of all judges, and the pairs of judges."""
-        return [self.table(), self._pairs_table()]
+        return [self.table(), Table(columns, rows, 2, title="Differences of tau_b")]
 
     def sentences(self) -> list[str]:
         """Return what was tested, and the remarks."""

@@ -211,13 +211,20 @@ class _Sheet:
 
     def name(self, text: str) -> str:
         """Return the name of a run, with as many letters as fit."""
-        return _text(shortened(visible(text), self.letters))
+        return _plain_text(shortened(visible(text), self.letters))
 
 
 @_by_our_rules
 def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
-    means, curves = _means_and_curves(results[0])
+    families: dict[str, list[int]] = {}
+    for index, score in enumerate(results[0].scores):
+        # Measures that differ by their cut-off only are points of one curve.
+        name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
+        families.setdefault(name, []).append(index)
+    curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
+    drawn = {index for columns in curves.values() for index in columns}
+    means = [index for index in range(len(results[0].scores)) if index not in drawn]
     runs = [scores.run for scores in results]
     legend = 0.14 * math.ceil(len(runs) / 3)  # beneath the curves
     blocks = [_Block(len(means), max(_LOWEST, _ROW * len(runs)))] * bool(means)
@@ -244,18 +251,6 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
             handles, labels, loc="outside lower center", ncols=room, fontsize=sheet.font, frameon=False
         )
     return sheet.figure
-
-
-def _means_and_curves(scores: Scores) -> tuple[list[int], dict[str, list[int]]]:
-    """Return at which places measures stand of which means are drawn, and those of each curve."""
-    families: dict[str, list[int]] = {}
-    for index, score in enumerate(scores.scores):
-        # Measures that differ by their cut-off only are points of one curve.
-        name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
-        families.setdefault(name, []).append(index)
-    curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
-    drawn = {index for columns in curves.values() for index in columns}
-    return [index for index in range(len(scores.scores)) if index not in drawn], curves
 
 
 @_by_our_rules
@@ -301,7 +296,9 @@ def _differences(
     axis.axhline(0, color="black", linewidth=0.6)
     axis.set_xticks([])
     axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
-    run, other_run = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
+    run, other_run = (
+        _plain_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other)
+    )
     # The bars are the values as they are, whatever labels make of their mean.
     whose = single_values_note(pair.basis)
     title = [named, f"{run} − {other_run}", whose or describe_basis(pair.basis)]
@@ -321,7 +318,7 @@ def figure_of_passport(passport: Passport) -> Figure:
     upper.set_title("agreement", fontsize=9)
     counts = np.array(passport.confusion)
     lower.imshow(counts, cmap="Blues", aspect="auto")
-    labels = [_text(label) for label in passport.labels]
+    labels = [_plain_text(label) for label in passport.labels]
     lower.set_xticks(range(len(labels)), labels, fontsize=8)
     lower.set_yticks(range(len(labels)), labels, fontsize=8)
     lower.set_xlabel("gold", fontsize=8)
@@ -341,10 +338,12 @@ def figure_of_findings(findings: Findings) -> Figure:
         lines = [finding.line for finding in findings if (finding.source, finding.level) == row]
         colour = _COLOURS[1] if row[1] == "error" else _COLOURS[0]
         axis.plot(lines, [height] * len(lines), "|", color=colour, markersize=10)
-    axis.set_yticks(range(len(rows)), [_text(f"{name}: {level}") for name, level in rows[::-1]], fontsize=8)
+    axis.set_yticks(
+        range(len(rows)), [_plain_text(f"{name}: {level}") for name, level in rows[::-1]], fontsize=8
+    )
     axis.set_ylim(-0.7, len(rows) - 0.3)
     axis.set_xlabel("line", fontsize=8)
-    axis.set_title(_text(findings.summary), fontsize=9)
+    axis.set_title(_plain_text(findings.summary), fontsize=9)
     return figure
 
 
@@ -359,11 +358,11 @@ def _typeset(text: str) -> str:
     from matplotlib.mathtext import MathTextParser
 
     parts = parted_at_formulas(text)
-    drawn = "".join(f"${part}$" if index % 2 else _text(part) for index, part in enumerate(parts))
+    drawn = "".join(f"${part}$" if index % 2 else _plain_text(part) for index, part in enumerate(parts))
     try:
         MathTextParser("path").parse(drawn)
     except ValueError:
-        return _text(text)
+        return _plain_text(text)
     return drawn
 
 
@@ -434,7 +433,7 @@ def _stacked(panels: int) -> tuple[Figure, list[Any]]:
     return figure, list(figure.subplots(panels, 1, squeeze=False)[:, 0])
 
 
-def _text(text: str) -> str:
+def _plain_text(text: str) -> str:
     """Return text as it stands: neither control characters nor formulas."""
     return visible(text).replace("$", r"\$")
 

@@ -77,7 +77,7 @@ class ScoresDisplay(Display[Scores]):
         names = [str(score.measure) for score in self.shown.scores]
         width = max(map(len, names), default=0)
         count = max((score.queries for score in self.shown.scores), default=0)
-        head = f"{visible(self.shown.run)}: {_counted(count, 'query', 'queries')}"
+        head = f"{visible(self.shown.run)}: {_with_noun(count, 'query', 'queries')}"
         rows = []
         for name, score in zip(names, self.shown.scores, strict=True):
             judged = "" if score.people is None else f"  (judge {score.value:.4f})"
@@ -114,7 +114,7 @@ class ScoresTableDisplay(Display[ScoresTable]):
                 rows[-1].append(None if score is None else _estimate_cell(score))
                 rows[-1] += [None if score is None else score.value] * (name in corrected)
         count = max((len(score.query_ids) for scores in results for score in scores.scores), default=0)
-        title = f"{_counted(len(results), 'run', 'runs')}, {_counted(count, 'query', 'queries')}"
+        title = f"{_with_noun(len(results), 'run', 'runs')}, {_with_noun(count, 'query', 'queries')}"
         return Table(columns, rows, title=_titled(title, bool(corrected)))
 
 
@@ -122,7 +122,7 @@ def _titled(title: str, are_corrected: bool) -> str:
     return f"{title}, corrected by labels" if are_corrected else title
 
 
-def _counted(number: int, one: str, many: str) -> str:
+def _with_noun(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
@@ -164,16 +164,6 @@ class _Printed(NamedTuple):
     bounds: tuple[float, ...] | None = None
 
 
-def _query_note(scores: Scores, score: Score) -> str:
-    """Say on how many queries a mean rests, where that is not all of the judged ones."""
-    notes = scores.notes
-    total = len(score.query_ids)
-    if notes is not None:
-        # All judged queries: those that the run has, and those that it lacks.
-        total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
-    return f" (n={score.queries:,})" if score.queries < total else ""
-
-
 def _bounds_note(score: Score | _Printed, layout: Layout) -> str:
     """Say between what a mean lies, where that is known."""
     return f" ({' to '.join(map(layout.number, score.bounds))})" if score.bounds else ""
@@ -181,7 +171,7 @@ def _bounds_note(score: Score | _Printed, layout: Layout) -> str:
 
 def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write trec_eval's line: measure, query, value; in front the run, if there are several."""
-    for run, measure, query, value, *_ in _values(results, layout):
+    for run, measure, query, value, *_ in _printed_values(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
 
@@ -209,7 +199,7 @@ def _line_of_trec_eval(score: Score, query: str, value: float, layout: Layout, r
 
 def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write ir_measures' line: measure and value, or query, measure and value."""
-    for run, measure, query, value, *_ in _values(results, layout):
+    for run, measure, query, value, *_ in _printed_values(results, layout):
         head = f"{visible(run)}\t" if len(results) > 1 else ""
         middle = f"{visible(query)}\t" if layout.by_query else ""
         yield f"{head}{middle}{measure}\t{layout.number(value)}"
@@ -228,7 +218,7 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     yield from PRINTERS["csv"].table(Table(columns, rows, 2))
 
 
-def _records(results: list[Scores], layout: Layout) -> Iterator[dict[str, Any]]:
+def _score_records(results: list[Scores], layout: Layout) -> Iterator[dict[str, Any]]:
     """Yield what there is to say of each run and measure."""
     return (_record_of(scores, score, layout) for scores in results for score in scores.scores)
 
@@ -243,21 +233,21 @@ def _data(results: list[Scores], layout: Layout) -> Table:
     rows = (
         [row.run, row.query, row.measure, row.value, row.queries, row.undefined]
         + list(row.bounds or (None, None)) * bounded
-        for row in _values(results, layout)
+        for row in _printed_values(results, layout)
     )
     return Table(columns, rows, 3)
 
 
-def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
+def _parts_for_people(results: list[Scores], layout: Layout, style: str) -> Parts:
     """Return what people read: a column a measure, or a row where these would not fit the terminal."""
     if style == "latex":
         return _latex_lines(results, layout)
     if style != "table":
-        return [_means(results, layout, _best(results, layout) if style == "html" else {}, with_n=True)]
+        return [_means(results, layout, _best_runs(results, layout) if style == "html" else {}, with_n=True)]
     number = Column("value", NUMBER, layout.places)
     rows = (
         [row.run, row.measure, row.query, Marked(row.value, note=_bounds_note(row, layout))]
-        for row in _values(results, layout)
+        for row in _printed_values(results, layout)
     )
     narrow = Table([Column("run"), Column("measure"), Column("query"), number], rows, 3)
     table = _means(results, layout)._replace(narrow=narrow, widest=_USUAL_WIDTH)
@@ -282,13 +272,19 @@ def _means(
             rows += _rows_of_queries(scores)
         if layout.summary:
             rows.append([scores.run, "all"][: len(heads)])
+            notes = scores.notes
             for name, score in zip(names, scores.scores, strict=True):
-                note = _bounds_note(score, layout) + (_query_note(scores, score) if with_n else "")
+                # All judged queries: those that the run has, and those that it lacks.
+                total = len(score.query_ids)
+                if notes is not None:
+                    total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
+                note = _bounds_note(score, layout)
+                note += f" (n={score.queries:,})" if with_n and score.queries < total else ""
                 rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
     return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
 
-def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
+def _best_runs(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
     from rageval.comparison.comparisons import best_runs
 
     return best_runs(results) if len(results) > 1 and layout.summary else {}
@@ -296,7 +292,7 @@ def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]
 
 def _latex_lines(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Yield a table for booktabs, a column a measure."""
-    best = _best(results, layout)
+    best = _best_runs(results, layout)
     table = _means(results, layout, best, with_n=True)
     heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
     columns = [
@@ -363,7 +359,7 @@ def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
     def lines(results: list[Scores], layout: Layout) -> Iterator[str]:
         from rageval.files.scores import LeaderboardRow, write_leaderboard
 
-        values = _values(results, layout)
+        values = _printed_values(results, layout)
         rows = (LeaderboardRow(row.run, row.query, row.measure, row.value) for row in values)
         yield from write_leaderboard(rows, form)
 
@@ -388,13 +384,13 @@ def lines_of(results: list[Scores], layout: Layout, style: str) -> Iterator[str]
 
     def whole() -> dict[str, Any]:
         topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
-        return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
+        return {"results": list(_score_records(results, layout)), **({"topics": topics} if topics else {})}
 
     return lines(
         style,
-        lambda: _parts(results, layout, style),
+        lambda: _parts_for_people(results, layout, style),
         lambda: _data(results, layout),
-        lambda: _records(results, layout),
+        lambda: _score_records(results, layout),
         whole,
     )
 
@@ -410,7 +406,7 @@ def _ndeval_name(score: Score) -> str:
     return name + (f"@{measure.k}" if measure.k else "")
 
 
-def _values(results: list[Scores], layout: Layout) -> Iterator[_Printed]:
+def _printed_values(results: list[Scores], layout: Layout) -> Iterator[_Printed]:
     for scores in results:
         for score in scores.scores:
             if layout.by_query:

@@ -17,7 +17,7 @@ from rageval.errors import InputError
 from rageval.files.kinds import kind_of
 from rageval.files.opening import BOM
 from rageval.files.questions import read_questions, write_questions
-from rageval.judges.material import Material, _shown
+from rageval.judges.material import Material, _answer_data
 from rageval.records import Answer, Question
 from test_answers_files import IDS, TEXTS, stream
 
@@ -212,7 +212,7 @@ def test_topics_of_the_kit_are_read_and_shown_to_judges() -> None:
     assert found[0].text == "fall leaf color change chlorophyll"
     assert found[0].request.startswith("This is for a child who loves collecting leaves")
     material = Material([], {found[0].query_id: found[0], "plain": Question("plain", "Why?")})
-    shown = [_shown(Answer(query, "r", ()), material, ["request"]) for query in ("leaf", "plain")]
+    shown = [_answer_data(Answer(query, "r", ()), material, ["request"]) for query in ("leaf", "plain")]
     assert shown == [{"request": found[0].request}, {"request": "Why?"}]
 
 

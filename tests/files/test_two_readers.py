@@ -21,7 +21,7 @@ from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.opening import DEFAULT, File, Limits, _refuse_bom, with_limits
-from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines, _score, grade_of
+from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _parse_score, _read_lines, grade_of
 from rageval.kernel import kernel
 from rageval.scoring import qrels, sources
 from rageval.scoring.runs import EVERYTHING, View
@@ -53,7 +53,7 @@ def line_by_line(text: bytes, kind: LineForm, reading: Reading, limits: Limits) 
     _refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
     numbers, rows = _read_lines(lines, kind, "f", reading.comments, limits, bool(reading.tabbed))
-    read = _score if kind is RUN else lambda word: grade_of(word, limits.grade)
+    read = _parse_score if kind is RUN else lambda word: grade_of(word, limits.grade)
     columns = [list(column) for column in zip(*rows, strict=True)]
     if columns:
         columns[kind.number] = list(map(read, columns[kind.number]))  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ GUARDS = ("sys.platform", "os.name", "hasattr(os,", "get_all_start_methods", "ex
 GUARDED_BY_CALLER = {
     ("parallel/_engines.py", "_signals_later"),
     ("parallel/_engines.py", "_signals_now"),
-    ("judges/store.py", "_has_ended"),
+    ("judges/store.py", "is_dead"),
 }
 # Paths that only Linux has; each is looked at with care for its absence.
 PLACES = {

@@ -28,7 +28,7 @@ from rageval.judges import rubric, rubric_named, short
 from rageval.judges.asking import CallGate, JobTally, backoff, keep_beating, line
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
 from rageval.judges.foreign import Given, imported, python_template
-from rageval.judges.judge import UnreadableRun, _read
+from rageval.judges.judge import UnreadableRun, _read_reply
 from rageval.judges.material import gathered, tasks
 from rageval.judges.panel import Settings, _canary_target
 from rageval.judges.store import BEAT, Claims, Store, default_path
@@ -220,7 +220,7 @@ def judged(reply: Reply) -> tuple[str, Request | None]:
     questions = in_memory([{"query_id": "q", "question": "Where?", "answer": "Oslo"}], "questions")
     (task,) = tasks(rubric, gathered([answers], questions=questions))
     request = rubric.request(task.data, task.ids)
-    outcome, again = _read(rubric, task, request, reply)
+    outcome, again = _read_reply(rubric, task, request, reply)
     return outcome.status, again and replace(again, max_tokens=again.max_tokens // request.max_tokens)
 
 
@@ -271,7 +271,7 @@ def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other
     assert rubric.file.unfenced is False
     task: Any = SimpleNamespace(data={})
     for status, taken in ((TRUNCATED, OK), (OK, OK), (FILTERED, FILTERED)):
-        outcome, again = _read(unfenced, task, REQUEST, Reply(status, "perfect"))
+        outcome, again = _read_reply(unfenced, task, REQUEST, Reply(status, "perfect"))
         assert (outcome.status, again) == (taken, None)
 
 

@@ -318,14 +318,14 @@ def test_support_is_the_share_of_the_weights() -> None:
 
 
 def test_weights_by_formula() -> None:
-    weights = _stem_weights(["red apples", "green apples"])
+    weights = _stem_weights("Red apples. Green apples.")
     assert weights == {
         "red": math.log(2),
         "green": math.log(2),
         "appl": math.log(1 + 2 / 3),
         "": math.log(3),
     }
-    assert _stem_weights([]) == {"": 0.0}
+    assert _stem_weights("") == {"": 0.0}
 
 
 def test_the_words_must_stand_together() -> None:

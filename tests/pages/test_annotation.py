@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from labeling import ANSWERS, NAMES, made, plan_of, written
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
-from rageval.pages.labels import _mixed, _to_label, places_of
+from rageval.pages.labels import _mask, _to_label, places_of
 from snippets import ROOT
 
 SAMPLES = ROOT / "examples/data/answers"
@@ -30,7 +30,7 @@ def annotate(*words: object, code: int = 0) -> Result:
 def opened(ask: dict[str, Any]) -> dict[str, Any]:
     from base64 import b64decode
 
-    place: dict[str, Any] = json.loads(_mixed(b64decode(ask["sealed"]), ask["salt"]))
+    place: dict[str, Any] = json.loads(_mask(b64decode(ask["sealed"]), ask["salt"]))
     return place
 
 

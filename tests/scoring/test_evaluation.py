@@ -410,7 +410,7 @@ def test_who_wants_an_ideal_while_another_thread_makes_it_deeper_begins_one_of_i
 
     nuggets = {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}
     topic, within = ranking.Topic.of(nuggets), []
-    take = ranking._Greedy._take
+    take = ranking._Greedy._take_best
 
     def interrupted(greedy, *words):
         if not within:
@@ -418,7 +418,7 @@ def test_who_wants_an_ideal_while_another_thread_makes_it_deeper_begins_one_of_i
             within.append(topic.ideal(None, alpha=0.5))
         take(greedy, *words)
 
-    monkeypatch.setattr(ranking._Greedy, "_take", interrupted)
+    monkeypatch.setattr(ranking._Greedy, "_take_best", interrupted)
     assert topic.ideal(None, alpha=0.5) == within[1] == [(1, 2.0), (2, 1.0), (3, 0.5)]
     assert topic.ideal(2, alpha=0.5) == [(1, 2.0), (2, 1.0)]
 

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from rageval.errors import UsageError
 from rageval.judges.base import Model
-from rageval.judges.models.providers import PROVIDERS, Provider
+from rageval.judges.models.providers import PROVIDERS
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 from rageval.text import visible
@@ -64,34 +64,25 @@ def model_named(spec: str, **options: object) -> Model:
     if word in _NO_MODELS:
         raise UsageError(f"{word} {_NO_MODELS[word]}")
     provider = PROVIDERS.get(word)
-    make = _plugged_in(word, spec) if provider is None else _model_class(provider)
+    if provider is None:
+        make = _plugged_in(word, spec)
+    else:
+        module, _, class_name = provider.model.partition(":")
+        make = partial(getattr(import_module(f"{__name__}.{module}"), class_name), provider=provider)
     if not name:
         raise UsageError(f"the model {visible(spec)!r} has no name; expected {_EXPECTED}")
-    if provider is None:
-        model: Model = make(name, **options)
-        return model
-    return _at_home(partial(make, provider=provider), name, options)
+    # A model behind a network is at its provider's or at the address behind the `@`.
+    parts = None if provider is None else _WITH_ADDRESS.fullmatch(name)
+    if parts:
+        return make(parts["model"], parts["url"], **options)
+    if provider is not None and _ADDRESS_ONLY.fullmatch(name):
+        raise UsageError(f"the address in {visible(name)!r} has no scheme; expected @http://… or @https://…")
+    return make(name, **options)
 
 
 def is_remote(spec: str) -> bool:
     """Tell whether a spec names a model behind a network, which takes the option `timeout`."""
     return spec.strip().partition(":")[0].lower().replace("_", "-") in PROVIDERS
-
-
-def _at_home(make: Callable[..., Model], name: str, options: dict[str, object]) -> Model:
-    """Return a model behind a network, at its provider's or at the address behind the `@`."""
-    parts = _WITH_ADDRESS.fullmatch(name)
-    if parts:
-        return make(parts["model"], parts["url"], **options)
-    if _ADDRESS_ONLY.fullmatch(name):
-        raise UsageError(f"the address in {visible(name)!r} has no scheme; expected @http://… or @https://…")
-    return make(name, **options)
-
-
-def _model_class(provider: Provider) -> Callable[..., Model]:
-    module, _, name = provider.model.partition(":")
-    model_class: Callable[..., Model] = getattr(import_module(f"{__name__}.{module}"), name)
-    return model_class
 
 
 def _plugged_in(word: str, spec: str) -> Callable[..., Model]:

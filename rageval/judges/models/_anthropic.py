@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -102,20 +102,51 @@ class AnthropicMessages(RemoteBatches):
         for name, value in parameters.items():
             # An argument that the SDK does not know is a TypeError before anything is sent.
             call.add(name, value, taken=name not in form.refused and name in _taken_by_sdk())
-        _add_system(call, request, form)
+        is_told = form.mode == TEXT and request.form == SCHEMA_FORM
+        system = with_schema(request) if is_told else sendable(request.system)
+        if system:
+            # Said to be dropped, as a call without it may cost more.
+            if "cache_control" in form.refused:
+                call.dropped += ("cache_control",)
+                call.arguments["system"] = system
+            else:
+                call.sent["cache_control"] = "ephemeral"
+                block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+                call.arguments["system"] = [block]
         return call
 
     def _holds_reply(self, body: Mapping[str, Any]) -> bool:
         content = body.get("content")
         return isinstance(content, list) and all(isinstance(block, dict) for block in content)
 
-    def _read(self, body: Mapping[str, Any]) -> Reply:
+    def _read_body(self, body: Mapping[str, Any]) -> Reply:
         stopped = words(body.get("stop_reason"))
         status, detail = _STOPPED.get(stopped, OK), ""
         if status != OK:
             explanation = words(mapping(body.get("stop_details")).get("explanation"))
             detail = f"stop_reason {stopped}" + (f": {explanation}" if explanation else "")
-        return Reply(status, _text(body["content"]), detail, _usage(mapping(body.get("usage"))))
+        # A use of the tool is the answer, else the text; thinking is none. Two uses of the tool give two
+        # objects, which no rubric reads as one verdict.
+        blocks = list(body["content"])
+        used = [
+            json.dumps(block.get("input"), ensure_ascii=False)
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
+        texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
+        usage = mapping(body.get("usage"))
+        cached = count(usage.get("cache_read_input_tokens"))
+        written = count(usage.get("cache_creation_input_tokens"))
+        # The provider counts what its cache read or wrote apart from the rest of the input. OpenAI counts
+        # them within it; prices and budgets here do so, too.
+        tokens = count(usage.get("input_tokens")) + cached + written
+        return Reply(
+            status,
+            # What is said beside a use of the tool is talk.
+            "\n".join(used) or "".join(texts),
+            detail,
+            Usage(tokens, count(usage.get("output_tokens")), cached),
+        )
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": dict(arguments)}
@@ -131,7 +162,12 @@ class AnthropicMessages(RemoteBatches):
     ) -> str | None:
         """By its keys, which a batch tells when it has ended; until then one of the same size may be it."""
         working = []
-        async for batch in self._list_batches(_list, earliest):
+        async for batch in self._list_batches(
+            lambda client, after: client.messages.batches.with_raw_response.list(
+                limit=_PAGE, **({"after_id": after} if after else {})
+            ),
+            earliest,
+        ):
             name = self._checked_id(batch.get("id"))
             # The API keeps no tag; the number of requests is the first thing that tells batches apart.
             size = sum(map(count, mapping(batch.get("request_counts")).values()))
@@ -158,7 +194,7 @@ class AnthropicMessages(RemoteBatches):
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""
         # The key goes with every request, and a response must not choose where to.
         path = f"{_PATH}/{batch}/results"
-        lines = await self._records(lambda client: client.get(path, cast_to=object, options=_RAW))
+        lines = await self._file_records(lambda client: client.get(path, cast_to=object, options=_RAW))
         return [_result(record) for record in lines]
 
 
@@ -167,22 +203,6 @@ def _taken_by_sdk() -> frozenset[str]:
     """Return the arguments that the installed SDK knows: from 1.0 on it has no temperature."""
     messages = import_module("anthropic.resources.messages").AsyncMessages
     return frozenset(inspect.signature(messages.create).parameters)
-
-
-def _add_system(call: Call, request: Request, form: RequestForm) -> None:
-    """Return the system text: as a block for the cache, or plainly where a server refuses that."""
-    is_told = form.mode == TEXT and request.form == SCHEMA_FORM
-    system = with_schema(request) if is_told else sendable(request.system)
-    if not system:
-        return
-    # Said to be dropped, as a call without it may cost more.
-    if "cache_control" in form.refused:
-        call.dropped += ("cache_control",)
-        call.arguments["system"] = system
-    else:
-        call.sent["cache_control"] = "ephemeral"
-        block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
-        call.arguments["system"] = [block]
 
 
 def _format(request: Request, mode: str) -> dict[str, Any]:
@@ -206,48 +226,14 @@ def _without_ranges(schema: Any) -> Any:
         return [_without_ranges(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    kept = {key: _below(key, value) for key, value in schema.items() if key not in _RANGES}
+    kept = {}
+    for key, value in schema.items():
+        # A property may be called `maximum`, which is then a name and no range.
+        if key in _NAMED and isinstance(value, Mapping):
+            kept[key] = {name: _without_ranges(item) for name, item in value.items()}
+        elif key not in _RANGES:
+            kept[key] = value if key in ("enum", "const", "default") else _without_ranges(value)
     return {**kept, "additionalProperties": False} if schema.get("type") == "object" else kept
-
-
-def _below(key: str, value: Any) -> Any:
-    # A property may be called `maximum`, which is then a name and no range.
-    if key in _NAMED and isinstance(value, Mapping):
-        return {name: _without_ranges(item) for name, item in value.items()}
-    return value if key in ("enum", "const", "default") else _without_ranges(value)
-
-
-def _text(content: Iterable[Mapping[str, Any]]) -> str:
-    """Return what was answered: what the tool was given, else the text. Thinking is not an answer.
-
-    Two uses of the tool give two objects, which no rubric reads as one verdict.
-    """
-    blocks = list(content)
-    used = [
-        json.dumps(block.get("input"), ensure_ascii=False)
-        for block in blocks
-        if block.get("type") == "tool_use"
-    ]
-    texts = [words(block.get("text")) for block in blocks if block.get("type") == "text"]
-    # What is said beside a use of the tool is talk.
-    return "\n".join(used) or "".join(texts)
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    """Return the usage: the provider counts what its cache read or wrote apart from the rest of the input."""
-    cached = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    return Usage(
-        # OpenAI counts them within the input; prices and budgets here do so, too.
-        count(usage.get("input_tokens")) + cached + written,
-        count(usage.get("output_tokens")),
-        cached,
-    )
-
-
-async def _list(client: Any, after: str) -> Any:
-    how = {"after_id": after} if after else {}
-    return await client.messages.batches.with_raw_response.list(limit=_PAGE, **how)
 
 
 def _result(record: Mapping[str, Any]) -> Result:

@@ -136,10 +136,10 @@ class OpenAIChat(RemoteBatches):
             # Anything else is no reply of this API, and is asked for again.
             and len(choices) == 1  # of two, nobody knows which was meant
             and isinstance(mapping(choices[0]).get("message"), dict)
-            and _text(choices[0]["message"].get("content")) is not None
+            and _message_text(choices[0]["message"].get("content")) is not None
         )
 
-    def _read(self, body: Mapping[str, Any]) -> Reply:
+    def _read_body(self, body: Mapping[str, Any]) -> Reply:
         choice = body["choices"][0]
         message = choice["message"]
         finished = words(choice.get("finish_reason"))
@@ -150,7 +150,9 @@ class OpenAIChat(RemoteBatches):
             status, detail = REFUSED, refusal
         elif status != OK:
             detail = f"finish_reason {finished}"
-        return Reply(status, _text(message.get("content")) or "", detail, _usage(mapping(body.get("usage"))))
+        return Reply(
+            status, _message_text(message.get("content")) or "", detail, _usage(mapping(body.get("usage")))
+        )
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "method": "POST", "url": _PATH, "body": dict(arguments)}
@@ -171,7 +173,12 @@ class OpenAIChat(RemoteBatches):
     ) -> str | None:
         """By its tag, or by the file it was made of where a server keeps no tags."""
         files = await self._files(tag)
-        async for batch in self._list_batches(_list, earliest):
+        async for batch in self._list_batches(
+            lambda client, after: client.batches.with_raw_response.list(
+                limit=_PAGE, **({"after": after} if after else {})
+            ),
+            earliest,
+        ):
             # A tag in the metadata is ours alone; some servers drop metadata and keep the name of the file.
             if mapping(batch.get("metadata")).get(_TAG) == tag or batch.get("input_file_id") in files:
                 return self._checked_id(batch.get("id"))
@@ -218,7 +225,7 @@ class OpenAIChat(RemoteBatches):
         if not file:
             return []
         name = self._checked_id(file)
-        return await self._records(lambda client: client.files.with_raw_response.content(name))
+        return await self._file_records(lambda client: client.files.with_raw_response.content(name))
 
 
 def _format(request: Request, form: RequestForm) -> dict[str, Any]:
@@ -232,7 +239,7 @@ def _format(request: Request, form: RequestForm) -> dict[str, Any]:
     return {"response_format": {"type": SCHEMA, SCHEMA: schema}}
 
 
-def _text(content: object) -> str | None:
+def _message_text(content: object) -> str | None:
     """Return the text of a message, whole or in parts as some servers send it; None if there is no text."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -249,11 +256,6 @@ def _usage(usage: Mapping[str, Any], before: str = "prompt", behind: str = "comp
         count(mapping(usage.get(f"{before}_tokens_details")).get("cached_tokens")),
         count(mapping(usage.get(f"{behind}_tokens_details")).get("reasoning_tokens")),
     )
-
-
-async def _list(client: Any, after: str) -> Any:
-    how = {"after": after} if after else {}
-    return await client.batches.with_raw_response.list(limit=_PAGE, **how)
 
 
 async def _delete(client: Any, file: str) -> Any:
@@ -325,18 +327,8 @@ class OpenAIDecisions(RemoteModel):
             detail = f"{len(choices.questions)} items at once, expected {_MOST_QUESTIONS} at most"
             return Reply(ERROR, detail=f"{self.name}: {detail}")
         reply = await super()._negotiate(request)
-        return self._with_verdicts(reply, choices) if reply.status == OK else reply
-
-    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
-        answers = body.get("answers")
-        return isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)
-
-    def _read(self, body: Mapping[str, Any]) -> Reply:
-        return Reply(
-            OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
-        )
-
-    def _with_verdicts(self, reply: Reply, choices: _Choices) -> Reply:
+        if reply.status != OK:
+            return reply
         answers = json.loads(reply.text)
         if len(answers) != len(choices.questions):
             # Answers have no ids: with one too few nobody knows whose they are.
@@ -344,11 +336,27 @@ class OpenAIDecisions(RemoteModel):
         refused = sum(answer.get("type") == "refusal" for answer in answers)
         if refused:
             return replace(reply, status=REFUSED, detail=f"refused {refused} of {len(answers)} questions")
-        verdicts = [_verdict(answer) for answer in answers]
+        verdicts: list[dict[str, Any]] = []
+        for answer in answers:
+            probabilities = answer.get("probabilities")
+            shares = map(mapping, probabilities if isinstance(probabilities, list) else [])
+            sure = (f"{words(share.get('value'))} {words(share.get('probability'))}" for share in shares)
+            reason = f"probabilities: {', '.join(sure)}"
+            # A label that is none is for the rubric to refuse.
+            verdicts.append({"evidence": "", "reason": reason, "label": answer.get("choice")})
         if choices.ids is None:
             return replace(reply, text=json.dumps(verdicts[0]))
         named = [{"id": name, **verdict} for name, verdict in zip(choices.ids, verdicts, strict=True)]
         return replace(reply, text=json.dumps({"verdicts": named}))
+
+    def _holds_reply(self, body: Mapping[str, Any]) -> bool:
+        answers = body.get("answers")
+        return isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers)
+
+    def _read_body(self, body: Mapping[str, Any]) -> Reply:
+        return Reply(
+            OK, json.dumps(body["answers"]), usage=_usage(mapping(body.get("usage")), "input", "output")
+        )
 
 
 def _choices(request: Request, who: str) -> _Choices:
@@ -368,11 +376,3 @@ def _choices(request: Request, who: str) -> _Choices:
 def _enum(properties: Mapping[str, Any], name: str) -> list[str]:
     values = mapping(properties.get(name)).get("enum")
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-
-
-def _verdict(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """One answer as a rubric reads it; a label that is none is for the rubric to refuse."""
-    probabilities = answer.get("probabilities")
-    shares = [mapping(share) for share in probabilities] if isinstance(probabilities, list) else []
-    sure = ", ".join(f"{words(share.get('value'))} {words(share.get('probability'))}" for share in shares)
-    return {"evidence": "", "reason": f"probabilities: {sure}", "label": answer.get("choice")}

@@ -135,10 +135,10 @@ def home_of(provider: Provider, url: str | None = None, key_from: str | None = N
     'RAGEVAL_API_KEY_OPENROUTER_AI'
     """
     configured = os.environ.get(provider.url_variable, "").strip() if provider.url_variable else ""
-    parts = _checked(url or configured or provider.endpoint)
+    parts = _checked_address(url or configured or provider.endpoint)
     is_of_provider = bool(provider.host) and f".{parts.hostname}".endswith(f".{provider.host}")
     official = parts.scheme == "https" and is_of_provider
-    trusted = official or (bool(configured) and _origin(parts) == _origin(_checked(configured)))
+    trusted = official or (bool(configured) and _origin(parts) == _origin(_checked_address(configured)))
     parts = parts._replace(path=parts.path.removesuffix(provider.version))
     sdk_finds_it = trusted and provider.finds_keys and key_from is None
     return Home(
@@ -186,7 +186,7 @@ def _origin(parts: SplitResult) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
 
 
-def _checked(url: str) -> SplitResult:
+def _checked_address(url: str) -> SplitResult:
     """Return the address in its parts, its host in small letters, without a slash at the end."""
     expected = "expected something like https://HOST/v1 or http://127.0.0.1:8000/v1"
     try:
@@ -374,7 +374,15 @@ class RemoteModel(ABC):
         """Return the error of a call to which nobody answers, or of which is not known what became of it."""
         if not is_unconnected:
             return Transient(f"{self.name}: no answer from {self.endpoint} ({type(cause).__name__})")
-        why = self.home.shown(_reason(cause), 100)
+        # What the system says of the connection stands below what libraries make of it.
+        reason = ""
+        while cause is not None:
+            number = getattr(cause, "errno", None) or 0  # negative where names are looked up
+            # Of TLS the number says nothing, and a certificate that is refused has words of its own.
+            system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
+            reason = system or getattr(cause, "strerror", None) or reason or str(cause)
+            cause = cause.__cause__ or cause.__context__
+        why = self.home.shown(reason, 100)
         return Unreachable(
             f"{self.name}: no server at {self.endpoint}"
             f" ({why or f'no connection within {CONNECTING:g} seconds'});"
@@ -418,7 +426,7 @@ class RemoteModel(ABC):
         body = response.json()
         if not self._holds_reply(body):
             return replace(broken(response, self.home, self.name), **details)
-        reply = self._read(body)
+        reply = self._read_body(body)
         return replace(
             reply,
             **details,
@@ -441,20 +449,8 @@ class RemoteModel(ABC):
         """Whether the body has the shape of a reply."""
 
     @abstractmethod
-    def _read(self, body: Mapping[str, Any]) -> Reply:
+    def _read_body(self, body: Mapping[str, Any]) -> Reply:
         """Status, text and usage of a reply."""
-
-
-def _reason(cause: BaseException | None) -> str:
-    """Return what the system says of a connection that could not be made, below what libraries make of it."""
-    reason = ""
-    while cause is not None:
-        number = getattr(cause, "errno", None) or 0  # negative where names are looked up
-        # Of TLS the number says nothing, and a certificate that is refused has words of its own.
-        system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
-        reason = system or getattr(cause, "strerror", None) or reason or str(cause)
-        cause = cause.__cause__ or cause.__context__
-    return reason
 
 
 def sendable(text: str) -> str:
@@ -687,29 +683,24 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     >>> retry_after({"retry-after": "Wed, 21 Oct 2026 12:00:30 GMT"}, noon)
     30.0
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    seconds = milliseconds / 1000 if milliseconds is not None else _number(headers.get("retry-after"))
+    milliseconds = _as_number(headers.get("retry-after-ms"))
+    seconds = milliseconds / 1000 if milliseconds is not None else _as_number(headers.get("retry-after"))
     if seconds is None:
-        seconds = _until(headers.get("retry-after"), now or datetime.now(UTC))
+        # A date as HTTP writes it; one that has passed means no wait.
+        with suppress(ValueError, TypeError, IndexError, OverflowError):
+            date = parsedate_to_datetime(headers.get("retry-after") or "")
+            wait = date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))
+            seconds = max(wait.total_seconds(), 0.0)
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
     return min(seconds, _LONGEST_WAIT)
 
 
-def _number(text: str | None) -> float | None:
+def _as_number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
         return None
-
-
-def _until(text: str | None, now: datetime) -> float | None:
-    """Seconds until a date as HTTP writes it; 0 if it has passed."""
-    try:
-        date = parsedate_to_datetime(text or "")
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -899,7 +890,7 @@ class RemoteBatches(RemoteModel):
                 return
             seen.add(last)
 
-    async def _records(self, send: _Send) -> list[dict[str, Any]]:
+    async def _file_records(self, send: _Send) -> list[dict[str, Any]]:
         """Return the lines of a file; none if the provider no longer keeps it: they are asked again."""
         response = await self._send(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
