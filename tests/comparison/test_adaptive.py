@@ -30,7 +30,7 @@ def run(*words: object, code: int = 0) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _beside_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_copy_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
@@ -55,9 +55,9 @@ def write(path: str, rows: list[dict[str, Any]]) -> str:
 )
 def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: float) -> None:
     done = run(*words, "--format", "json")
-    found = json.loads(done.stdout)["results"][0]
-    assert found["value"] == pytest.approx(value)
-    assert "|pool:adaptive|" in found["signature"]
+    score = json.loads(done.stdout)["results"][0]
+    assert score["value"] == pytest.approx(value)
+    assert "|pool:adaptive|" in score["signature"]
     assert f"{words[-3]}: {SAID}" in done.stderr
 
 
@@ -71,12 +71,12 @@ def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: flo
     ],
 )
 def test_nothing_is_tested_on_them(words: tuple[str, ...]) -> None:
-    found = json.loads(run("compare", *words, "--all-pairs", "--format", "json").stdout)
-    (pair,) = found["pairs"]
+    comparison = json.loads(run("compare", *words, "--all-pairs", "--format", "json").stdout)
+    (pair,) = comparison["pairs"]
     assert pair["verdict"] == "refused"
     assert SAID in why(pair)
     assert pair["p"] is pair["low"] is pair["high"] is pair["detectable"] is None
-    assert all(row["low"] is row["high"] is None for row in found["values"])
+    assert all(row["low"] is row["high"] is None for row in comparison["values"])
     assert SAID in run("report", *words, "-o", "r.html").stderr
     assert "refused" in Path("r.html").read_text("utf-8")
     side = ("--system", "ours") if "jsonl" in words[0] else ()
@@ -107,7 +107,8 @@ def test_the_arena_gives_no_interval() -> None:
 
 def test_one_line_that_says_so_is_enough() -> None:
     rows = [
-        {**row, "claim": row["claim"] if not at else None} for at, row in enumerate(records("answers.jsonl"))
+        {**row, "claim": row["claim"] if not index else None}
+        for index, row in enumerate(records("answers.jsonl"))
     ]
     with pytest.warns(UserWarning, match=SAID):
         scores = rageval.evaluate_answers("crag_score", rows)

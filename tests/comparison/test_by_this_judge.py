@@ -29,22 +29,29 @@ def command(*words: object, code: int = 0) -> Result:
 
 def crag(judge: str | None) -> list[dict[str, Any]]:
     """Answers of which one system's are plainly better."""
-    said = {} if judge is None else {"judge": judge}
+    judge_field = {} if judge is None else {"judge": judge}
     return [
-        {"query_id": query, "run_id": run, "label": label, "rubric": "crag", "domain": "ab"[at % 2], **said}
-        for at, query in enumerate(QUERIES)
-        for run, label in (("good", "perfect" if at % 8 else "missing"), ("bad", "incorrect"))
+        {
+            "query_id": query,
+            "run_id": run,
+            "label": label,
+            "rubric": "crag",
+            "domain": "ab"[index % 2],
+            **judge_field,
+        }
+        for index, query in enumerate(QUERIES)
+        for run, label in (("good", "perfect" if index % 8 else "missing"), ("bad", "incorrect"))
     ]
 
 
 def pairwise(judge: str) -> list[dict[str, Any]]:
-    found = []
-    for at, query in enumerate(QUERIES):
-        labels = ("win", "loss") if at % 4 else ("loss", "win")
+    rows = []
+    for index, query in enumerate(QUERIES):
+        labels = ("win", "loss") if index % 4 else ("loss", "win")
         for run, label in zip(("good", "bad"), labels, strict=True):
             place = {"query_id": query, "run_id": run, "aspect": "good-bad", "label": label}
-            found.append({**place, "judge": judge, "rubric": "pairwise"})
-    return found
+            rows.append({**place, "judge": judge, "rubric": "pairwise"})
+    return rows
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -101,14 +108,14 @@ def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
     ]
     assert (pair["verdict"], pair["basis"], pair["better_run"]) == (f"worse {BY}", BASIS, "good")
     scores = rageval.evaluate_answers("crag_score", crag("openai:model"))
-    found = rageval.compare(scores)
-    assert found.pairs[0].verdict == f"lower {BY}"
-    assert found.pairs[0].is_significant
-    assert BY in repr(found)
-    assert BY in found._repr_html_()
-    assert BY in found.to_latex()
-    assert found.to_pandas()["verdict"].tolist() == [f"lower {BY}"]
-    assert found.as_dict()["basis"] == {"crag_score": BASIS}
+    comparison = rageval.compare(scores)
+    assert comparison.pairs[0].verdict == f"lower {BY}"
+    assert comparison.pairs[0].is_significant
+    assert BY in repr(comparison)
+    assert BY in comparison._repr_html_()
+    assert BY in comparison.to_latex()
+    assert comparison.to_pandas()["verdict"].tolist() == [f"lower {BY}"]
+    assert comparison.as_dict()["basis"] == {"crag_score": BASIS}
 
 
 @pytest.mark.slow
@@ -152,8 +159,8 @@ def test_a_figure_says_it(tmp_path: Path) -> None:
     ],
 )
 def test_who_is_a_judge(judge: str | None, is_said: bool) -> None:
-    found = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
-    assert (" by " in found.pairs[0].verdict) == is_said
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
+    assert (" by " in comparison.pairs[0].verdict) == is_said
     assert Basis.of([judge or ""]).is_judge == is_said
     assert parse_judge(judge or "").is_person != is_said
 
@@ -179,13 +186,13 @@ def test_counts_of_words_claim_no_more_than_they_are() -> None:
         for run, text in (("long", "one two three"), ("short", "one"))
     ]
     scores = rageval.evaluate_answers("length", crag("m"), answers=answers)
-    assert {str(each["length"].basis) for each in scores.values()} == {"words"}
+    assert {str(row["length"].basis) for row in scores.values()} == {"words"}
 
 
 def test_what_is_no_claim_says_nothing() -> None:
     rows = [row | {"label": "perfect" if int(row["query_id"][1:]) % 2 else "missing"} for row in crag("m")]
-    found = rageval.compare(rageval.evaluate_answers("crag_score", rows))
-    assert found.pairs[0].verdict == "identical by m"  # people might tell them apart
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", rows))
+    assert comparison.pairs[0].verdict == "identical by m"  # people might tell them apart
     one = rageval.evaluate_answers("crag_score", crag("m")[:6])
     assert rageval.compare(one).pairs[0].verdict == "undecided"
 
@@ -210,15 +217,15 @@ def verdict(*words: str) -> tuple[str, str]:
 
 def test_umbrela_is_a_judge_of_documents(runs: list[str], tmp_path: Path) -> None:
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
-    said, signature = verdict(*runs, str(write(tmp_path / "umbrela.jsonl", rows)))
-    assert said == "lower by UMBRELA"
+    text, signature = verdict(*runs, str(write(tmp_path / "umbrela.jsonl", rows)))
+    assert text == "lower by UMBRELA"
     assert "|judge:UMBRELA|" in signature
 
 
 def test_plain_judgements_are_of_nobody_in_particular(runs: list[str], tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in QUERIES))
-    said, signature = verdict(*runs, str(tmp_path / "qrels"))
-    assert (said, "judge" in signature) == ("lower", False)
+    text, signature = verdict(*runs, str(tmp_path / "qrels"))
+    assert (text, "judge" in signature) == ("lower", False)
 
 
 def test_a_collection_that_models_judged_says_so_in_its_manifest(runs: list[str], tmp_path: Path) -> None:

@@ -44,12 +44,12 @@ def is_balanced(source: str) -> bool:
         depth += (character == "{") - (character == "}")
         if depth < 0:
             return False
-    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", bare) for word in ("begin", "end"))
-    return depth == 0 and bare.count("$") % 2 == 0 and begun == ended[::-1] and "%" not in bare
+    openings, ended = (re.findall(rf"\\{word}{{(\w+)}}", bare) for word in ("begin", "end"))
+    return depth == 0 and bare.count("$") % 2 == 0 and openings == ended[::-1] and "%" not in bare
 
 
 def test_measures_have_the_names_that_papers_use() -> None:
-    known = {
+    names = {
         "alpha_ndcg@10": r"$\alpha$-nDCG@10",
         "alpha_ndcg(alpha=0.7)@10": r"$\alpha$-nDCG@10 ($\alpha=0.7$)",
         "ndcg(dcg=exp_log2)@10": "nDCG@10 (dcg=exp_log2)",
@@ -61,8 +61,8 @@ def test_measures_have_the_names_that_papers_use() -> None:
         "Rprec": "Rprec",
         "grade(aspect=a$b)": r"Grade (aspect=a\$b)",
     }
-    assert {name: rageval.parse_measure(name).typeset for name in known} == known
-    assert latex_typeset(known["grade(aspect=a$b)"]) == r"Grade (aspect=a\$b)"
+    assert {name: rageval.parse_measure(name).typeset for name in names} == names
+    assert latex_typeset(names["grade(aspect=a$b)"]) == r"Grade (aspect=a\$b)"
     for measure in builtin().values():
         assert is_balanced(latex_typeset(measure.typeset)), measure
         assert set(entries(measure.about.papers)) == set(measure.about.papers)
@@ -103,10 +103,10 @@ def test_the_table_says_what_it_rests_on() -> None:
 
 def test_no_test_is_named_where_nothing_was_tested() -> None:
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
-    found = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
-    pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in found.pairs]
+    comparison = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
+    pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in comparison.pairs]
     remarks = [Remark("ignored_columns", facts={"columns": ["$x & y"]})]
-    text = replace(found, pairs=pairs, remarks=remarks).to_latex(show="p")
+    text = replace(comparison, pairs=pairs, remarks=remarks).to_latex(show="p")
     assert r"Nothing was tested. ignored columns: \$x \& y." in text
     assert "randomization" not in text.partition("\\begin{table}")[2]
 
@@ -123,10 +123,10 @@ def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
     assert "uperscripts name the runs that are significantly worse by openai:" in alone
     names = "CRAG share (label=incorrect), CRAG score"
     assert rf"\par{{\footnotesize Values by openai:m: {names} (this ignores judge errors).}}" in alone
-    found = rageval.compare(
+    comparison = rageval.compare(
         rageval.evaluate_answers("crag_score", judged, gold=people, gold_chosen="uniform")
     )
-    both = found.to_latex()
+    both = comparison.to_latex()
     assert "significantly worse by" not in both
     assert "Corrected by human labels of 30 queries, for queries of this kind: CRAG score." in both
     assert (
@@ -160,8 +160,8 @@ def test_intervals_and_p_stand_beside_the_means_on_request() -> None:
     assert "adjusted $p$ against baseline.trec." in text
     many = {str(query): {"a": 1} for query in range(40)}
     good, bad = ({query: {"a": 1.0, "b": score} for query in many} for score in (0.0, 2.0))
-    found = rageval.compare("rr", {"good": good, "bad": bad}, many)
-    assert "($p<0.001$)" in found.to_latex(show="p")
+    comparison = rageval.compare("rr", {"good": good, "bad": bad}, many)
+    assert "($p<0.001$)" in comparison.to_latex(show="p")
 
 
 def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
@@ -173,9 +173,9 @@ def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
         assert r"\textbackslash{}input\{/etc/passwd\}" in text
         assert r"a\_b\% \$x\textasciicircum{}2\$ \#\&\textasciitilde{}" in text
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
-    found = rageval.compare("rr", {HOSTILE[2]: run, HOSTILE[3]: run}, {"q1": {"a": 1}, "q2": {"b": 1}})
-    assert is_balanced(found.to_latex(show="interval"))
-    assert "\na & {}[0.1] & " in found.to_latex()
+    comparison = rageval.compare("rr", {HOSTILE[2]: run, HOSTILE[3]: run}, {"q1": {"a": 1}, "q2": {"b": 1}})
+    assert is_balanced(comparison.to_latex(show="interval"))
+    assert "\na & {}[0.1] & " in comparison.to_latex()
     assert "pdfLaTeX may lack" in rageval.compare("rr", {"模型": run, "b": run}, {"q1": {"a": 1}}).to_latex()
 
 

@@ -39,7 +39,7 @@ def test_chances_in_proportion(sizes: list[float], data: st.DataObject) -> None:
 @pytest.mark.parametrize("number", [20, 60])
 def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> None:
     draw = random.Random(1)
-    sizes = {f"q{at}": draw.choice([0.1, 0.2, 0.5]) for at in range(100)}
+    sizes = {f"q{index}": draw.choice([0.1, 0.2, 0.5]) for index in range(100)}
     replays = 3_000
     counts = dict.fromkeys(sizes, 0)
     for seed in range(replays):
@@ -53,7 +53,7 @@ def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> 
 
 
 def test_the_order_depends_on_the_seed_alone() -> None:
-    sizes = {f"q{at}": 0.1 + at / 50 for at in range(50)}
+    sizes = {f"q{index}": 0.1 + index / 50 for index in range(50)}
     assert _weighted_order(sizes, random.Random(4)) == _weighted_order(dict(sizes), random.Random(4))
     assert _weighted_order(sizes, random.Random(4)) != _weighted_order(sizes, random.Random(5))
 
@@ -61,27 +61,27 @@ def test_the_order_depends_on_the_seed_alone() -> None:
 NUMBER = 400
 
 
-def chance_of(at: int, system: str) -> float:
+def chance_of(index: int, system: str) -> float:
     """Sure of four queries of five."""
-    return 0.55 if at % 5 == 0 else 0.99 if (at + (system == "a")) % 3 else 0.01
+    return 0.55 if index % 5 == 0 else 0.99 if (index + (system == "a")) % 3 else 0.01
 
 
-def is_right(at: int, system: str) -> bool:
+def is_right(index: int, system: str) -> bool:
     """Whether people call it right: as the judge where it is sure, and half of the rest."""
-    return at % 10 != 0 if at % 5 == 0 else chance_of(at, system) > 0.5
+    return index % 10 != 0 if index % 5 == 0 else chance_of(index, system) > 0.5
 
 
 def line(query: str, system: str, right: bool, **more: object) -> str:
-    said = {"query_id": query, "run_id": system, "label": "perfect" if right else "incorrect"}
-    return json.dumps({**said, "rubric": "crag", **more}) + "\n"
+    row = {"query_id": query, "run_id": system, "label": "perfect" if right else "incorrect"}
+    return json.dumps({**row, "rubric": "crag", **more}) + "\n"
 
 
 def files(folder: Path) -> Path:
     """Judgements of two systems."""
     path = folder / "judged.jsonl"
-    places = [(at, system, chance_of(at, system)) for at in range(NUMBER) for system in ("a", "b")]
+    places = [(index, system, chance_of(index, system)) for index in range(NUMBER) for system in ("a", "b")]
     path.write_text(
-        "".join(line(f"q{at:03}", system, p > 0.5, p=p, judge="short@1234") for at, system, p in places)
+        "".join(line(f"q{index:03}", system, p > 0.5, p=p, judge="short@1234") for index, system, p in places)
     )
     return path
 
@@ -99,9 +99,9 @@ def plan(folder: Path, *words: object) -> Path:
 
 def labels(folder: Path, path: Path, number: int) -> Path:
     """Labels of the first queries of a plan."""
-    found = read_plan(str(path))
-    asks = [(each.query_id, ask.run_id) for each in found.asked[:number] for ask in each.asks]
-    more = {"judge": "person:kim", "plan": found.sha}
+    plan = read_plan(str(path))
+    asks = [(item.query_id, ask.run_id) for item in plan.asked[:number] for ask in item.asks]
+    more = {"judge": "person:kim", "plan": plan.sha}
     gold = folder / "labels.jsonl"
     gold.write_text(
         "".join(line(query, system, is_right(int(query[1:]), system), **more) for query, system in asks)
@@ -110,13 +110,13 @@ def labels(folder: Path, path: Path, number: int) -> Path:
 
 
 def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> None:
-    found = read_plan(str(plan(tmp_path)))
-    unsure = sum(int(query[1:]) % 5 == 0 for query in found.order)
+    drawn_plan = read_plan(str(plan(tmp_path)))
+    unsure = sum(int(query[1:]) % 5 == 0 for query in drawn_plan.order)
     assert unsure > 40  # of 80 in 400; a uniform draw would have 20 of 100
-    assert len(found.sizes) == NUMBER
+    assert len(drawn_plan.sizes) == NUMBER
     draw = drawn(str(tmp_path / "ask.jsonl"))
     for number in (30, 100):
-        chances = chances_of(replace(draw, labeled=number), found.sizes, found.order[:number])
+        chances = chances_of(replace(draw, labeled=number), drawn_plan.sizes, drawn_plan.order[:number])
         assert chances is not None
         assert sum(chances) == pytest.approx(number)
 
@@ -132,7 +132,7 @@ def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: in
     done = run("compare", tmp_path / "judged.jsonl", *words)
     assert done.exit_code == 0, done.output
     (pair,) = json.loads(done.stdout)["pairs"]
-    means = [sum(is_right(at, pair[which]) for at in range(NUMBER)) for which in ("run", "other")]
+    means = [sum(is_right(index, pair[which]) for index in range(NUMBER)) for which in ("run", "other")]
     truth = 2 * (means[0] - means[1]) / NUMBER
     assert pair["low"] <= truth <= pair["high"]
     # The beginning of a plan has the wider interval of a look.
@@ -172,8 +172,8 @@ def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
 
 def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     path = files(tmp_path)
-    rows = [json.loads(each) for each in path.read_text().splitlines()]
-    left = {f"q{at:03}" for at in range(0, 60, 2)}
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    left = {f"q{index:03}" for index in range(0, 60, 2)}
     for row in rows:
         if row["query_id"] in left and row["run_id"] == "a":
             del row["label"]

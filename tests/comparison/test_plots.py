@@ -52,19 +52,19 @@ def test_the_drawing_names_runs_measures_and_queries(tmp_path: Path) -> None:
 def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     names = []
-    for at, name in enumerate((r"$\frac{", "\x1b[31m$x_2$")):
+    for index, name in enumerate((r"$\frac{", "\x1b[31m$x_2$")):
         names.append(str(tmp_path / name))
-        Path(names[-1]).write_text(Path(FILES[at]).read_text())
+        Path(names[-1]).write_text(Path(FILES[index]).read_text())
     command("compare", *names, FILES[2], "-m", "rr", "--plot", str(tmp_path / "a.png"))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def many(number: int = 20) -> rageval.comparison.Comparison:
-    names = ["a-name-that-goes-on-" * 5, *(f"run_{at:02d}" for at in range(1, number))]
+    names = ["a-name-that-goes-on-" * 5, *(f"run_{index:02d}" for index in range(1, number))]
     qrels = {str(query): {"a": 1, "b": 1} for query in range(6)}
     runs = {
-        name: {query: {"a": 1.0, "b": float((at + int(query)) % 3)} for query in qrels}
-        for at, name in enumerate(names)
+        name: {query: {"a": 1.0, "b": float((index + int(query)) % 3)} for query in qrels}
+        for index, name in enumerate(names)
     }
     return rageval.compare("rr, alpha_ndcg@10, hole@5", runs, qrels, draws=100, resamples=100)
 
@@ -83,7 +83,7 @@ def test_twenty_runs_stand_in_one_order_beside_each_measure_and_no_label_on_anot
     boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
     assert len(boxes) == 20
     tops = sorted((box.y0, box.y1) for box in boxes)
-    assert all(below[1] <= above[0] + 0.5 for below, above in pairwise(tops))
+    assert all(below[1] <= higher[0] + 0.5 for below, higher in pairwise(tops))
     assert min(box.x0 for box in boxes) >= 0
     for axis in figure.axes:  # neither the numbers beneath a panel
         spans = sorted(
@@ -96,10 +96,10 @@ def test_twenty_runs_stand_in_one_order_beside_each_measure_and_no_label_on_anot
 
 def test_fonts_are_embedded_and_nobodys_settings_count(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
-    found = many(3)
+    figure = many(3)
     with matplotlib.rc_context({"text.usetex": True, "pdf.fonttype": 3, "svg.fonttype": "none"}):
-        found.plot("column").savefig(tmp_path / "a.pdf")
-        found.plot().savefig(tmp_path / "a.svg")
+        figure.plot("column").savefig(tmp_path / "a.pdf")
+        figure.plot().savefig(tmp_path / "a.svg")
     pdf = (tmp_path / "a.pdf").read_bytes()
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
@@ -108,7 +108,7 @@ def test_fonts_are_embedded_and_nobodys_settings_count(tmp_path: Path) -> None:
 
 def test_colours_can_be_told_apart_in_grey() -> None:
     def grey(colour: str) -> float:
-        red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+        red, green, blue = (int(colour[channel : channel + 2], 16) for channel in (1, 3, 5))
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
     good, bad, neither = (_colour_of(*case) for case in ((1.0, "higher"), (-1.0, "higher"), (1.0, "neither")))
