@@ -38,7 +38,7 @@ def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (
             "1\td1\tnan\n",
@@ -51,9 +51,9 @@ def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
         ("", "test.tsv"),
     ],
 )
-def test_what_is_none_is_told(rows: str, said: str, tmp_path: Path) -> None:
+def test_what_is_none_is_told(rows: str, message: str, tmp_path: Path) -> None:
     run, qrels = given(tmp_path, HEADER + rows)
     with pytest.raises(InputError) as caught:
         rageval.evaluate("rr", run, qrels)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert CliRunner().invoke(main, [run, qrels, "-m", "rr"]).exit_code == 2

@@ -67,9 +67,9 @@ def written(folder: Path, run: bytes, qrels: bytes, suffix: str = "") -> tuple[P
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Values:
-    found = values(*written(tmp_path_factory.mktemp("plain"), RUN, QRELS))
-    assert all(by_query["mean"] > 0 for by_query in found.values())
-    return found
+    plain = values(*written(tmp_path_factory.mktemp("plain"), RUN, QRELS))
+    assert all(by_query["mean"] > 0 for by_query in plain.values())
+    return plain
 
 
 def fields(text: bytes) -> list[list[bytes]]:
@@ -107,7 +107,7 @@ def blank_lines(text: bytes) -> bytes:
 
 def some_lines_with_tabs(text: bytes) -> bytes:
     lines = text.splitlines(keepends=True)
-    return b"".join(line.replace(b" ", b"\t") if at % 3 else line for at, line in enumerate(lines))
+    return b"".join(line.replace(b" ", b"\t") if index % 3 else line for index, line in enumerate(lines))
 
 
 LAYOUTS: dict[str, Text] = {
@@ -188,7 +188,7 @@ class TestColumns:
         assert values(*written(tmp_path, joined(rows), QRELS)) == expected
 
     def test_any_second_column_and_tag(self, tmp_path: Path, expected: Values) -> None:
-        rows = [[row[0], b"#0", *row[2:5], b"%d#" % at] for at, row in enumerate(fields(RUN))]
+        rows = [[row[0], b"#0", *row[2:5], b"%d#" % index] for index, row in enumerate(fields(RUN))]
         assert values(*written(tmp_path, joined(rows), QRELS)) == expected
 
     @pytest.mark.parametrize(
@@ -240,15 +240,18 @@ def test_ids(kind: str, tmp_path: Path, expected: Values) -> None:
     def renamed(text: bytes, columns: tuple[int, ...]) -> bytes:
         rows = [[field.decode() for field in row] for row in fields(text)]
         return joined(
-            [[(rename(f) if at in columns else f).encode() for at, f in enumerate(row)] for row in rows]
+            [
+                [(rename(f) if column in columns else f).encode() for column, f in enumerate(row)]
+                for row in rows
+            ]
         )
 
-    found = values(*written(tmp_path, renamed(RUN, (0, 2)), renamed(QRELS, (0, 1, 2))))
+    renamed_values = values(*written(tmp_path, renamed(RUN, (0, 2)), renamed(QRELS, (0, 1, 2))))
     names = {rename(query): query for query in next(iter(expected.values())) if query != "mean"} | {
         "mean": "mean"
     }
     assert {
-        name: {names[q]: value for q, value in by_query.items()} for name, by_query in found.items()
+        name: {names[q]: value for q, value in by_query.items()} for name, by_query in renamed_values.items()
     } == expected
 
 
@@ -273,7 +276,7 @@ def test_ids_that_only_look_alike_are_different(tmp_path: Path) -> None:
     qrels = "".join(f"{name} {name} {name} 1\n" for name in alike)
     scores = rageval.evaluate("recall,rr", *written(tmp_path, run.encode(), qrels.encode()))
     assert scores["recall"].by_query == dict.fromkeys(alike, 1.0)
-    assert scores["rr"].by_query == {name: 1 / (len(alike) - at) for at, name in enumerate(alike)}
+    assert scores["rr"].by_query == {name: 1 / (len(alike) - index) for index, name in enumerate(alike)}
 
 
 @pytest.mark.parametrize("columns", [(0,), (0, 1), (0, 1, 2)])
@@ -285,11 +288,14 @@ def test_tabs_keep_ids_with_spaces_together(
     words = b"a" + b" b" * spaces + b"-"
     in_run = {column for column in columns if column != 1}
     run, qrels = (
-        joined([[words + f if at in named else f for at, f in enumerate(row)] for row in fields(text)], b"\t")
+        joined(
+            [[words + f if column in named else f for column, f in enumerate(row)] for row in fields(text)],
+            b"\t",
+        )
         for text, named in ((RUN, in_run), (QRELS, columns))
     )
-    found = command(*written(tmp_path, run, qrels))
-    assert found == {name: by_query["mean"] for name, by_query in expected.items()}
+    result = command(*written(tmp_path, run, qrels))
+    assert result == {name: by_query["mean"] for name, by_query in expected.items()}
 
 
 def test_tabs_in_a_run_whose_tag_has_words(tmp_path: Path, expected: Values) -> None:
@@ -299,11 +305,11 @@ def test_tabs_in_a_run_whose_tag_has_words(tmp_path: Path, expected: Values) -> 
 
 def test_lines_that_begin_with_a_hash(tmp_path: Path, expected: Values) -> None:
     run, qrels = written(tmp_path, b"# run\n" + RUN, b"#\n" + QRELS + b"# the end")
-    found = values(rageval.read_run(run, comments="skip"), rageval.read_qrels(qrels, comments="skip"))
-    assert found == expected
+    read_values = values(rageval.read_run(run, comments="skip"), rageval.read_qrels(qrels, comments="skip"))
+    assert read_values == expected
     run, qrels = written(tmp_path, RUN.replace(b"q0 ", b"#0 "), QRELS.replace(b"q0 ", b"#0 "))
-    found = values(rageval.read_run(run, comments="data"), rageval.read_qrels(qrels, comments="data"))
-    assert found["ndcg"]["#0"] == expected["ndcg"]["q0"]
+    read_values = values(rageval.read_run(run, comments="data"), rageval.read_qrels(qrels, comments="data"))
+    assert read_values["ndcg"]["#0"] == expected["ndcg"]["q0"]
 
 
 class TestCommandLine:
@@ -416,13 +422,13 @@ class TestSizes:
                 + end
                 + end.join([b"q Q0 b 2 2 t", b"q Q0 c 3 1 t", b""])
             )
-            found = rageval.evaluate("rr", *written(tmp_path, run, b"q n c 1\n"))["rr"].value
-            assert found == 1 / 3
+            value = rageval.evaluate("rr", *written(tmp_path, run, b"q n c 1\n"))["rr"].value
+            assert value == 1 / 3
 
     def test_a_byte_order_mark_and_a_character_across_chunks(self, tmp_path: Path) -> None:
         doc = "文書🦜é".encode()
         for padding in range(12):
             first = b"\xef\xbb\xbfq Q0 a 1 3 "
             run = first + b"t" * (2**20 - len(first) - padding) + b"\nq Q0 " + doc + b" 2 2 t\n"
-            found = rageval.evaluate("rr", *written(tmp_path, run, b"q n " + doc + b" 1\n"))["rr"].value
-            assert found == 1 / 2
+            value = rageval.evaluate("rr", *written(tmp_path, run, b"q n " + doc + b" 1\n"))["rr"].value
+            assert value == 1 / 2

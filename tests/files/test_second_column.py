@@ -31,7 +31,7 @@ NUGGETS = {
     "names": [("q1", "n1", "a", 1), ("q1", "n2", "b", 1)],
 }
 RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"x": 2.0, "e": 1.0}}
-OF_NUGGETS = sorted(name for name, found in builtin().items() if found.wants_nuggets)
+OF_NUGGETS = sorted(name for name, names in builtin().items() if names.wants_nuggets)
 LOOKS = "--nuggets-in-qrels no"
 
 
@@ -45,7 +45,9 @@ def run_file(folder: Path) -> str:
     path = folder / "run"
     path.write_text(
         "".join(
-            f"{q} Q0 {d} {at} {s} t\n" for q, docs in RUN.items() for at, (d, s) in enumerate(docs.items(), 1)
+            f"{q} Q0 {d} {rank} {s} t\n"
+            for q, docs in RUN.items()
+            for rank, (d, s) in enumerate(docs.items(), 1)
         )
     )
     return str(path)
@@ -110,8 +112,8 @@ def test_python_warns_once_and_obeys() -> None:
         rageval.evaluate("alpha_ndcg@10", RUN, frame)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for said in (True, False):
-            rageval.evaluate("alpha_ndcg@10", RUN, frame, nuggets_in_qrels=said)
+        for quiet in (True, False):
+            rageval.evaluate("alpha_ndcg@10", RUN, frame, nuggets_in_qrels=quiet)
 
 
 def test_what_is_called_a_nugget_is_one() -> None:
@@ -150,11 +152,11 @@ def test_judged_answers_have_no_such_column(command: str) -> None:
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:
     """NIST's qrels of 2024 hold 1 to 5 in column two."""
     path = Path(qrels_file(tmp_path, ROUNDS))
-    told = [(benchmark, spec) for benchmark, spec in all_datasets() if "qrels" in spec.holds]
-    for benchmark, spec in told:
+    judged = [(benchmark, spec) for benchmark, spec in all_datasets() if "qrels" in spec.holds]
+    for benchmark, spec in judged:
         if benchmark.name == "trec-rag":
-            found = list(own(benchmark, spec, lambda _: [path]).qrels())
-            assert [qrel.iteration for qrel in found] == ["0"] * len(ROUNDS)
+            rows = list(own(benchmark, spec, lambda _: [path]).qrels())
+            assert [qrel.iteration for qrel in rows] == ["0"] * len(ROUNDS)
     assert [b.name for b in benchmarks() if not b.nuggets_in_qrels] == [
         "trec-dragun",
         "trec-rag",
