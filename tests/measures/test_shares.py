@@ -30,7 +30,7 @@ from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
 RUN = {"few": {"a": 1.0}, "many": {"x": 1.0}}
-QRELS = {"few": {"a": 1}, "many": {f"d{at}": 1 for at in range(9)}}
+QRELS = {"few": {"a": 1}, "many": {f"d{index}": 1 for index in range(9)}}
 POOLED = "recall(over=pool)@10"
 
 
@@ -115,8 +115,8 @@ class TestPooled:
         groups = {"few": "x", "many": "x", "alone": "y"}
         (score,) = evaluate(POOLED, {**RUN, "alone": {"a": 1.0}}, qrels, groups=groups).scores
         assert score.value == (1 / 10 + 1 / 2) / 2
-        found = {part.name: part.value for part in slices(score, "group", groups)}
-        assert found == {"x": 0.1, "y": 0.5}
+        pooled_values = {part.name: part.value for part in slices(score, "group", groups)}
+        assert pooled_values == {"x": 0.1, "y": 0.5}
 
     def test_ties_in_expectation_keep_the_whole(self) -> None:
         run = {"few": {"a": 1.0, "b": 1.0}, "many": {"d0": 1.0, "d1": 1.0, "x": 1.0}}
@@ -132,7 +132,9 @@ class TestPooled:
 
 class TestClaims:
     def test_the_interval_draws_parts_with_their_wholes(self) -> None:
-        shares = [Share(1, 1) if at % 2 else Share(at % 7, 9) for at in range(40)]  # mean 0.67, pooled 0.4
+        shares = [
+            Share(1, 1) if index % 2 else Share(index % 7, 9) for index in range(40)
+        ]  # mean 0.67, pooled 0.4
         low, high = bootstrap(recall(over="pool"), shares)
         rng = random.Random(0)
         drawn = []
@@ -292,8 +294,8 @@ class TestOfSomebodyElse:
         @rageval.measure
         def undefined(ranking: rageval.Ranking) -> Share:
             """Undefined where nothing is found."""
-            found = len(ranking.hits())
-            return Share(1, found) if found else math.nan  # type: ignore[return-value]
+            hits = len(ranking.hits())
+            return Share(1, hits) if hits else math.nan  # type: ignore[return-value]
 
         with pytest.raises(MeasureError, match=r"half: returned 0.5 .* expected a Share, as it is annotated"):
             evaluate(half, RUN, QRELS)
@@ -349,8 +351,8 @@ class TestOfAnswers:
 
     def test_several_judges_are_pooled_too(self) -> None:
         rows = [
-            {"query_id": "q", "run_id": "r", "judge": "A", "aspect": f"n{at}", "label": "support"}
-            for at in "12"
+            {"query_id": "q", "run_id": "r", "judge": "A", "aspect": f"n{query}", "label": "support"}
+            for query in "12"
         ]
         rows += [{**rows[0], "judge": "B", "label": "not_support"}]
         plain, pool = evaluate_answers("a_strict, nugget_recall(over=pool)", rows)["r"].values()
@@ -409,8 +411,8 @@ class TestBlend:
         assert (back.rule, str(back.shares)) == ("f1", str(blend.shares))
 
     def test_what_is_undefined_in_one_is_pooled_in_the_other(self) -> None:
-        found = pooled([Blend("f1", Share(1, 2), math.nan), Blend("f1", Share(0, 2), Share(3, 4))])
-        assert found == Blend("f1", Share(1, 4), Share(3, 4))
+        share = pooled([Blend("f1", Share(1, 2), math.nan), Blend("f1", Share(0, 2), Share(3, 4))])
+        assert share == Blend("f1", Share(1, 4), Share(3, 4))
         assert math.isnan(pooled([Blend("f1", Share(1, 2), math.nan)]))
         assert math.isnan(pooled([]))
 

@@ -44,10 +44,12 @@ def test_every_cell_of_the_c_program(tool: str) -> None:
 
 
 def test_ndeval_says_that_it_changed() -> None:
-    said = command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
-    assert "use --compat pyndeval" in said
-    assert "the rank column contradicts the scores in 2 queries (ranks are used)" in said
-    assert "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in said
+    stderr = command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
+    assert "use --compat pyndeval" in stderr
+    assert "the rank column contradicts the scores in 2 queries (ranks are used)" in stderr
+    assert (
+        "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in stderr
+    )
     assert "use --compat pyndeval" not in command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
 
 
@@ -66,13 +68,13 @@ def test_pyndeval_on_the_same_files() -> None:
     pyndeval = pytest.importorskip("pyndeval")
     tool = pyndeval.RelevanceEvaluator([(q, n, d, int(g)) for q, n, d, g in qrels], list(names))
     expected = tool.evaluate([(row[0], row[2], float(row[4])) for row in rows])
-    found = rageval.evaluate(list(names.values()), *FILES, compat="pyndeval")
+    scores = rageval.evaluate(list(names.values()), *FILES, compat="pyndeval")
     for theirs, ours in names.items():
         by_query = {query: values[theirs] for query, values in expected.items()}
-        assert found[ours].by_query == pytest.approx(by_query, abs=1e-12)
-        assert found[ours].value == pytest.approx(sum(by_query.values()) / len(by_query), abs=1e-12)
+        assert scores[ours].by_query == pytest.approx(by_query, abs=1e-12)
+        assert scores[ours].value == pytest.approx(sum(by_query.values()) / len(by_query), abs=1e-12)
     tied = rageval.evaluate(list(names.values()), *FILES, intersection=True)
-    assert any(tied[ours].value != found[ours].value for ours in names.values())
+    assert any(tied[ours].value != scores[ours].value for ours in names.values())
 
 
 def shuffled(seed: int) -> tuple[list[tuple[str, str, float]], dict[str, dict[str, int]]]:
@@ -104,30 +106,30 @@ def test_trec_eval_9(seed: int) -> None:
         query: {doc: grade for doc, grade in docs.items() if grade >= 0} for query, docs in qrels.items()
     }
     expected = pytrec_eval.RelevanceEvaluator(judged, set(names)).evaluate(run)
-    found = rageval.evaluate(list(names.values()), run, qrels, compat="trec_eval")
+    scores = rageval.evaluate(list(names.values()), run, qrels, compat="trec_eval")
     for theirs, ours in names.items():
         by_query = {query: values[theirs] for query, values in expected.items()}
-        assert found[ours].by_query == pytest.approx(by_query, abs=1e-12), ours
-        assert "|compat:trec_eval-9.0.8|" in found[ours].signature
+        assert scores[ours].by_query == pytest.approx(by_query, abs=1e-12), ours
+        assert "|compat:trec_eval-9.0.8|" in scores[ours].signature
     usual = rageval.evaluate(list(names.values()), run, qrels)
     assert any(
         usual[name].by_query[query] != value
         for name in names.values()
-        for query, value in found[name].by_query.items()
+        for query, value in scores[name].by_query.items()
     )
 
 
 def test_freshstack() -> None:
     """Three orders of equal scores in one report; a query that the run lacks scores 0."""
-    held = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
+    kept = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
     run: dict[str, dict[str, float]] = {}
-    for query, doc, score in held["run"]:
+    for query, doc, score in kept["run"]:
         run.setdefault(query, {})[doc] = score
-    names = {name: name.replace("alpha-nDCG", "alpha_ndcg").lower() for name in held["printed"]}
-    found = rageval.evaluate(list(names.values()), run, held["qrels"], compat="freshstack")
-    assert {name: round(found[ours].value, 4) for name, ours in names.items()} == held["printed"]
-    usual = rageval.evaluate(list(names.values()), run, held["qrels"])
-    assert sum(round(usual[ours].value, 4) != held["printed"][name] for name, ours in names.items()) > 5
+    names = {name: name.replace("alpha-nDCG", "alpha_ndcg").lower() for name in kept["printed"]}
+    scores = rageval.evaluate(list(names.values()), run, kept["qrels"], compat="freshstack")
+    assert {name: round(scores[ours].value, 4) for name, ours in names.items()} == kept["printed"]
+    usual = rageval.evaluate(list(names.values()), run, kept["qrels"])
+    assert sum(round(usual[ours].value, 4) != kept["printed"][name] for name, ours in names.items()) > 5
 
 
 @pytest.mark.parametrize("tool", COMPAT)

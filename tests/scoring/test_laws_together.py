@@ -77,9 +77,9 @@ def test_novelty_measures_equal_the_oracle_where_sums_round(
     for name in (function.__name__ for function in NOVELTY):
         measure = OF_RUNS[name](alpha=alpha)
         measure = measure if k is None else measure @ k
-        found = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
+        values = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
         expected = oracle.evaluate(name, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))
-        assert found == pytest.approx(expected, rel=0, abs=TOLERANCE), measure
+        assert values == pytest.approx(expected, rel=0, abs=TOLERANCE), measure
 
 
 def run_rows(run: oracle.Run) -> list[str]:
@@ -104,7 +104,7 @@ def by_rank(run: oracle.Run, rng: random.Random) -> str:
     """All first rows, then all second rows, and so on: no query's rows are neighbours."""
     rows = [run_rows({query: docs}) for query, docs in run.items()]
     deepest = max(map(len, rows))
-    return "".join(f"{own[at]}\n" for at in range(deepest) for own in rows if at < len(own))
+    return "".join(f"{own[index]}\n" for index in range(deepest) for own in rows if index < len(own))
 
 
 def many(seed: int, queries: int = 40) -> RunCase:

@@ -146,9 +146,9 @@ def test_a_report_names_it_and_is_about_the_others(rechunk: str, tmp_path: Path)
     page = tmp_path / "page.html"
     done = command("report", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "-o", str(page))
     assert done.exit_code == 2
-    found = json.loads(command("report", "show", str(page), "--format", "json").stdout)
-    assert (found["runs"], found["unjudged"]) == (["run.trec", "baseline.trec"], ["rechunk.trec"])
-    assert found["remarks"][0]["text"].startswith(SAID)
+    page_data = json.loads(command("report", "show", str(page), "--format", "json").stdout)
+    assert (page_data["runs"], page_data["unjudged"]) == (["run.trec", "baseline.trec"], ["rechunk.trec"])
+    assert page_data["remarks"][0]["text"].startswith(SAID)
     alone = command("report", rechunk, QRELS, "-m", "rr", "-o", str(tmp_path / "none.html"))
     assert (alone.exit_code, (tmp_path / "none.html").exists()) == (2, False)
 
@@ -165,7 +165,7 @@ class TestCauses:
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize(
-        ("change", "said"),
+        ("change", "message"),
         [
             (lambda doc: doc + "_7", 'Without "_…" at the end 192 of the 300'),
             (lambda doc: doc + "/p2", 'Without "/…" at the end 192 of the 300'),
@@ -178,13 +178,13 @@ class TestCauses:
             (lambda doc: f"{random.Random(doc).random()}", "Are run and judgements of one collection?"),
         ],
     )
-    def test_of_documents(self, tmp_path: Path, change: Callable[[str], str], said: str) -> None:
+    def test_of_documents(self, tmp_path: Path, change: Callable[[str], str], message: str) -> None:
         run, qrels = tmp_path / "other.trec", tmp_path / "other.qrels"
         run.write_text(rewritten(RUN, change))
-        assert said in command(str(run), QRELS, "-m", "rr").stderr
-        if said.startswith(("Without", "But")):  # the other way round: the judgements have it
+        assert message in command(str(run), QRELS, "-m", "rr").stderr
+        if message.startswith(("Without", "But")):  # the other way round: the judgements have it
             qrels.write_text(rewritten(QRELS, change))
-            assert said in command(RUN, str(qrels), "-m", "rr").stderr
+            assert message in command(RUN, str(qrels), "-m", "rr").stderr
 
     def test_of_other_chunks_on_both_sides(self, tmp_path: Path) -> None:
         run, qrels = tmp_path / "run", tmp_path / "qrels"
@@ -301,12 +301,12 @@ def test_how_many_documents_are_judged_is_counted_at_any_rank_and_grade(
     tmp_path: Path, seed: int, rules: dict[str, Any]
 ) -> None:
     run, qrels = drawn(seed)
-    wanted = counted(run, qrels)
+    expected = counted(run, qrels)
     for given, judgements in forms(tmp_path, run, qrels):
         for measure in ("recall@2", "coverage", "alpha_ndcg@3, recall@5"):
             scores = rageval.evaluate(measure, given, judgements, **rules)
-            assert scores.judged_by_query == wanted
-            assert scores.judged == sum(wanted.values())
+            assert scores.judged_by_query == expected
+            assert scores.judged == sum(expected.values())
 
 
 def test_parts_count_as_the_whole_does(tmp_path: Path) -> None:
@@ -338,8 +338,8 @@ def test_a_coincidence_of_few_ids_is_no_cause() -> None:
     """Of 1,177 retrieved 22, and of 407 judged 22, would agree if cut: that explains nothing."""
     ours = {f"q{n}": [f"{n}-{m}#0" if m < 2 else f"run{n}-{m}" for m in range(107)] for n in range(11)}
     theirs = {f"q{n}": [f"{n}-{m}" if m < 2 else f"judged{n}-{m}" for m in range(37)] for n in range(11)}
-    said = unlike("run", 1177, ours, theirs)
-    assert said.endswith("(1,177 retrieved, 407 judged). Are run and judgements of one collection?")
+    remark = unlike("run", 1177, ours, theirs)
+    assert remark.endswith("(1,177 retrieved, 407 judged). Are run and judgements of one collection?")
     # A quarter of the judged ones is a cause, in however deep a run.
     few = {query: names[:6] for query, names in theirs.items()}
     assert 'Without "#…" at the end 22 of the 1,177' in unlike("run", 1177, ours, few)

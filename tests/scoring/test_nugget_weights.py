@@ -43,12 +43,12 @@ WAY_OUT = "--nuggets FILE"
 
 def judged(**more: Any) -> list[dict[str, Any]]:
     """`good` says it and invents nothing; `bad` only invents."""
-    said = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
+    labels_by_system = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
     return [
-        {"query_id": query, "run_id": run, "aspect": str(at), "label": label, "rubric": "rubric", **more}
+        {"query_id": query, "run_id": run, "aspect": str(index), "label": label, "rubric": "rubric", **more}
         for query in QUERIES
-        for run, labels in said.items()
-        for at, label in enumerate(labels)
+        for run, labels in labels_by_system.items()
+        for index, label in enumerate(labels)
     ]
 
 
@@ -110,8 +110,8 @@ def test_so_is_one_of_what_no_model_judged() -> None:
     rows = [{"query_id": "q", "run_id": "r", "aspect": "n", "grade": 0.5, "rubric": "lexical"}]
     with pytest.raises(UsageError, match=WAY_OUT):
         rageval.evaluate_answers("lexical_recall(importance=vital)", rows)
-    known = [Nugget("q", "n", "a", "vital")]
-    scores = rageval.evaluate_answers("lexical_recall(importance=vital)", rows, nuggets=known)
+    nuggets_of_bank = [Nugget("q", "n", "a", "vital")]
+    scores = rageval.evaluate_answers("lexical_recall(importance=vital)", rows, nuggets=nuggets_of_bank)
     assert scores["r"].scores[0].value == 0.5
 
 
@@ -140,7 +140,9 @@ def test_a_file_and_judgements_that_say_the_same_score_the_same(files: Callable[
 
 
 def test_nuggets_may_be_records(files: Callable[[str], str]) -> None:
-    nuggets = [Nugget(query, str(at), "…", weight=w) for query in QUERIES for at, w in ((0, 3), (1, -2))]
+    nuggets = [
+        Nugget(query, str(index), "…", weight=w) for query in QUERIES for index, w in ((0, 3), (1, -2))
+    ]
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets=nuggets)
     assert scores["good"]["rubric_score"].value == 1.0
 
@@ -212,8 +214,8 @@ def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pyt
         assert what == "nuggets"
         return read_nuggets(files("rubrics"))
 
-    known = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
-    monkeypatch.setattr(dataset, "load", known.__getitem__)
+    datasets = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
+    monkeypatch.setattr(dataset, "load", datasets.__getitem__)
     done = run(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
     assert done.stdout.split()[-1] == "-0.6667", done.output
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets="my/bench")
@@ -269,7 +271,7 @@ def test_failed_importance_as_0_1_wrote_it_is_missing(tmp_path: Path) -> None:
     }
     path = lines(tmp_path / "old.jsonl", [old])
     assert [nugget.importance for nugget in read_nuggets(path)] == [None, "vital"]
-    rows = [{"query_id": "q", "run_id": "r", "aspect": str(at), "label": SUPPORT} for at in range(2)]
+    rows = [{"query_id": "q", "run_id": "r", "aspect": str(index), "label": SUPPORT} for index in range(2)]
     done = run(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
     assert (done.exit_code, "(1 unrated); its value lies between 0.5000 and 1.0000" in done.stderr) == (
         3,
@@ -284,20 +286,20 @@ def test_of_what_is_missing_only_a_negative_weight_turns_the_worst_round() -> No
         {"query_id": "q", "run_id": "r", "aspect": "fault", "weight": -0.25, "status": "invalid"},
     ]
     for end, value in (("worst", -0.5), ("best", 1.0)):
-        found = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
-        assert found.value == value
+        score = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
+        assert score.value == value
 
 
 def by_importance() -> list[str]:
     """Every measure that counts nuggets by their importance, as far as its parameters say so."""
-    found = [
+    names = [
         str(measure(importance=which))
         for measure in measures_taking("Assessment").values()
         if (parameter := measure.declared.get("importance")) and "vital" in parameter.choices
         for which in parameter.choices
         if which != "all"
     ]
-    return [*found, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
+    return [*names, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
 
 
 @pytest.mark.parametrize("measure", by_importance())
@@ -326,20 +328,20 @@ def test_a_nugget_without_importance_is_missing(measure: str, shown: str) -> Non
             "r"
         ].scores[0]
 
-    known = {"a": "vital", "b": "okay"} if shown == "rated" else {"c": "okay"}
-    lacking = score(known)
-    assert lacking.lost == {"unrated": 4 - len(known)}
+    importance = {"a": "vital", "b": "okay"} if shown == "rated" else {"c": "okay"}
+    lacking = score(importance)
+    assert lacking.lost == {"unrated": 4 - len(importance)}
     low, high = lacking.bounds
-    others = [aspect for aspect, _ in verdicts if aspect not in known]
+    others = [aspect for aspect, _ in verdicts if aspect not in importance]
     for chosen in itertools.product(("vital", "okay"), repeat=len(others)):
-        value = score(known | dict(zip(others, chosen, strict=True))).value
+        value = score(importance | dict(zip(others, chosen, strict=True))).value
         assert not low - 1e-12 > value, (chosen, value)
         assert not high + 1e-12 < value, (chosen, value)
     with pytest.raises(
         MissingJudgements, match=r"unrated\).*it needs the importance of each nugget.*--nuggets"
     ):
         rageval.evaluate_answers(
-            measure, judged(known), answers=[{"query_id": "q", "run_id": "r", "answer": "w"}]
+            measure, judged(importance), answers=[{"query_id": "q", "run_id": "r", "answer": "w"}]
         )
 
 

@@ -73,12 +73,12 @@ def counts(text: str, style: str) -> list[tuple[int, int]]:
     """On how many queries each number rests, and is undefined, as far as this output says so."""
     if style in ("json", "jsonl"):
         records = json.loads(text)["results"] if style == "json" else map(json.loads, text.splitlines())
-        return [(each["queries"], each["undefined"]) for each in records]
+        return [(row["queries"], row["undefined"]) for row in records]
     if style in SHEETS:
         rows = csv.DictReader(io.StringIO(text), delimiter=SHEETS[style])
         return [(int(row["queries"]), int(row["undefined"])) for row in rows]
-    found = re.findall(r"\(n=(\d+)\)|n=(\d+), undefined=(\d+)", text)
-    return [(int(short or n), int(undefined or 3)) for short, n, undefined in found]
+    counts_found = re.findall(r"\(n=(\d+)\)|n=(\d+), undefined=(\d+)", text)
+    return [(int(short or n), int(undefined or 3)) for short, n, undefined in counts_found]
 
 
 @pytest.mark.parametrize("style", [style for style in _FORMATS if style not in ONE_SET])
@@ -99,10 +99,10 @@ def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     done = command(*words, "--zero-rel", "nan")
     assert done.exit_code == 0
     assert done.stderr.count(f"{', '.join(measures)} {REMARK.replace('rests', 'rest')}") == 2
-    found = counts(done.stdout, style)
+    printed_counts = counts(done.stdout, style)
     # A table says once what is the same everywhere, and a citation what is so of both runs.
     once = {"table": ["ours"], "cite": measures}.get(style, 2 * measures)
-    assert style in PIPED or found == [(1, 3) for _ in once]
+    assert style in PIPED or printed_counts == [(1, 3) for _ in once]
     done = command(*words, "--zero-rel", "skip")
     assert "3 of 4 judged queries have no relevant documents (they are left out)" in done.stderr
     assert style not in ("md", "latex") or done.stdout.count("(n=1)") == 2 * len(measures)
@@ -120,9 +120,9 @@ def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> Non
     from rageval.scoring.scores import undefined_remarks
 
     scores = evaluate("official:freshstack", files[0], files[2], zero_rel="nan")
-    (said,) = map(str, undefined_remarks(scores))
+    (remark,) = map(str, undefined_remarks(scores))
     assert (
-        said == "one: alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
+        remark == "one: alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
     )
 
 
@@ -160,7 +160,7 @@ def test_compare(judged: str, style: str) -> None:
         assert (second["queries"], second["undefined"], second["other_undefined"]) == ("4", "0", "0")
     elif style == "jsonl":
         pairs = map(json.loads, done.stdout.splitlines())
-        assert [(each["queries"], each["undefined"]) for each in pairs] == [(1, 3), (4, 0)]
+        assert [(row["queries"], row["undefined"]) for row in pairs] == [(1, 3), (4, 0)]
     elif style == "json":
         cells = json.loads(done.stdout)["values"]
         assert [(cell["queries"], cell["undefined"]) for cell in cells] == [(1, 3), (1, 3), (4, 0), (4, 0)]
@@ -174,8 +174,8 @@ def test_slices(judged: str, tmp_path: Path, style: str) -> None:
     by = ["--by", "domain", "--questions", str(tmp_path / "fields.jsonl")]
     done = command(judged, "-m", "v_strict", *by, "--format", style)
     assert done.exit_code == 0, done.stderr
-    found = slices_of(done.stdout, style)
-    assert found[:2] == [("domain=a", 1, 1), ("domain=b", 0, 2)]
+    counts = slices_of(done.stdout, style)
+    assert counts[:2] == [("domain=a", 1, 1), ("domain=b", 0, 2)]
     whole = command(judged, "-m", "a_strict", *by, "--format", style)
     assert style in ("json", "jsonl", "csv") or "undefined" not in whole.stdout
 
@@ -189,9 +189,9 @@ def slices_of(text: str, style: str) -> list[tuple[str, int, int]]:
             else [json.loads(line) for line in text.splitlines()]
         )
         return [
-            (f"{each['field']}={each['name']}", each["queries"], each["undefined"])
+            (f"{row['field']}={row['name']}", row["queries"], row["undefined"])
             for record in records
-            for each in record["slices"]
+            for row in record["slices"]
         ]
     rows = re.findall(r"(domain=\w).*?(\d+)\*?(?:, undefined=|\W+)(\d+)[^\d.]*$", text, re.MULTILINE)
     return [(name, int(queries), int(undefined)) for name, queries, undefined in rows]
@@ -225,20 +225,24 @@ class TestHalfJudged:
         self, tmp_path: Path, unjudged: int, total: int, below: int
     ) -> None:
         done = command(*self.write(tmp_path, unjudged, total, below), "-m", "rr")
-        said = f"no document is judged in {unjudged:,} of {total:,} queries: q0" in done.stderr
-        assert said == (0 < unjudged < total and unjudged >= 0.05 * total)
+        stderr = f"no document is judged in {unjudged:,} of {total:,} queries: q0" in done.stderr
+        assert stderr == (0 < unjudged < total and unjudged >= 0.05 * total)
         assert (", q1, q2, …" in done.stderr) == (unjudged == 5)
 
     @pytest.mark.parametrize(
-        ("unjudged", "said"), [(0, ""), (3, ""), (4, "20% of the top 2"), (10, "50% of the top 2")]
+        ("unjudged", "message"), [(0, ""), (3, ""), (4, "20% of the top 2"), (10, "50% of the top 2")]
     )
-    def test_unjudged_documents_at_the_top(self, tmp_path: Path, unjudged: int, said: str) -> None:
+    def test_unjudged_documents_at_the_top(self, tmp_path: Path, unjudged: int, message: str) -> None:
         words = [*self.write(tmp_path, unjudged, 20), "-m", "recall@1,2"]
         done = command(*words)
-        assert f"{said} is unjudged, counted as not relevant; use --bounds" in done.stderr if said else True
-        assert bool(said) == ("is unjudged" in done.stderr)
+        assert (
+            f"{message} is unjudged, counted as not relevant; use --bounds" in done.stderr
+            if message
+            else True
+        )
+        assert bool(message) == ("is unjudged" in done.stderr)
         bounded = command(*words, "--bounds").stderr
-        assert (bool(said), False) == ("is unjudged" in bounded, "; use --bounds" in bounded)
+        assert (bool(message), False) == ("is unjudged" in bounded, "; use --bounds" in bounded)
         assert "is unjudged" not in command(*words, "--judged-only").stderr
 
     def test_nothing_is_said_of_judgements_that_are_positive_only(self, tmp_path: Path) -> None:
