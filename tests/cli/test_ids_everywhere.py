@@ -66,9 +66,9 @@ class _Documents:
 
 @pytest.fixture(name="dataset", autouse=True)
 def _dataset(monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    found = Dataset(ID, (*_CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
-    monkeypatch.setattr(dataset, "load", {ID: found}.__getitem__)
-    return found
+    fake = Dataset(ID, (*_CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
+    monkeypatch.setattr(dataset, "load", {ID: fake}.__getitem__)
+    return fake
 
 
 def run(*words: object) -> Result:
@@ -91,14 +91,14 @@ def file_options() -> Iterator[tuple[str, click.Option]]:
 def test_every_option_that_takes_a_file_takes_an_id_or_says_why_not() -> None:
     taken = 0
     for name, option in file_options():
-        known = str(option.name)
+        option_name = str(option.name)
         if isinstance(option.type, FileOrId):
-            assert option.metavar == "FILE|ID", (name, known)
+            assert option.metavar == "FILE|ID", (name, option_name)
             taken += 1
         elif (option.metavar or "").startswith("FIELD|"):
             continue  # a field, a file, or an id: rageval.cli._inputs
-        elif not (name == "collection build" and known in OF_BUILD):
-            assert known in NO_IDS or known in OUTPUTS, f"{name} --{known}"
+        elif not (name == "collection build" and option_name in OF_BUILD):
+            assert option_name in NO_IDS or option_name in OUTPUTS, f"{name} --{option_name}"
     assert taken >= 25
 
 
@@ -213,13 +213,15 @@ class TestDoctor:
     def test_crag_as_it_is_published(self, tmp_path: Path) -> None:
         page = {"page_name": "p", "page_url": "u", "page_snippet": "", "page_result": "x" * 2**21}
         asked = {"query": "who?", "answer": "he", "alt_ans": [], "search_results": [page]}
-        lines = [json.dumps({"interaction_id": f"q{at}", **asked}) + "\n" for at in (1, 2)]
+        lines = [json.dumps({"interaction_id": f"q{number}", **asked}) + "\n" for number in (1, 2)]
         path = tmp_path / "crag.jsonl.bz2"
         path.write_bytes(bz2.compress("".join(lines).encode()))
         assert done("doctor", path) == "nothing suspicious in 1 file\n"
 
     def test_fractions_of_the_same_documents_for_every_topic_are_judgements(self, tmp_path: Path) -> None:
-        (tmp_path / "qrels").write_text("".join(f"q{at} 0 d{doc} 0.5\n" for at in (1, 2) for doc in (1, 2)))
+        (tmp_path / "qrels").write_text(
+            "".join(f"q{number} 0 d{doc} 0.5\n" for number in (1, 2) for doc in (1, 2))
+        )
         assert done("doctor", tmp_path / "qrels").startswith("nothing suspicious")
         (tmp_path / "run").write_text("q1 Q0 d1 1 2 t\nq2 Q0 d2 1 2 t\n")
         assert "1.0000" in done(tmp_path / "run", tmp_path / "qrels", "-m", "ndcg@1")
