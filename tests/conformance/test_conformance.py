@@ -297,5 +297,5 @@ class TestFuzzing:
         found = json.loads(line)
         vector = msgspec.convert(found["vector"], RunVector)
         assert [one.verdict for one in of_rageval(vector)] == [AGREES] * len(vector.expected)
-        by_rules = vector.found(list(vector.expected), found["rules"])
+        by_rules = vector.compute(list(vector.expected), found["rules"])
         assert {name: dict(values) for name, values in by_rules.items()} == found["by_rules"]

@@ -67,7 +67,7 @@ def vector_of(
     ranked = [(row[0], row[2], float(row[4])) for row in rows if row[0] not in without]
     graded = [(q, nugget, doc, int(grade)) for q, nugget, doc, grade in judged if q not in without]
     vector = RunVector(folder, "as recorded", ranked, graded, {}, topics_in(ranked, graded))
-    found = {name: dict(values) for name, values in vector.found(measures).items()}  # type: ignore[arg-type]
+    found = {name: dict(values) for name, values in vector.compute(measures).items()}  # type: ignore[arg-type]
     return msgspec.structs.replace(vector, expected=found)
 
 

@@ -44,9 +44,9 @@ def test_the_table(name: str) -> None:
     version, *numbers = ROWS[name]
     if version != installed()[name]:
         pytest.skip("another version is installed")
-    found = list(of_peer(name, VECTORS))
-    counts = Counter(one.verdict for one in found)
-    measures = {parse_measure(one.measure).name for one in found}
+    differences = list(of_peer(name, VECTORS))
+    counts = Counter(one.verdict for one in differences)
+    measures = {parse_measure(one.measure).name for one in differences}
     assert [int(number) for number in numbers] == [
         len(measures),
         *(counts[verdict] for verdict in (AGREES, COMPATIBLE, DIFFERS, FAILS)),

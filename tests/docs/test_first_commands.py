@@ -33,7 +33,8 @@ def here(folder: Path, words: Sequence[str]) -> Done:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "person", [pytest.param(each, marks=pytest.mark.slow) if each in NEEDS else each for each in PEOPLE]
+    "person",
+    [pytest.param(person, marks=pytest.mark.slow) if person in NEEDS else person for person in PEOPLE],
 )
 def test_first_commands(person: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if person in NEEDS and find_spec(NEEDS[person]) is None:

@@ -36,7 +36,7 @@ def test_what_is_blocked_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -
 def test_init_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     judged = {"run_id": "r", "label": "perfect", "rubric": "crag"}
-    text = "".join(f"{json.dumps({'query_id': f'q{at}', **judged})}\n" for at in range(30))
+    text = "".join(f"{json.dumps({'query_id': f'q{index}', **judged})}\n" for index in range(30))
     for name in ("v1.jsonl", "v2.jsonl"):
         Path(name).write_text(text, encoding="utf-8")
     (block,) = (block for block in blocks("text", PAGE) if block.startswith("$ rageval init"))
@@ -69,9 +69,9 @@ def test_lines_of_a_baseline_are_such_and_the_policy_is_one(tmp_path: Path) -> N
     assert shown.splitlines() == lines[:2]
     (policy,) = blocks("toml", PAGE)
     (tmp_path / "rageval.toml").write_text(policy)
-    found = read_policy(str(tmp_path / "rageval.toml"))
-    assert found is not None
-    assert found.section("gate").keys() == {"measures", "margin", "baseline"}
+    parsed = read_policy(str(tmp_path / "rageval.toml"))
+    assert parsed is not None
+    assert parsed.section("gate").keys() == {"measures", "margin", "baseline"}
 
 
 def test_the_action_and_the_hooks_are_called_as_they_are() -> None:

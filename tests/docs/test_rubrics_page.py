@@ -64,8 +64,8 @@ def test_its_code_runs(block: str) -> None:
 
 def test_its_tables_leave_nothing_out() -> None:
     names = [field.name for field in msgspec.structs.fields(RubricFile) if field.name != "lenient"]
-    told = [*names, *READS, *WAYS, *ITEM_WAYS, *SOURCES]
-    assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
+    documented = [*names, *READS, *WAYS, *ITEM_WAYS, *SOURCES]
+    assert [name for name in documented if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
         name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
     ]
     assert sorted(SOURCES) == sorted(get_args(_Source))

@@ -50,14 +50,14 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attributes}
-        self.anchors.update(found[name] for name in ("id", "name") if name in found)
-        address = found.get("src") or found.get("href") or ""
+        attributes_by_name = {name: value or "" for name, value in attributes}
+        self.anchors.update(attributes_by_name[name] for name in ("id", "name") if name in attributes_by_name)
+        address = attributes_by_name.get("src") or attributes_by_name.get("href") or ""
         if re.fullmatch(r"h[1-6]", tag):
             self.heads.append(int(tag[1]))
-        if tag == "img" and not found.get("alt"):
+        if tag == "img" and not attributes_by_name.get("alt"):
             self.mute.append(address)
-        self.needs += re.findall(r"[^\s,]+//[^\s,]+", found.get("srcset", ""))
+        self.needs += re.findall(r"[^\s,]+//[^\s,]+", attributes_by_name.get("srcset", ""))
         if tag == "a":
             self.links.append(address)
         elif tag in SHOWN and address:
@@ -98,8 +98,8 @@ def test_the_site_is_whole(site: Path) -> None:
     names = {str(path.relative_to(site)) for path in pages}
     assert {f"measures/{name}.html" for name in builtin()} <= names
     assert {f"commands/{name}.html" for name in COMMANDS} <= names
-    known = {anchor for page in pages.values() for anchor in page.anchors}
-    assert [name for name in (*subcommands(), *public_names()) if name not in known] == []
+    anchors = {anchor for page in pages.values() for anchor in page.anchors}
+    assert [name for name in (*subcommands(), *public_names()) if name not in anchors] == []
     assert [link for page in pages.values() for link in dangling(page, pages)] == []
     assert list(fetched(pages)) == []
     assert [path.name for path, page in pages.items() if not page.can_be_heard()] == ["search.html"]  # theirs
@@ -135,8 +135,8 @@ def public_names() -> Iterator[str]:
         public = {name: getattr(module, name) for name in module.__all__}
         yield from (
             f"{module.__name__}.{name}"
-            for name, found in public.items()
-            if callable(found) and not isinstance(found, rageval.Measure)
+            for name, pages_of_name in public.items()
+            if callable(pages_of_name) and not isinstance(pages_of_name, rageval.Measure)
         )
 
 
@@ -147,8 +147,8 @@ def dangling(page: Page, pages: dict[Path, Page]) -> Iterator[str]:
         if parts.scheme:
             continue
         target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
-        known = pages[target].anchors if target in pages else set()
-        if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in known):
+        anchors = pages[target].anchors if target in pages else set()
+        if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in anchors):
             yield f"{page.path.name}: {link}"
 
 

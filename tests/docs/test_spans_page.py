@@ -29,7 +29,7 @@ def page(name: str) -> str:
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_step_by_step(name: str) -> None:
-    printed, said, texts = "", "", 0
+    printed, stderr, texts = "", "", 0
     for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
         if kind == "text":
             texts += 1
@@ -42,10 +42,10 @@ def test_step_by_step(name: str) -> None:
                 continue
             done = CliRunner().invoke(main, words)
             assert done.exit_code == 0, (line, done.output)
-            printed, said = done.stdout, said + done.stderr
+            printed, stderr = done.stdout, stderr + done.stderr
     assert texts == PAGES[name]
     for line in re.findall(r"^    (\d.*)$", page(name), re.MULTILINE):  # what it says on the way
-        assert line in said
+        assert line in stderr
 
 
 @pytest.mark.parametrize("name", PAGES)
