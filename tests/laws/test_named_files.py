@@ -35,8 +35,8 @@ def folder_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     (folder / "sub").mkdir(parents=True)
     (folder / ".git").mkdir()
-    held = ("../outside.txt", ".env", "sub/.hidden", ".git/config", "key.pem", "module.so", "data.pkl")
-    for name in (*held, "EVIL.PY"):
+    outside = ("../outside.txt", ".env", "sub/.hidden", ".git/config", "key.pem", "module.so", "data.pkl")
+    for name in (*outside, "EVIL.PY"):
         (folder / name).write_text(SECRET)
     (folder / "evil.py").write_text("open('pwned', 'w').write('1')\n")
     (folder / "shots.txt").write_text("Q: 1+1? A: 2")
@@ -158,9 +158,9 @@ def test_each_option_of_the_gate_is_known_to_read_to_act_or_to_be_a_rule() -> No
 def test_a_policy_has_no_effect(folder: Path, key: str) -> None:
     (folder / "rageval.toml").write_text(f'[gate]\n{key} = "../bashrc"\n')
     (folder.parent / "bashrc").write_text("mine")
-    said = refused(run("gate", "judged.jsonl"), folder)
-    assert f"[gate]: {key} " in said
-    assert f"use --{key} " in said
+    message = refused(run("gate", "judged.jsonl"), folder)
+    assert f"[gate]: {key} " in message
+    assert f"use --{key} " in message
     assert (folder.parent / "bashrc").read_text() == "mine"
     with pytest.raises(InputError):  # what pytest and the hooks ask
         find_policy().gate_settings()
@@ -225,8 +225,8 @@ def test_neither_the_hooks_nor_the_action_import_from_the_checkout(folder: Path)
     assert "python" not in (ROOT / ".pre-commit-hooks.yaml").read_text().replace("language: python", "")
     assert 'rageval-hook = "rageval.precommit:run"' in (ROOT / "pyproject.toml").read_text()
     script = "from rageval.precommit import run; run()"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-c", script, "validate", "rageval.py"], capture_output=True, timeout=60
     )
-    assert done.returncode == 1, done
+    assert result.returncode == 1, result
     assert not (folder / "pwned").exists()
