@@ -86,14 +86,14 @@ def test_the_command_shows_both(files: Path) -> None:
     assert [decision.against for decision in report.decisions] == ["", "anchor"]
 
 
-HELD = ("v3.run", "qrels", "--baseline", "v1.json", "--margin", ".1")
+OPTIONS = ("v3.run", "qrels", "--baseline", "v1.json", "--margin", ".1")
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((*HELD, "-m", "rr", "--anchor", "qrels"), "baseline"),
-        ((*HELD, "-m", "rr", "--anchor-margin", "1"), "--anchor"),
+        ((*OPTIONS, "-m", "rr", "--anchor", "qrels"), "baseline"),
+        ((*OPTIONS, "-m", "rr", "--anchor-margin", "1"), "--anchor"),
     ],
 )
 def test_what_cannot_be_held_against_it_is_an_error(files: Path, words: tuple[str, ...], why: str) -> None:

@@ -355,7 +355,7 @@ def moody_judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     return model
 
 
-HELD = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
+OPTIONS = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
 AGAIN = ("--answers", "answers", "--questions", "answers", "--store", "store")
 
 
@@ -374,7 +374,7 @@ def judged_by_a_model() -> None:
 def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)
-    words = ("now", *HELD, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
+    words = ("now", *OPTIONS, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
     done = gate(*words, "--max-calls", "46", "--json", "out.json", code=4)
     assert "the limit of 46 calls is reached" in done.stderr
     assert json.loads(Path("out.json").read_text())["verdict"] is None
@@ -393,7 +393,7 @@ def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPat
 def test_repetitions_cost_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)
-    words = ("now", *HELD, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
+    words = ("now", *OPTIONS, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
     assert "no price" in gate(*words, "--max-cost", "1", code=2).stderr
     gate(*words, "--max-cost", "0.1", "--price", "100", code=4)
     assert model.calls < 50
@@ -402,26 +402,26 @@ def test_repetitions_cost_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatc
 def test_a_judge_is_asked_again_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)
-    done = gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag", code=2)
+    done = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", code=2)
     assert "use --judge mine:m --rubric crag" in done.stderr
-    done = gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag", "--judge", "mine:other", code=2)
+    done = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", "--judge", "mine:other", code=2)
     assert "the candidate was judged by mine:m@1234abcd" in done.stderr
     assert not model.calls
     Path("rageval.toml").write_text('[gate]\njudge = "mine:m"\n')
-    gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag")
+    gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag")
     assert model.calls == 11
 
 
 def test_a_gate_accepts_the_judge_that_is_named() -> None:
     judged_by_a_model()
-    gate("now", *HELD, "--judge", "mine:m")
-    gate("now", *HELD, "--judge", "mine:m@1234abcd")
-    gate("now", *HELD, "--judge", "mine:m@http://127.0.0.1:8000/v1")
-    done = gate("now", *HELD, "--judge", "mine:other", code=2)
+    gate("now", *OPTIONS, "--judge", "mine:m")
+    gate("now", *OPTIONS, "--judge", "mine:m@1234abcd")
+    gate("now", *OPTIONS, "--judge", "mine:m@http://127.0.0.1:8000/v1")
+    done = gate("now", *OPTIONS, "--judge", "mine:other", code=2)
     assert "--judge mine:other: the candidate was judged by mine:m@1234abcd" in done.stderr
     Path("rageval.toml").write_text('[gate]\njudge = "mine:other"\n')
-    gate("now", *HELD, code=2)
-    gate("now", *HELD, "--judge", "mine:m")
+    gate("now", *OPTIONS, code=2)
+    gate("now", *OPTIONS, "--judge", "mine:m")
 
 
 def test_an_option_that_would_change_nothing_is_told_in_the_reports() -> None:

@@ -39,14 +39,14 @@ REPLAYS = 300
 )
 def test_intervals_hold_the_truth_19_times_of_20(world: str, judge: str, labels: int) -> None:
     coverage = claims.simulated(world, judge, labels, REPLAYS)
-    assert coverage.held == pytest.approx(0.95, abs=0.03)
+    assert coverage.coverage == pytest.approx(0.95, abs=0.03)
 
 
 @pytest.mark.slow
 def test_intervals_of_the_set_hold_its_mean() -> None:
     for judge in ("good", "biased"):
         coverage = claims.simulated("binary", judge, 100, REPLAYS, population="set")
-        assert coverage.held == pytest.approx(0.95, abs=0.03)
+        assert coverage.coverage == pytest.approx(0.95, abs=0.03)
         assert coverage.width < 0.99 * claims.simulated("binary", judge, 100, REPLAYS).width
 
 
@@ -60,8 +60,8 @@ def test_nothing_is_claimed_where_nothing_differs(world: str, judge: str) -> Non
 @pytest.mark.parametrize("judge", ["perfect", "good"])
 def test_systems_that_seldom_differ_are_not_called_alike(judge: str) -> None:
     for world in worlds.SELDOM:
-        assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0, span=1.0).held >= 0.94
-    assert claims.simulated("three", "perfect", 50, REPLAYS, delta=0.02, span=1.0).held >= 0.94
+        assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0, span=1.0).coverage >= 0.94
+    assert claims.simulated("three", "perfect", 50, REPLAYS, delta=0.02, span=1.0).coverage >= 0.94
 
 
 CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and between what its mean has to lie
@@ -110,13 +110,13 @@ def by_hand() -> bool:
 def lenient() -> bool:
     """A judge who favours one of two equal systems."""
     cell = claims.simulated("binary", "biased", 50, REPLAYS, delta=0.0, estimate=correction.corrected)
-    return bool(0.92 <= cell.held <= 0.98 and cell.claimed <= 0.08)
+    return bool(0.92 <= cell.coverage <= 0.98 and cell.claimed <= 0.08)
 
 
 def few() -> bool:
     """Systems that differ in 3 of 100 queries."""
     options: dict[str, Any] = {"delta": 0.02, "span": 1.0, "estimate": correction.corrected}
-    return bool(claims.simulated("three", "perfect", 30, REPLAYS, **options).held >= 0.94)
+    return bool(claims.simulated("three", "perfect", 30, REPLAYS, **options).coverage >= 0.94)
 
 
 def clusters() -> bool:

@@ -208,14 +208,14 @@ def test_intervals_hold_the_bias_of_simulated_judges(
     worlds: ModuleType, steps: float, is_balanced: bool
 ) -> None:
     """At every place, as often as they say; with 100 replays of dependent places the error is about .01."""
-    bias = worlds.held_in_lists(6, 20, steps, is_balanced, 100, sees=3.0)
+    bias = worlds.coverage_in_lists(6, 20, steps, is_balanced, 100, sees=3.0)
     assert bias.truth == pytest.approx({0: 0, 0.5: 0.417, 1: 0.833, 5: 2.5}[steps], abs=0.05)
     assert 0.92 <= bias.every <= 0.985
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_share_of_simulated_judges(worlds: ModuleType) -> None:
-    coverage, width = worlds.held_in_pairs(50, 0.05, 200)
+    coverage, width = worlds.coverage_in_pairs(50, 0.05, 200)
     assert 0.91 <= coverage <= 0.99
     assert width < 0.12
 
@@ -225,7 +225,9 @@ def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_see
     worlds: ModuleType,
 ) -> None:
     """Of the estimate, which allows for the answers, it makes little."""
-    drawn, balanced = (worlds.held_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True))
+    drawn, balanced = (
+        worlds.coverage_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True)
+    )
     assert drawn.plain > 1.7 * balanced.plain
     assert balanced.spread <= drawn.spread < 1.35 * balanced.spread
 
