@@ -52,13 +52,13 @@ def answers(right: int) -> list[dict[str, object]]:
     """Answers to questions, so many of them right."""
     return [
         {
-            "question": f"Who was king number {at} of the land?",
-            "answer": f"It was Name{at} Word{at % 5}." if at < right else "It was somebody else.",
-            "gold": f"Name{at} Word{at % 5}",
-            "contexts": [f"Name{at} Word{at % 5} was a king."],
-            "topic area": "ab"[at % 2],
+            "question": f"Who was king number {index} of the land?",
+            "answer": f"It was Name{index} Word{index % 5}." if index < right else "It was somebody else.",
+            "gold": f"Name{index} Word{index % 5}",
+            "contexts": [f"Name{index} Word{index % 5} was a king."],
+            "topic area": "ab"[index % 2],
         }
-        for at in range(QUERIES)
+        for index in range(QUERIES)
     ]
 
 
@@ -105,7 +105,7 @@ def organizers(folder: Path) -> None:
     (folder / "submissions").mkdir()
     labels = []
     for team in range(12):
-        rows = [{"id": f"t{at}", **row} for at, row in enumerate(answers(6 + 2 * team))]
+        rows = [{"id": f"t{index}", **row} for index, row in enumerate(answers(6 + 2 * team))]
         with (folder / "submissions" / f"team{team}.csv").open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, ["id", "question", "answer", "gold"], extrasaction="ignore")
             writer.writeheader()
@@ -161,7 +161,7 @@ from rageval.testing import check_measure
 
 def _tables(form: str) -> tuple[Typed, ...]:
     return tuple(
-        each._replace(line=each.line.format(form), shows=each.shows.format(form)) for each in _TABLES
+        table._replace(line=table.line.format(form), shows=table.shows.format(form)) for table in _TABLES
     )
 
 
@@ -293,15 +293,15 @@ def play(person: str, folder: Path, run: Runner) -> list[str]:
     """Type a person's commands in a folder; return the dead ends, in lines."""
     write, commands = PEOPLE[person]
     write(folder)
-    found = []
+    outputs = []
     for number, typed in enumerate(commands):
         done = run(folder, shlex.split(typed.line))
         wrong = wrong_with(typed, done)
         if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", done.out):
             wrong = "the first command says no number"
         if wrong:
-            found.append(f"{person}: {typed.line}: {wrong}\n{done.out[-1000:]}{done.err[-1000:]}")
-    return found
+            outputs.append(f"{person}: {typed.line}: {wrong}\n{done.out[-1000:]}{done.err[-1000:]}")
+    return outputs
 
 
 def _installed(folder: Path, words: Sequence[str]) -> Done:
@@ -314,16 +314,16 @@ def _installed(folder: Path, words: Sequence[str]) -> Done:
 
 def main() -> int:
     """Play all people; print how long each took, and the dead ends."""
-    found = []
+    outputs = []
     for person in PEOPLE:
         if person in NEEDS and find_spec(NEEDS[person]) is None:
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            found += play(person, Path(folder), _installed)
+            outputs += play(person, Path(folder), _installed)
         print(f"{person}: {len(PEOPLE[person][1])} commands in {time.monotonic() - began:.1f} s")
-    print("\n".join(found))
-    return bool(found)
+    print("\n".join(outputs))
+    return bool(outputs)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def blocks(language: str, text: str) -> list[str]:
-    found = re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return [block for named, block in found if named == language]
+    matches = re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for named, block in matches if named == language]
 
 
 def run(words: list[str], more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
