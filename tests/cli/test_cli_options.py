@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
+from commands import run_command
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import Command
 
@@ -26,10 +26,6 @@ DIFFERENT = {
     "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }
 CHOICES = {"--format", "--compat", "--as"}  # what may be chosen depends on the command
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words))
 
 
 def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -83,7 +79,7 @@ def test_a_letter_stands_for_one_option_in_every_command() -> None:
 def test_every_option_is_listed_once_in_help(path: str) -> None:
     command = dict(commands(main))[path]
     has_first = isinstance(command, Command) and bool(command.first)
-    shown = run(*path.split(), "--help-all" if has_first else "--help").stdout
+    shown = run_command(*path.split(), "--help-all" if has_first else "--help").stdout
     for option in command.params:
         if isinstance(option, click.Option):
             name = max(option.opts, key=len)
@@ -96,7 +92,7 @@ def test_every_option_is_listed_once_in_help(path: str) -> None:
 def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
     command = dict(commands(main))[path]
     assert isinstance(command, Command)
-    shown = run(*path.split(), "--help").stdout
+    shown = run_command(*path.split(), "--help").stdout
     listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE)
     called = {param.name: max(param.opts, key=len) for param in command.params}
     assert listed == [*(called[name] for name in command.first), "--help-all", "--help"]
@@ -117,7 +113,7 @@ def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
     ],
 )
 def test_a_mistyped_command_is_told_the_nearest(words: str, meant: str) -> None:
-    result = run(*words.split())
+    result = run_command(*words.split())
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert result.stderr.endswith(f"; did you mean {meant}?\n")
@@ -125,6 +121,6 @@ def test_a_mistyped_command_is_told_the_nearest(words: str, meant: str) -> None:
 
 @pytest.mark.parametrize("words", ["judged a.run qrels", "./scor", "xyz a.run", "datasets xyzzy"])
 def test_what_is_no_command_by_mistake_is_told_none(words: str) -> None:
-    result = run(*words.split())
+    result = run_command(*words.split())
     assert result.exit_code == 2
     assert all(f"did you mean {name}?" not in result.stderr for name in COMMANDS)

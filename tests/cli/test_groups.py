@@ -7,23 +7,19 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
+from commands import run_command
 from every_command import walked
-from rageval.cli import _ELSEWHERE, COMMANDS, GROUPS, main
+from rageval.cli import _ELSEWHERE, COMMANDS, GROUPS
 from rageval.errors import EXIT_CODES
 
 PATHS = {path for path, _ in walked() if path}
 LINES, CHARACTERS = 24, 80  # of a terminal
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, words, prog_name="rageval")
-
-
 @pytest.mark.parametrize("words", [["-h"], ["--help"], []], ids=" ".join)
 def test_the_first_screen_is_one_screen_and_names_every_command_once(words: list[str]) -> None:
-    shown = run(*words).output
+    shown = run_command(*words).output
     assert len(shown.splitlines()) <= LINES
     assert max(map(len, shown.splitlines())) <= CHARACTERS
     listed = re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE)
@@ -35,7 +31,7 @@ def test_the_first_screen_is_one_screen_and_names_every_command_once(words: list
 
 
 def test_all_help_lists_every_command_once_with_what_it_does_and_the_exit_codes() -> None:
-    result = run("--help-all")
+    result = run_command("--help-all")
     assert result.exit_code == 0
     listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +[A-Z]", result.stdout, re.MULTILINE)
     assert sorted(listed) == sorted(PATHS)
@@ -48,7 +44,7 @@ def test_a_command_has_two_words_at_most_and_says_what_it_does() -> None:
     assert max(path.count(" ") for path in PATHS) == 1
     for path, command in walked():
         if isinstance(command, click.Group):
-            shown = run(*path.split(), "--help").stdout
+            shown = run_command(*path.split(), "--help").stdout
             for name in command.list_commands(click.Context(command)):
                 assert path == "" or re.search(rf"^  {name}  +[A-Z]", shown, re.MULTILINE), f"{path} {name}"
 
@@ -58,7 +54,7 @@ def test_a_word_that_is_no_command_is_told_what_to_type(
     word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # a checkout may have a folder `build`, which would be a file of runs
-    result = run(word, "some", "more")
+    result = run_command(word, "some", "more")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     suggestions = re.findall(r"rageval ((?:--)?[a-z]+(?: [a-z]+\b)?)", result.stderr.partition("; say ")[2])
     assert suggestions
@@ -78,5 +74,5 @@ def test_a_word_that_is_no_command_is_told_what_to_type(
     ],
 )
 def test_after_a_group_the_nearest_command_is_told(words: str, message: str) -> None:
-    result = run(*words.split())
+    result = run_command(*words.split())
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"rageval: {message}\n")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from labeling import lines
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.answers import evaluate_answers
@@ -24,11 +24,6 @@ def run(*words: object, code: int = 0) -> Result:
     result = CliRunner().invoke(main, ["label", "plan", *map(str, words)], prog_name="rageval")
     assert result.exit_code == code, result.output
     return result
-
-
-def lines(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
 
 
 @pytest.fixture

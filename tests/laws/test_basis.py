@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from rageval.cli import main
 from rageval.measures import builtin
 from rageval.measures.base import MEAN, NEITHER
@@ -116,23 +117,18 @@ def gated() -> list[str]:
     scores = evaluate_answers(list(BY_NAME.values()), ROWS, answers=list(texts()), on_missing="worst")
     by_measure = zip(*(result.scores for result in scores.values()), strict=True)
     whole = [pair[0].measure for pair in by_measure if not any(score.undefined for score in pair)]
-    return [str(result) for result in whole if result.aggregate == MEAN and result.better != NEITHER]
+    return [str(measure) for measure in whole if measure.aggregate == MEAN and measure.better != NEITHER]
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    write(tmp_path / "answers.jsonl", texts())
+    write_jsonl(tmp_path / "answers.jsonl", texts())
     return tmp_path
 
 
-def write(path: Path, records: Any) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
-def judged(folder: Path, judge: str) -> Path:
+def judged(folder: Path, judge: str) -> str:
     named = {"judge": judge} if judge else {}
-    return write(folder / f"{abs(hash(judge))}.jsonl", (row | named for row in ROWS))
+    return write_jsonl(folder / f"{abs(hash(judge))}.jsonl", (row | named for row in ROWS))
 
 
 def words_for(*files_: object, folder: Path, measures: list[str]) -> list[object]:
@@ -243,13 +239,13 @@ def test_strengths(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 
     def strengths(judge: str, *more: object) -> set[str]:
-        file = write(files / f"games{judge[:1]}.jsonl", (row | {"judge": judge} for row in games))
+        file = write_jsonl(files / f"games{judge[:1]}.jsonl", (row | {"judge": judge} for row in games))
         return {row["basis"] for row in json.loads(command("arena", file, *more, "--format", "json"))}
 
     for judge, (basis, _) in JUDGES.items():
         assert strengths(judge) == {basis}
     for labeller, (basis, _) in LABELLERS.items():
-        gold = write(files / "gold.jsonl", (row | {"judge": labeller} for row in games))
+        gold = write_jsonl(files / "gold.jsonl", (row | {"judge": labeller} for row in games))
         assert strengths("openai:m@3f2a", "--gold", gold) == {basis}
 
 

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
+from commands import run_command, write_jsonl
 from every_command import leaves
-from rageval.cli import main
 from rageval.comparison import diagnose
 from rageval.errors import InputError, MissingJudgements
 from rageval.scoring.scores import Scores
@@ -117,15 +116,6 @@ def shorter(rows: Sequence[Row], run: str = "a") -> Iterator[list[Row]]:
         yield [row for row in rows if row["run_id"] != run or row["query_id"] not in removed]
 
 
-def written(path: Path, rows: Sequence[Row]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-def ran(*words: str) -> Any:
-    return CliRunner().invoke(main, list(map(str, words)))
-
-
 def values(scale: str, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -154,29 +144,29 @@ def test_of_score_the_whole_value_lies_within_the_bounds(scale: str) -> None:
 def test_of_score_the_command_says_how_many_are_missing(scale: str, tmp_path: Path) -> None:
     few = next(shorter(judged(scale)))
     names = ",".join(SCALES[scale][1])
-    asked = written(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
-    words = ("score", written(tmp_path / "j.jsonl", few), "-m", names, "--questions", asked)
-    assert ran(*words).exit_code == 3
-    result = ran(*words, "--on-missing", "skip", "--format", "json")
+    asked = write_jsonl(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
+    words = ("score", write_jsonl(tmp_path / "j.jsonl", few), "-m", names, "--questions", asked)
+    assert run_command(*words).exit_code == 3
+    result = run_command(*words, "--on-missing", "skip", "--format", "json")
     assert result.exit_code == 0
     for entry in json.loads(result.stdout)["results"]:
         assert entry["missing"] >= 1
         assert len(entry["bounds"]) == 2
     assert "a: answered 99 of 100 queries" in result.stderr
     better = "--require", f"{SCALES[scale][1][0]}>=0.0001"
-    assert ran(*words, "--on-missing", "skip", *better).exit_code in (0, 1)
-    assert ran(*words, "--intersection").exit_code == 0
+    assert run_command(*words, "--on-missing", "skip", *better).exit_code in (0, 1)
+    assert run_command(*words, "--intersection").exit_code == 0
 
 
 def test_of_score_a_limit_holds_at_both_ends(tmp_path: Path) -> None:
     rows = judged("crag")
     mean = values("crag", rows)["a"]["crag_score"].value
-    asked = written(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
+    asked = write_jsonl(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
     limit = f"crag_score>={mean + 0.01:.4f}"
     for index, few in enumerate([rows, *shorter(rows)]):
-        path = written(tmp_path / f"{index}.jsonl", few)
+        path = write_jsonl(tmp_path / f"{index}.jsonl", few)
         words = ("score", path, "-m", "crag_score", "--questions", asked, "--on-missing", "skip")
-        assert ran(*words, "--require", limit).exit_code == 1
+        assert run_command(*words, "--require", limit).exit_code == 1
 
 
 # --- verdicts
@@ -208,8 +198,8 @@ def test_of_compare_no_verdict_is_won(scale: str) -> None:
 
 def saved(tmp_path: Path, scale: str, rows: Sequence[Row], name: str = "base") -> Path:
     path = tmp_path / f"{name}.jsonl"
-    words = ("gate", written(tmp_path / f"of_{name}.jsonl", rows), "-m", SCALES[scale][1][0])
-    assert ran(*words, "--save-baseline", path).exit_code == 0
+    words = ("gate", write_jsonl(tmp_path / f"of_{name}.jsonl", rows), "-m", SCALES[scale][1][0])
+    assert run_command(*words, "--save-baseline", path).exit_code == 0
     return path
 
 
@@ -235,8 +225,17 @@ def test_of_gate_no_candidate_ships_for_what_it_lacks(scale: str, tmp_path: Path
             assert decision != "ship" or whole == "ship"
             assert decision == "missing" or len({row["query_id"] for row in few}) >= 98
     few = list(shorter(rows))[1]
-    words = ("gate", written(tmp_path / "c.jsonl", few), "-m", measure, "--baseline", base, "--margin", "0.2")
-    result = ran(*words)
+    words = (
+        "gate",
+        write_jsonl(tmp_path / "c.jsonl", few),
+        "-m",
+        measure,
+        "--baseline",
+        base,
+        "--margin",
+        "0.2",
+    )
+    result = run_command(*words)
     assert (result.exit_code, "judged alike" in result.stderr) == (3, False)
 
 
@@ -257,17 +256,17 @@ def test_of_gate_a_baseline_that_lacks_rows_lets_nothing_ship(scale: str, tmp_pa
         assert verdict(worse, measure, base, 0.02) != "ship"
     text = (tmp_path / "base0.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "cut.jsonl").write_text("".join(text[:-3]))
-    words = ("gate", written(tmp_path / "c.jsonl", worse), "-m", measure, "--margin", "0.02")
-    assert ran(*words, "--baseline", tmp_path / "cut.jsonl").exit_code == 2
+    words = ("gate", write_jsonl(tmp_path / "c.jsonl", worse), "-m", measure, "--margin", "0.02")
+    assert run_command(*words, "--baseline", tmp_path / "cut.jsonl").exit_code == 2
 
 
 def test_of_gate_the_questions_that_were_asked_count(tmp_path: Path) -> None:
     few = [row for row in judged("crag") if row["query_id"] not in QUERIES[:8]]
     base = saved(tmp_path, "crag", few)
-    asked = written(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
-    words = ("gate", written(tmp_path / "c.jsonl", few), "-m", "crag_score", "--questions", asked)
-    assert ran(*words, "--save-baseline", tmp_path / "other.jsonl").exit_code == 3
-    assert ran(*words, "--baseline", base, "--margin", "0.1").exit_code == 3
+    asked = write_jsonl(tmp_path / "q.jsonl", [{"query_id": query, "question": "?"} for query in QUERIES])
+    words = ("gate", write_jsonl(tmp_path / "c.jsonl", few), "-m", "crag_score", "--questions", asked)
+    assert run_command(*words, "--save-baseline", tmp_path / "other.jsonl").exit_code == 3
+    assert run_command(*words, "--baseline", base, "--margin", "0.1").exit_code == 3
 
 
 # --- human labels
@@ -286,11 +285,11 @@ def labels(rows: Sequence[Row], seed: int = 3) -> list[Row]:
 def test_of_correct_labels_and_what_they_label(tmp_path: Path) -> None:
     rows = judged("crag")
     people = labels(rows)
-    gold = written(tmp_path / "g.jsonl", people)
+    gold = write_jsonl(tmp_path / "g.jsonl", people)
 
     def corrected(some: Sequence[Row], by: str, *more: str) -> Any:
-        result = ran(
-            "label", "correct", written(tmp_path / "j.jsonl", some), "--gold", by, "-m", "crag_score",
+        result = run_command(
+            "label", "correct", write_jsonl(tmp_path / "j.jsonl", some), "--gold", by, "-m", "crag_score",
             "--format", "json", *more,
         )  # fmt: skip
         return result, json.loads(result.stdout)["results"][0] if result.exit_code == 0 else {}
@@ -308,28 +307,28 @@ def test_of_correct_labels_and_what_they_label(tmp_path: Path) -> None:
     for seed in range(4):
         half = random.Random(seed).sample(people, 25)
         # Half of the labels are no uniform draw; who says that they are gets the wider interval.
-        _, output = corrected(rows, written(tmp_path / "h.jsonl", half), "--gold-chosen", "uniform")
+        _, output = corrected(rows, write_jsonl(tmp_path / "h.jsonl", half), "--gold-chosen", "uniform")
         widths.append(output["high"] - output["low"])
     assert sum(widths) / 4 > whole["high"] - whole["low"]
-    assert corrected(rows, written(tmp_path / "h.jsonl", people[:15]))[1]["value"] is None
+    assert corrected(rows, write_jsonl(tmp_path / "h.jsonl", people[:15]))[1]["value"] is None
 
 
 @pytest.mark.parametrize("command", ["compare", "score", "report", "gate"])
 def test_of_score_compare_report_and_gate_labeled_answers_that_are_gone(command: str, tmp_path: Path) -> None:
     rows = judged("crag", ("a", "b") if command != "gate" else ("a",))
     removed = {row["query_id"] for row in labels(rows)[:6]}
-    gold = written(tmp_path / "g.jsonl", labels(rows))
-    few = written(tmp_path / "j.jsonl", [row for row in rows if row["query_id"] not in removed])
+    gold = write_jsonl(tmp_path / "g.jsonl", labels(rows))
+    few = write_jsonl(tmp_path / "j.jsonl", [row for row in rows if row["query_id"] not in removed])
     words = [command, few, "-m", "crag_score", "--gold", gold]
     if command == "score":
-        words += ["--by", "kind", "--questions", written(tmp_path / "q.jsonl", [
+        words += ["--by", "kind", "--questions", write_jsonl(tmp_path / "q.jsonl", [
             {"query_id": query, "question": "?", "kind": "all"} for query in QUERIES if query not in removed
         ])]  # fmt: skip
     words += ["-o", str(tmp_path / "page.html")] if command == "report" else []
     if command == "gate":
         words += ["--baseline", str(saved(tmp_path, "crag", rows)), "--margin", "0.1"]
     # A baseline without labels is refused (2); else judgements are missing (3).
-    assert ran(*words).exit_code == (2 if command == "gate" else 3)
+    assert run_command(*words).exit_code == (2 if command == "gate" else 3)
 
 
 # --- other commands
@@ -338,10 +337,12 @@ def test_of_score_compare_report_and_gate_labeled_answers_that_are_gone(command:
 @pytest.mark.slow
 def test_of_agree_agreement_lies_between_what_is_missing_may_make_it(tmp_path: Path) -> None:
     rows = judged("crag")
-    gold = written(tmp_path / "g.jsonl", labels(rows))
+    gold = write_jsonl(tmp_path / "g.jsonl", labels(rows))
 
     def agreed(some: Sequence[Row]) -> Any:
-        result = ran("label", "agree", written(tmp_path / "j.jsonl", some), gold, "--format", "json")
+        result = run_command(
+            "label", "agree", write_jsonl(tmp_path / "j.jsonl", some), gold, "--format", "json"
+        )
         assert result.exit_code == 0
         return json.loads(result.stdout)
 
@@ -367,12 +368,12 @@ def games() -> list[Row]:
 @pytest.mark.slow
 def test_of_arena_a_game_that_is_gone_is_told(tmp_path: Path) -> None:
     rows = games()
-    assert ran("arena", written(tmp_path / "j.jsonl", rows[1:])).exit_code == 2
+    assert run_command("arena", write_jsonl(tmp_path / "j.jsonl", rows[1:])).exit_code == 2
     more = [{**row, "run_id": {"a": "b", "b": "c"}[row["run_id"]], "aspect": "bc"} for row in rows]
-    result = ran("arena", written(tmp_path / "j.jsonl", [*rows[6:], *more]))
+    result = run_command("arena", write_jsonl(tmp_path / "j.jsonl", [*rows[6:], *more]))
     assert (result.exit_code, "a and b met in 37 of 40 queries" in result.stderr) == (0, True)
-    gold = written(tmp_path / "g.jsonl", [{**row, "judge": "person:ann"} for row in rows])
-    result = ran("arena", written(tmp_path / "k.jsonl", rows[6:]), "--gold", gold)
+    gold = write_jsonl(tmp_path / "g.jsonl", [{**row, "judge": "person:ann"} for row in rows])
+    result = run_command("arena", write_jsonl(tmp_path / "k.jsonl", rows[6:]), "--gold", gold)
     assert result.exit_code == 2
     assert "the judge's comparison is missing in 3 of 40 queries" in result.stderr
 
@@ -416,7 +417,7 @@ def test_of_compare_score_and_gate_a_run_that_lacks_queries_counts_them(tmp_path
     )
     base = tmp_path / "base.jsonl"
     files = (tmp_path / "qrels", "-m", "recall@1")
-    assert ran("gate", tmp_path / "other.run", *files, "--save-baseline", base).exit_code == 0
+    assert run_command("gate", tmp_path / "other.run", *files, "--save-baseline", base).exit_code == 0
     whole = rageval.evaluate(MEASURES, one, QRELS)
     pair = rageval.compare("recall@1", {"one": one, "other": other}, QRELS).pairs[0]
     gated = rageval.gate(one, QRELS, "recall@1", baseline=base, margin=0.04).verdict
@@ -444,7 +445,7 @@ def test_of_track_a_run_that_lacks_queries_counts_them(tmp_path: Path) -> None:
             f"{q} Q0 {d} {rank} {3 - rank} me\n" for q in QUERIES[first:] for rank, d in enumerate(run[q], 1)
         ]
         (folder / "me.run").write_text("".join(lines))
-        result = ran(
+        result = run_command(
             "track", folder, "--track", "run", "--qrels", tmp_path / "qrels", "-m", "recall@1",
             "-o", tmp_path / f"out_{name}", "--stage", "score",
         )  # fmt: skip
@@ -475,14 +476,14 @@ LABEL = {True: "perfect", False: "incorrect"}
 
 def with_gold(tmp_path: Path, rows: Sequence[Row], gold: Sequence[Row] | None, *more: str) -> dict[str, Any]:
     """What each command says of B, by name: its verdict against A, or the interval of its mean."""
-    words = [written(tmp_path / "j.jsonl", rows), "-m", "crag_score", "--on-missing", "skip"]
-    words += ["--gold", written(tmp_path / "g.jsonl", gold)] if gold is not None else []
+    words = [write_jsonl(tmp_path / "j.jsonl", rows), "-m", "crag_score", "--on-missing", "skip"]
+    words += ["--gold", write_jsonl(tmp_path / "g.jsonl", gold)] if gold is not None else []
     words += more
     page, outputs = str(tmp_path / "page.html"), {}
-    result = ran("compare", *words, "--format", "json")
+    result = run_command("compare", *words, "--format", "json")
     outputs["compare"] = json.loads(result.stdout)
-    assert ran("report", *words, "-o", page).exit_code == 0
-    shown = json.loads(ran("report", "show", page, "--format", "json").stdout)
+    assert run_command("report", *words, "-o", page).exit_code == 0
+    shown = json.loads(run_command("report", "show", page, "--format", "json").stdout)
     outputs["report"] = {"values": shown["cells"], "pairs": shown["comparison"]["pairs"]}
     return outputs
 
@@ -519,9 +520,9 @@ def test_of_score_a_slice_with_labels_is_as_wide_as_missing_judgements_make_it(t
             ("person:x", lambda index, run: 0),
         )
     )
-    result = ran(
-        "score", written(tmp_path / "j.jsonl", rows), "-m", "crag_score", "--on-missing", "skip",
-        "--by", "kind", "--gold", written(tmp_path / "g.jsonl", gold), "--format", "json",
+    result = run_command(
+        "score", write_jsonl(tmp_path / "j.jsonl", rows), "-m", "crag_score", "--on-missing", "skip",
+        "--by", "kind", "--gold", write_jsonl(tmp_path / "g.jsonl", gold), "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     output = json.loads(result.stdout)["results"]
@@ -553,16 +554,16 @@ def test_of_score_compare_and_gate_a_repeat_that_only_some_queries_have(tmp_path
     rows = repeated()
     few = only_good_repeats(rows, "b")
     path, whole = (
-        written(tmp_path / f"{name}.jsonl", some) for name, some in (("few", few), ("whole", rows))
+        write_jsonl(tmp_path / f"{name}.jsonl", some) for name, some in (("few", few), ("whole", rows))
     )
     for command in ("score", "compare"):
-        result = ran(command, path, "-m", "crag_score")
+        result = run_command(command, path, "-m", "crag_score")
         assert (result.exit_code, "b: 50 of 100 queries have fewer than 2 answers" in result.stderr) == (
             3,
             True,
         )
     for where, expected in ((path, "refused"), (whole, "identical")):
-        result = ran("compare", where, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
+        result = run_command("compare", where, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
         (pair,) = json.loads(result.stdout)["pairs"]
         assert pair["ruling"] == expected, pair
     with warnings.catch_warnings():
@@ -587,11 +588,11 @@ def test_of_score_compare_and_gate_nuggets_that_are_gone(tmp_path: Path) -> None
     few = [
         row for row in rows if row["run_id"] != "b" or row["label"] != "not_support" or row["aspect"] == "0"
     ]
-    path = written(tmp_path / "few.jsonl", few)
+    path = write_jsonl(tmp_path / "few.jsonl", few)
     measures = "nugget_recall,nugget_recall(importance=vital),nugget_recall(credit=partial)"
-    assert ran("score", path, "-m", "nugget_recall").exit_code == 3
+    assert run_command("score", path, "-m", "nugget_recall").exit_code == 3
     words = ("score", path, "-m", "nugget_recall", "--on-missing", "skip")
-    assert ran(*words, "--require", "nugget_recall>=0.35").exit_code == 1
+    assert run_command(*words, "--require", "nugget_recall>=0.35").exit_code == 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         true = rageval.evaluate_answers(measures, rows)["b"].scores
@@ -617,7 +618,7 @@ def test_of_gate_a_baseline_that_lacks_queries_of_a_run(lacking: int, expected: 
     for name, run in (("few", few), ("candidate", candidate)):
         lines = [f"{q} Q0 {doc} 1 {score} {name}\n" for q, docs in run.items() for doc, score in docs.items()]
         (tmp_path / f"{name}.run").write_text("".join(lines))
-    assert ran("gate", tmp_path / "few.run", *files, "--save-baseline", base).exit_code == 0
+    assert run_command("gate", tmp_path / "few.run", *files, "--save-baseline", base).exit_code == 0
     worse = {**candidate, **{QUERIES[index]: {"bad": 2.0, "other": 1.0} for index in (20, 21, 60, 61)}}
     try:
         report = rageval.gate(worse, QRELS, "recall@1", baseline=base, margin=0.05)
@@ -649,7 +650,7 @@ def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(t
         assert [cell["value"] is None for cell in output["values"]] == [False, True]
     words = [str(tmp_path / "j.jsonl"), "--gold", str(tmp_path / "g.jsonl"), "-m", "crag_score"]
     for command in (["label", "correct"], ["score", "--by", "kind"], ["compare"]):
-        result = ran(*command, *words, "--format", "json")
+        result = run_command(*command, *words, "--format", "json")
         assert "B: crag_score: 30" in result.stderr
         assert "labels failed" in result.stderr
         results = json.loads(result.stdout).get("results", [])
@@ -660,7 +661,7 @@ def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(t
     gold = of_two(truth, "person:x", 60, lambda index, run: run == "B" and index == 59)
     output = with_gold(tmp_path, rows, gold)["compare"]
     assert (output["pairs"][0]["ruling"], output["pairs"][0]["labels"]) == ("undecided", 59)
-    assert "1 of 60 labels failed" in json.dumps(output["remarks"]) + ran("compare", *words).stderr
+    assert "1 of 60 labels failed" in json.dumps(output["remarks"]) + run_command("compare", *words).stderr
 
 
 def test_of_gate_human_labels_that_failed_decide_nothing(tmp_path: Path) -> None:
@@ -672,17 +673,17 @@ def test_of_gate_human_labels_that_failed_decide_nothing(tmp_path: Path) -> None
         if row["label"] == "incorrect" else row
         for row in labels
     ]  # fmt: skip
-    people = written(tmp_path / "gb.jsonl", [{**row, "judge": "person:x"} for row in base])
+    people = write_jsonl(tmp_path / "gb.jsonl", [{**row, "judge": "person:x"} for row in base])
     words = ["gate", "-m", "crag_score"]
-    failed = written(tmp_path / "gc.jsonl", few)
-    rows_of, saved_as = written(tmp_path / "c.jsonl", rows), str(tmp_path / "base.json")
-    base_of = written(tmp_path / "b.jsonl", base)
-    assert ran(*words, base_of, "--gold", people, "--save-baseline", saved_as).exit_code == 0
-    result = ran(*words, rows_of, "--baseline", saved_as, "--margin", "0.05", "--gold", failed)
+    failed = write_jsonl(tmp_path / "gc.jsonl", few)
+    rows_of, saved_as = write_jsonl(tmp_path / "c.jsonl", rows), str(tmp_path / "base.json")
+    base_of = write_jsonl(tmp_path / "b.jsonl", base)
+    assert run_command(*words, base_of, "--gold", people, "--save-baseline", saved_as).exit_code == 0
+    result = run_command(*words, rows_of, "--baseline", saved_as, "--margin", "0.05", "--gold", failed)
     assert result.exit_code == 5, result.output
     assert "60 of 120 labels failed" in result.output
     # Nor do they become what others are held against.
-    result = ran(*words, rows_of, "--gold", failed, "--save-baseline", str(tmp_path / "other.json"))
+    result = run_command(*words, rows_of, "--gold", failed, "--save-baseline", str(tmp_path / "other.json"))
     assert result.exit_code == 3
     assert "labels failed" in result.stderr
 
@@ -711,8 +712,8 @@ def battles(judge: str, failed: Callable[[int], bool] = lambda number: False) ->
 
 def test_of_arena_games_that_failed_are_told_and_labels_that_are_used_counted(tmp_path: Path) -> None:
     def ranked(some: Sequence[Row], people: Sequence[Row]) -> Any:
-        words = [written(tmp_path / "j.jsonl", some), "--gold", written(tmp_path / "g.jsonl", people)]
-        return ran("arena", *words, "--format", "json")
+        words = [write_jsonl(tmp_path / "j.jsonl", some), "--gold", write_jsonl(tmp_path / "g.jsonl", people)]
+        return run_command("arena", *words, "--format", "json")
 
     def lost(index: int) -> bool:
         return not index % 3

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 
 _GOLD = [
     {"query_id": f"q{number}", "question": f"Where is {number}?", "answer": "Oslo"} for number in range(3)
@@ -21,16 +20,11 @@ _ANSWERS = [
 ]
 
 
-def _file(path: Path, records: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
-
-
 def _replay(tmp_path: Path, answers: Any, gold: Any, judged: Any) -> Any:
-    words = [_file(tmp_path / "answers.jsonl", answers)]
-    words += ["--questions", _file(tmp_path / "questions.jsonl", gold)]
-    words += ["--judge", f"frozen:{_file(tmp_path / 'judged.jsonl', judged)}"]
-    return CliRunner().invoke(main, ["judge", "crag", *words])
+    words = [write_jsonl(tmp_path / "answers.jsonl", answers)]
+    words += ["--questions", write_jsonl(tmp_path / "questions.jsonl", gold)]
+    words += ["--judge", f"frozen:{write_jsonl(tmp_path / 'judged.jsonl', judged)}"]
+    return run_command("judge", "crag", *words)
 
 
 @pytest.mark.parametrize("judge", ["contains", "exact", "number"])

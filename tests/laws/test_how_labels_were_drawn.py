@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from every_command import leaves
 from rageval.cli import main
 from rageval.files.plans import read_plan
@@ -32,11 +33,6 @@ def readers() -> set[str]:
         if {"--gold", "--fit", "--gold-chosen"} & options or takes:
             names.add(name)
     return names
-
-
-def lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def output(*words: object, codes: Sequence[int] = (0,)) -> str:
@@ -64,19 +60,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [{"query_id": q, "question": "What is it?", "answer": [f"name{q[1:]} word{int(q[1:]) % 9}"]}
              for q in queries]  # fmt: skip
     answers = [{"query_id": query, "run_id": run, "answer": text} for (query, run), text in texts.items()]
-    lines(folder / "questions.jsonl", asked)
-    lines(folder / "answers.jsonl", answers)
+    write_jsonl(folder / "questions.jsonl", asked)
+    write_jsonl(folder / "answers.jsonl", answers)
     (folder / "topics").write_text("".join(f"{query}\tWhat is {query}?\n" for query in queries))
     (folder / "tables").mkdir()
     for run in SYSTEMS:
-        lines(folder / "tables" / f"{run}.jsonl", [row for row in answers if row["run_id"] == run])
+        write_jsonl(folder / "tables" / f"{run}.jsonl", [row for row in answers if row["run_id"] == run])
     judged = folder / "judged.jsonl"
     words = (folder / "answers.jsonl", "--questions", folder / "questions.jsonl", "--judge", "short")
     output("judge", "crag", *words, "--quiet", "-o", judged)
     rows = [json.loads(line) for line in judged.read_text().splitlines()]
-    lines(judged, [{**row, "kind": "ab"[int(row["query_id"][1:]) % 2]} for row in rows])
+    write_jsonl(judged, [{**row, "kind": "ab"[int(row["query_id"][1:]) % 2]} for row in rows])
     for run in SYSTEMS:
-        lines(folder / f"judged-{run}.jsonl", [row for row in rows if row["run_id"] == run])
+        write_jsonl(folder / f"judged-{run}.jsonl", [row for row in rows if row["run_id"] == run])
     plan = folder / "plan.jsonl"
     output("label", "plan", judged, "--by", "doubt", "-n", LABELED, "-o", plan)
 
@@ -94,9 +90,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (of, more) in ways.items():
         judgements = [{"query_id": q, "run_id": r, "label": labels[q, r], "rubric": "crag", **more}
                 for q in of for r in SYSTEMS]  # fmt: skip
-        lines(folder / f"{name}.jsonl", judgements)
-        lines(folder / f"{name}-pairs.jsonl", _games({query: pairs[query] for query in of}, more))
-    lines(folder / "judged-pairs.jsonl", _games(pairs, {"judge": "openai:judge"}, draw))
+        write_jsonl(folder / f"{name}.jsonl", judgements)
+        write_jsonl(folder / f"{name}-pairs.jsonl", _games({query: pairs[query] for query in of}, more))
+    write_jsonl(folder / "judged-pairs.jsonl", _games(pairs, {"judge": "openai:judge"}, draw))
     (folder / "chances").write_text(
         "".join(f"{query} {0.25 if number < 75 else 0.75}\n" for number, query in enumerate(some))
     )
@@ -342,7 +338,7 @@ def test_an_older_baseline_states_no_draw(world: Path, baselines: dict[str, Path
         head, *rest = baselines[way].read_text().splitlines()
         fields = json.loads(head)
         assert fields.pop("draw")["how"] == way
-        lines(old, [fields, *map(json.loads, rest)])
+        write_jsonl(old, [fields, *map(json.loads, rest)])
         words = (world / "judged-one.jsonl", *labeled(world, way), "--baseline", old, "--margin", "0.05")
         text = plain(output("gate", *words, codes=(0, 1, 2, 5)))
         expected = "drawn in a way that nobody stated" if way == "plan" else IF_DRAWN

@@ -10,16 +10,17 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
+from commands import run_command, write_jsonl
 from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.estimates import estimate_mean, estimate_value
@@ -53,16 +54,6 @@ def labels_of(run: str, whose: str) -> Iterator[dict[str, Any]]:
         yield {**place, "rubric": "crag", "label": label, "judge": judge}
 
 
-def write(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def run(*words: str) -> Result:
-    result = CliRunner().invoke(main, list(words))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
 def gold_of(name: str) -> list[str]:
     return ["--gold", name, "--gold-chosen", "uniform"] if name else []
 
@@ -72,25 +63,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make judgements, labels of all or of few queries, and baselines with and without labels."""
     monkeypatch.chdir(tmp_path)
     for system in ("old", "new"):
-        write(system, labels_of(system, "judge"))
-    write("gold", [*labels_of("old", "person"), *labels_of("new", "person")])
-    write("gold-of-new", labels_of("new", "person"))
-    write("few-of-new", list(labels_of("new", "person"))[:12])
-    write("few", [*list(labels_of("old", "person"))[:12], *list(labels_of("new", "person"))[:12]])
+        write_jsonl(system, labels_of(system, "judge"))
+    write_jsonl("gold", [*labels_of("old", "person"), *labels_of("new", "person")])
+    write_jsonl("gold-of-new", labels_of("new", "person"))
+    write_jsonl("few-of-new", list(labels_of("new", "person"))[:12])
+    write_jsonl("few", [*list(labels_of("old", "person"))[:12], *list(labels_of("new", "person"))[:12]])
     for system in ("old", "new"):
         for gold in ("", "gold", "few"):
             words = ["gate", system, "-m", MEASURE, *gold_of(gold), "--save-baseline", f"{system}{gold}.base"]
-            assert run(*words).exit_code == 0
+            assert run_command(*words).exit_code == 0
 
 
 def scored(*limit: str, by: bool = True) -> Callable[[str], Result]:
     slices = ["--by", "domain"] * by
-    return lambda gold: run("score", "new", "-m", MEASURE, *slices, *gold_of(gold), *limit)
+    return lambda gold: run_command("score", "new", "-m", MEASURE, *slices, *gold_of(gold), *limit)
 
 
 def gated(before: str, *limit: str, by: bool = False) -> Callable[[str], Result]:
     slices = ["--by", "domain"] * by
-    return lambda gold: run(
+    return lambda gold: run_command(
         *("gate", "new", "-m", MEASURE, *gold_of(gold), "--baseline", f"{before}{gold}.base", *slices, *limit)
     )
 
@@ -166,7 +157,7 @@ def test_too_few_labels_meet_no_limit(door: str) -> None:
 
 def corrected() -> float:
     """The mean that `label correct` prints of the system new."""
-    result = run("label", "correct", "new", *gold_of("gold"), "-m", MEASURE, "--format", "json")
+    result = run_command("label", "correct", "new", *gold_of("gold"), "-m", MEASURE, "--format", "json")
     (row,) = (row for row in json.loads(result.stdout)["results"] if row["run"] == "new")
     assert row["judge"] == pytest.approx(0.8)
     assert row["value"] < 0.4
@@ -176,7 +167,7 @@ def corrected() -> float:
 @pytest.mark.parametrize("style", ["json", "jsonl", "csv"])
 def test_score_prints_the_mean_that_meets_the_limit(style: str) -> None:
     words = ["score", "new", "-m", MEASURE, *gold_of("gold"), "--require", f"{MEASURE}>=0.1"]
-    result = run(*words, "--places", "17", "--format", style)
+    result = run_command(*words, "--places", "17", "--format", style)
     assert result.exit_code == 0, result.output
     assert str(corrected())[:12] in result.stdout
 
@@ -186,7 +177,7 @@ def test_a_format_without_slices_is_refused(words: list[str]) -> None:
     (option,) = (option for option in dict(commands(main))["score"].params if option.name == "style")
     assert isinstance(option.type, click.Choice)
     for style in option.type.choices:
-        result = run("score", "new", "-m", MEASURE, *words, "--format", style)
+        result = run_command("score", "new", "-m", MEASURE, *words, "--format", style)
         is_refused = style not in SLICE_FORMATS and (style != "cite" or "--by" in words)
         assert result.exit_code == (2 if is_refused else 0), (style, result.output)
         assert not is_refused or f"--format {style}" in result.stderr or style == "cite"
@@ -203,13 +194,15 @@ def test_every_door_has_the_corrected_mean() -> None:
     (axis,) = results.plot().axes
     assert [line.get_xdata()[0] for line in axis.lines[:1]] == [expected]
     assert "by human labels" in axis.get_title()
-    result = run("score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold-of-new"), "--format", "json")
+    result = run_command(
+        "score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold-of-new"), "--format", "json"
+    )
     (record,) = json.loads(result.stdout)["results"]
     assert (record["value"], record["judged"], record["basis"]) == (expected, pytest.approx(0.8), "people")
     baseline = ("--save-baseline", "base")
-    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *baseline)
+    run_command("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *baseline)
     words = ("--baseline", "base", "--margin", "0.3", "--json", "gate.json")
-    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *words)
+    run_command("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *words)
     (decision,) = json.loads(Path("gate.json").read_text())["decisions"]
     assert (decision["baseline"], decision["candidate"]) == (expected, expected)
     report = rageval.gate("new", None, MEASURE, baseline="base", margin=0.3,
@@ -230,7 +223,7 @@ def test_a_text_for_a_paper_names_who_decides() -> None:
 
 
 def test_a_report_of_one_system_says_so_too() -> None:
-    result = run("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
+    result = run_command("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
     assert result.exit_code == 0, result.output
     page = Path("report.html").read_text()
     assert "corrected by human labels of 60 queries" in page
@@ -255,7 +248,7 @@ def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None
     judged = (f"{query} 0 d {int(number % 5 != 4)}\n{query} 0 e 1\n" for number, query in enumerate(names))
     Path("qrels").write_text("".join(judged))
     Path("groups").write_text("".join(f"{query} {'ab'[number % 2]}\n" for number, query in enumerate(names)))
-    write(
+    write_jsonl(
         "documents",
         (
             {"query_id": query, "run_id": "documents", "item_id": doc, "judge": labels, "grade": grade}
@@ -264,13 +257,15 @@ def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None
         ),
     )
     words = ["run", "qrels", "-m", "success@1"]
-    plain = run("score", *words, "--by", "groups", "--require", "success@1>=0.7")
+    plain = run_command("score", *words, "--by", "groups", "--require", "success@1>=0.7")
     assert plain.exit_code == 0
     labeled = [*words, *gold_of("documents")]
-    run("gate", *labeled, "--save-baseline", "base")
+    run_command("gate", *labeled, "--save-baseline", "base")
     for result in (
-        run("score", *labeled, "--by", "groups", "--require", "success@1>=0.7"),
-        run("gate", *labeled, "--baseline", "base", "--margin", "0.3", "--fail-under", "success@1=0.7"),
+        run_command("score", *labeled, "--by", "groups", "--require", "success@1>=0.7"),
+        run_command(
+            "gate", *labeled, "--baseline", "base", "--margin", "0.3", "--fail-under", "success@1=0.7"
+        ),
     ):
         assert result.exit_code == 1, result.output
         assert "success@1 is 0.2667 by" in result.output
@@ -289,9 +284,9 @@ def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None
 )
 def test_who_passed_labels_is_not_told_to_pass_labels(words: list[str]) -> None:
     """Also of a measure that no labels correct."""
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     measures = MEASURE if words[0] == "compare" else f"{MEASURE},{POOLED}"
-    result = run(*words, "-m", measures, *gold_of("gold"))
+    result = run_command(*words, "-m", measures, *gold_of("gold"))
     page = Path("report.html").read_text() if words[0] == "report" else ""
     assert result.exit_code == 0, result.output
     assert "with --gold" not in result.output + page
@@ -319,11 +314,15 @@ def remarks_in(record: Any) -> Iterator[Mapping[str, Any]]:
 
 
 SHOWN_AS_JSON: dict[str, Callable[[list[str]], Result]] = {
-    "score": lambda how: run(*how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"),
-    "compare": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
-    "report": lambda how: run(*how, "--on-missing", "skip", "-o", "report.html"),
-    "label correct": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
-    "gate": lambda how: run(*how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"),
+    "score": lambda how: run_command(
+        *how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"
+    ),
+    "compare": lambda how: run_command(*how, "--on-missing", "skip", "--format", "json"),
+    "report": lambda how: run_command(*how, "--on-missing", "skip", "-o", "report.html"),
+    "label correct": lambda how: run_command(*how, "--on-missing", "skip", "--format", "json"),
+    "gate": lambda how: run_command(
+        *how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"
+    ),
 }
 
 
@@ -336,16 +335,16 @@ def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
             {**row, "label": None, "status": "error"} if row["query_id"] in lost else row
             for row in labels_of(system, "judge")
         )
-        write(f"lost-{system}", rows)
+        write_jsonl(f"lost-{system}", rows)
     Path("lost").write_text("".join(Path(f"lost-{system}").read_text() for system in ("old", "new")))
     measured = ["-m", MEASURE, *gold_of("gold")]
-    saved = run("gate", "lost-old", *measured, "--save-baseline", "lost.base")
+    saved = run_command("gate", "lost-old", *measured, "--save-baseline", "lost.base")
     assert saved.exit_code == 0, saved.output
     name = "lost-new" if verb == "gate" else "lost"
     result = SHOWN_AS_JSON[verb]([*verb.split(), name, *measured])
     assert result.exit_code in (0, 1, 5), result.output
     if verb == "report":
-        shown = run("report", "show", "report.html", "--format", "json").stdout
+        shown = run_command("report", "show", "report.html", "--format", "json").stdout
     else:
         shown = Path("lost.json").read_text() if verb == "gate" else result.stdout
     record = json.loads(shown)
@@ -359,7 +358,7 @@ def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
 
 def single_values_of_gate() -> str:
     words = ["gate", "new", "-m", MEASURE, *gold_of("gold"), "--baseline", "oldgold.base", "--margin", "0.3"]
-    run(*words, "--md", "gate.md", "--json", "gate.json")
+    run_command(*words, "--md", "gate.md", "--json", "gate.json")
     fell = json.loads(Path("gate.json").read_text())["fell"]
     assert fell
     assert {decision["basis"] for decision in fell} == {"judge:openai:m"}
@@ -367,8 +366,8 @@ def single_values_of_gate() -> str:
 
 
 def single_values_of_figure() -> str:
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
-    result = run("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    result = run_command("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
     assert result.exit_code == 0, result.output
     results = rageval.evaluate_answers(MEASURE, "both", gold="gold", gold_chosen="uniform")
     *_, below = figure_of_comparison(rageval.compare(results), list(results.values())).axes
@@ -376,8 +375,8 @@ def single_values_of_figure() -> str:
 
 
 def single_values_of_report() -> str:
-    assert run("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
-    shown = json.loads(run("report", "show", "report.html", "--format", "json").stdout)
+    assert run_command("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
+    shown = json.loads(run_command("report", "show", "report.html", "--format", "json").stdout)
     assert {basis for of in shown["queries"]["basis"].values() for basis in of.values()} == {"judge:openai:m"}
     return Path("report.html").read_text().partition('id="whose-values"')[2].partition("</p>")[0]
 
@@ -394,9 +393,9 @@ def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) ->
 def test_files_of_single_values_say_whose_they_are() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
-    assert run(*words, "--values", "v.parquet").exit_code == 0
+    assert run_command(*words, "--values", "v.parquet").exit_code == 0
     assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
-    refused = run(*words, "-q")
+    refused = run_command(*words, "-q")
     assert refused.exit_code == 2
     assert "the judge's values of each query" in refused.output
 
@@ -404,7 +403,7 @@ def test_files_of_single_values_say_whose_they_are() -> None:
 @pytest.mark.parametrize("gold", ["gold-of-new", "gold", ""])
 def test_a_rank_is_among_runs_with_values(gold: str) -> None:
     """With labels of one system alone, the other has no value, and nothing is first or last."""
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     labels = {"gold": gold, "gold_chosen": "uniform"} if gold else {}
     rows = standings(list(rageval.evaluate_answers(MEASURE, "both", **labels).values()))
     valued = [row for row in rows if row.value == row.value]
@@ -427,9 +426,9 @@ SHOWN_TO_READERS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("view", SHOWN_TO_READERS)
 def test_what_labels_do_not_allow_is_a_dash_with_its_reason(view: str) -> None:
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     verb, *words = SHOWN_TO_READERS[view]
-    result = run(verb, *words, "-m", MEASURE, *gold_of("few"))
+    result = run_command(verb, *words, "-m", MEASURE, *gold_of("few"))
     assert result.exit_code in (0, 5), result.output
     text = Path("said").read_text() if "said" in words else result.output
     assert not re.search(r"\bnan\b", text)

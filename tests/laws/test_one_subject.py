@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
@@ -22,11 +22,6 @@ QUERIES = [f"q{number:02}" for number in range(40)]
 LABELLED = QUERIES[::2]
 KINDS = ("runs", "answers")
 Files = dict[str, Any]
-
-
-def jsonl(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 def is_right(query: str, by: str, run: str) -> bool:
@@ -48,7 +43,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
             ]
             for by, queries in (("m", QUERIES), ("person:ann", LABELLED))
         }
-        judged, gold = (jsonl(tmp_path / by.partition(":")[0], rows[by]) for by in rows)
+        judged, gold = (write_jsonl(tmp_path / by.partition(":")[0], rows[by]) for by in rows)
         return {"kind": "answers", "words": [judged], "judged": judged, "gold": gold, "measure": "crag_score"}
     runs = []
     for run in ("a", "b"):
@@ -67,7 +62,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
         if query in LABELLED
     ]
     fields = {"kind": "runs", "words": [*runs, str(judged)], "runs": runs, "measure": "p@1"}
-    return fields | {"judged": str(judged), "gold": jsonl(gold, rows)}
+    return fields | {"judged": str(judged), "gold": write_jsonl(gold, rows)}
 
 
 def graded(query: str, by: str, run: str, rank: int) -> int:
@@ -82,7 +77,7 @@ def subject_of(files: Files, systems: int = 2) -> Subject:
 
 
 def called(files: Files, command: str, *words: str) -> Result:
-    result = CliRunner().invoke(main, [command, *files["words"], "-m", files["measure"], *words])
+    result = run_command(command, *files["words"], "-m", files["measure"], *words)
     assert result.exit_code in (0, 1, 5), result.stderr
     return result
 
@@ -132,7 +127,7 @@ def test_the_judge_is_no_gold(files: Files) -> None:
 
 def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> None:
     rows = [json.loads(line) | {"query_id": "other"} for line in Path(files["gold"]).read_text().splitlines()]
-    other = jsonl(tmp_path / "other", [rows[0]])
+    other = write_jsonl(tmp_path / "other", [rows[0]])
     subject = subject_of(files)
     with pytest.raises(rageval.errors.InputError, match=r"has no query of|has no labels for the"):
         subject.with_gold(subject.read_gold([other], drawn("uniform"))).score()
@@ -195,9 +190,9 @@ def test_two_runs_of_one_name_have_scores_each_and_are_not_compared(tmp_path: Pa
     (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n")
     (tmp_path / "qrels").write_text("q 0 d 1\n")
     words = [str(tmp_path / "run")] * 2 + [str(tmp_path / "qrels"), "-m", "rr"]
-    result = CliRunner().invoke(main, words)
+    result = run_command(*words)
     assert (result.exit_code, result.stdout.count("1.0000")) == (0, 2)
-    result = CliRunner().invoke(main, ["compare", *words])
+    result = run_command("compare", *words)
     assert result.exit_code == 2
     assert "two runs have this name" in result.stderr
 

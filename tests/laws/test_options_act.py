@@ -7,7 +7,6 @@ server), and is listed. An option that is in no table fails here.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -19,16 +18,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from every_command import leaves
 from rageval.cli import main
 from rageval.cli._acting import _NEEDS
 
 QUERIES = [f"q{number}" for number in range(24)]
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
-
-
-def rows_of(path: str, rows: list[dict[str, object]]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,14 +49,14 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     Path("dup.run").write_text(Path("a.run").read_text() + "q0 Q0 d0 10 0 x\n")
     Path("hash.run").write_text("# a remark\n" + Path("a.run").read_text())
     Path("none.run").write_text("".join(f"{query} Q0 x{query} 1 1 x\n" for query in QUERIES))
-    rows_of(
+    write_jsonl(
         "questions",
         [
             {"query_id": query, "question": "What?", "answer": f"fact {number}", "domain": "xy"[number % 2]}
             for number, query in enumerate(QUERIES)
         ],
     )
-    rows_of(
+    write_jsonl(
         "answers",
         [
             {"query_id": query, "run_id": run, "question": "What?", "answer": text}
@@ -79,24 +75,24 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             )
             row = {"query_id": query, "run_id": run, "aspect": "crag", "judge": "m:x@1", "rubric": "crag"}
             judged.append(row | verdict)
-    rows_of("judged", judged)
-    rows_of("whole", [row for row in judged if row["run_id"] == "B"])
+    write_jsonl("judged", judged)
+    write_jsonl("whole", [row for row in judged if row["run_id"] == "B"])
     fine = [row if "label" in row else {**row, "status": "ok", "label": "missing"} for row in judged]
-    rows_of("fine", fine)
+    write_jsonl("fine", fine)
     people = [{**row, "judge": "person:ann", "label": LABELS[rng.randrange(4)]} for row in fine]
-    rows_of("people", people)  # type: ignore[arg-type]
+    write_jsonl("people", people)  # type: ignore[arg-type]
     Path("peoples").write_text("".join(f"{q} 0 d{d} {rng.randrange(2)}\n" for q in QUERIES for d in range(6)))
     human = {"judge": "person:bo", "rubric": "crag", "label": "perfect"}
-    rows_of("right", [{"query_id": query, "run_id": "A", **human} for query in QUERIES])
+    write_jsonl("right", [{"query_id": query, "run_id": "A", **human} for query in QUERIES])
     nuggets = [
         {"query": "What?", "qid": q, "nuggets": [{"text": f"fact {number}", "importance": "vital"}]}
         for number, q in enumerate(QUERIES)
     ]
-    rows_of("nuggets", nuggets)  # type: ignore[arg-type]
+    write_jsonl("nuggets", nuggets)  # type: ignore[arg-type]
     Path("intents").write_text("".join(f"{q} n{n} {n + 1}\n" for q in QUERIES for n in range(3)))
     Path("clusters").write_text("".join(f"{q} k{number // 2}\n" for number, q in enumerate(QUERIES)))
     Path("weights").write_text("x 0.9\ny 0.1\n")
-    rows_of("passages", [{"id": f"d{d}", "text": f"fact {d}"} for d in range(9)])
+    write_jsonl("passages", [{"id": f"d{d}", "text": f"fact {d}"} for d in range(9)])
     done("gate a.run qrels -m recall@5 --save-baseline runs.base")
     done("gate whole -m crag_score --save-baseline answers.base")
     yield

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
+from commands import run_command, write_jsonl
 from every_command import leaves
-from rageval.cli import main
 from rageval.comparison.arena import strengths_by_people
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import drawn, gold_of
@@ -34,11 +33,6 @@ def takers() -> set[str]:
         for name, command in leaves().items()
         if any("--gold" in option.opts for option in command.params)
     }
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +58,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
              "kind": fields[query]}
             for (query, run), label in labels.items()
         ]  # fmt: skip
-        fixture_files[judge] = lines(folder / f"{judge}.jsonl", rows)
+        fixture_files[judge] = write_jsonl(folder / f"{judge}.jsonl", rows)
         for run in ("one", "other"):
             alone = [row for row in rows if row["run_id"] == run]
-            fixture_files[f"{judge}-{run}"] = lines(folder / f"{judge}-{run}.jsonl", alone)
+            fixture_files[f"{judge}-{run}"] = write_jsonl(folder / f"{judge}-{run}.jsonl", alone)
         rows = [
             {"query_id": query, "run_id": run, "aspect": "one|other", "judge": judge, "label": label}
             for query, outcome in games.items()
             for run, label in (("one", outcome), ("other", turned[outcome]))
         ]
-        fixture_files[f"{judge}-pairs"] = lines(folder / f"{judge}-pairs.jsonl", rows)
+        fixture_files[f"{judge}-pairs"] = write_jsonl(folder / f"{judge}-pairs.jsonl", rows)
     fixture_files["folder"] = folder
     return fixture_files
 
 
 def command(*words: str, codes: tuple[int, ...] = (0,)) -> str:
-    result = CliRunner().invoke(main, list(words))
+    result = run_command(*words)
     assert result.exit_code in codes, result.output
     return result.stdout
 
@@ -151,7 +145,7 @@ def by_gate(files: dict[str, Any]) -> None:
     for side, run in (("base", "other"), ("now", "one")):
         for judge in ("gpt", "people"):
             rows = [json.loads(line) for line in Path(files[f"{judge}-{run}"]).read_text().splitlines()]
-            sides[judge, side] = lines(
+            sides[judge, side] = write_jsonl(
                 folder / f"{judge}-{side}.jsonl", [{**row, "run_id": side} for row in rows]
             )
     people = folder / "both.jsonl"
@@ -192,7 +186,7 @@ def by_track(files: dict[str, Any]) -> None:
         rows = [
             {"query_id": query, "run_id": run, "answer": "x"} for query, of in files["values"] if of == run
         ]
-        lines(tables / f"{run}.jsonl", rows)
+        write_jsonl(tables / f"{run}.jsonl", rows)
     words = ("track", str(tables), "--track", "answers", "--judgements", files["gpt"], "-m", "crag_score")
     # Questions have a text, which nothing but judges needs.
     topics = files["folder"] / "topics"

@@ -7,19 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 from rageval.comparison import Comparison
 
 Claims = set[tuple[str, str, str, str | None]]
 QUERIES = 20
-
-
-def _lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 def _judged(query: int, run: str, is_right: bool, **more: Any) -> dict[str, Any]:
@@ -49,7 +43,7 @@ def _answers(folder: Path, kind: str) -> tuple[str, list[str]]:
                 ours.append({**row, "run_id": "A", "label": "support" if nugget == 0 else "not_support"})
                 if nugget == 0:
                     theirs.append({**row, "run_id": "B", "label": "support"})
-    files = [_lines(folder / f"{run}.jsonl", rows) for run, rows in (("A", ours), ("B", theirs))]
+    files = [write_jsonl(folder / f"{run}.jsonl", rows) for run, rows in (("A", ours), ("B", theirs))]
     return measure, files
 
 
@@ -79,7 +73,7 @@ def _claims_of(comparison: Comparison) -> Claims:
 
 
 def _command(*words: str) -> dict[str, Any]:
-    result = CliRunner().invoke(main, [*words, "--format", "json"])
+    result = run_command(*words, "--format", "json")
     assert result.exit_code in (0, 3), result.output
     output: dict[str, Any] = json.loads(result.stdout)
     return output
@@ -129,7 +123,7 @@ def test_none_is_best_where_the_best_cannot_be_compared(kind: str, tmp_path: Pat
     words = (*files, "-m", measure, "--on-missing", "skip")
     assert not any(cell["is_best"] for cell in _command("compare", *words)["values"])
     for command in ("score", "compare"):
-        result = CliRunner().invoke(main, [command, *words, "--format", "latex"])
+        result = run_command(command, *words, "--format", "latex")
         assert result.exit_code in (0, 3), result.output
         assert "\\textbf" not in result.stdout
 
@@ -137,12 +131,10 @@ def test_none_is_best_where_the_best_cannot_be_compared(kind: str, tmp_path: Pat
 def test_one_is_best_where_all_can_be_compared(tmp_path: Path) -> None:
     measure, files = _answers(tmp_path, "plain")
     third = [_judged(number, "C", False, status="error") for number in range(60)]
-    files.append(_lines(tmp_path / "C.jsonl", third))  # a run that failed takes nothing from the others
+    files.append(write_jsonl(tmp_path / "C.jsonl", third))  # a run that failed takes nothing from the others
     output = _command("compare", *files, "-m", measure, "--on-missing", "skip")
     assert [cell["run"] for cell in output["values"] if cell["is_best"]] == ["B"]
-    result = CliRunner().invoke(
-        main, ["score", *files, "-m", measure, "--on-missing", "skip", "--format", "latex"]
-    )
+    result = run_command("score", *files, "-m", measure, "--on-missing", "skip", "--format", "latex")
     assert "\\textbf{0.8" in result.stdout
 
 

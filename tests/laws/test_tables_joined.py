@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rageval
+from commands import run_command
 from rageval.cli import main
 from rageval.errors import InputError, UsageError
 from rageval.logs.tables import read_tables
-from test_tables_of_answers import SCORES, as_csv, rows, run, values
+from test_tables_of_answers import SCORES, as_csv, rows, values
 
 Rows = list[dict[str, Any]]
 
@@ -44,10 +45,10 @@ def numbered(records: Rows, order: int) -> Rows:
 def test_an_id_of_two_questions_joins_nothing(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"v{number}.csv", numbered(rows(10 * number), number)) for number in (1, 2)]
     for order in permutations(paths):
-        result = run("score", *order)
+        result = run_command("score", *order)
         assert values(result) == pytest.approx(SCORES, abs=1e-4)
         assert "in another, so they are joined by their questions" in result.stderr
-    result = run("gate", paths[1], "--baseline", paths[0], "--judge", "short", "--margin", "0.05")
+    result = run_command("gate", paths[1], "--baseline", paths[0], "--judge", "short", "--margin", "0.05")
     assert "-0.167 → 0.667" in result.stdout
 
 
@@ -55,7 +56,7 @@ def test_an_id_of_two_questions_and_no_question_in_common_is_refused(tmp_path: P
     other = [{**row, "question": f"Else: {row['question']}"} for row in rows(20)]
     tables = {"v1": rows(10), "v2": other}
     paths = [written(tmp_path / f"{name}.csv", numbered(table, 1)) for name, table in tables.items()]
-    result = run("score", *paths)
+    result = run_command("score", *paths)
     assert result.exit_code == 2
     assert "expected the same ids for the same questions in all tables" in result.stderr
 
@@ -63,7 +64,7 @@ def test_an_id_of_two_questions_and_no_question_in_common_is_refused(tmp_path: P
 @pytest.mark.parametrize("ids", [[1] * 24, [*range(23), ""]])
 def test_ids_that_tell_no_questions_apart_are_not_used(tmp_path: Path, ids: list[Any]) -> None:
     path = written(tmp_path / "v1.csv", [{"id": i, **row} for i, row in zip(ids, rows(10), strict=True)])
-    result = run("score", path)
+    result = run_command("score", path)
     assert value(result) == pytest.approx(SCORES["v1"], abs=1e-4)
     assert "the ids do not identify questions" in result.stderr
 
@@ -71,7 +72,7 @@ def test_ids_that_tell_no_questions_apart_are_not_used(tmp_path: Path, ids: list
 def test_case_and_white_space_tell_no_questions_apart(tmp_path: Path) -> None:
     spelled = [{**row, "question": f" {row['question'].upper()}  "} for row in rows(20)]
     paths = written(tmp_path / "v1.csv", rows(10)), written(tmp_path / "v2.csv", spelled)
-    assert values(run("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
+    assert values(run_command("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
 
 
 def test_a_question_with_two_right_answers_is_refused(tmp_path: Path) -> None:
@@ -79,17 +80,19 @@ def test_a_question_with_two_right_answers_is_refused(tmp_path: Path) -> None:
     one, two = written(tmp_path / "v1.csv", rows(10)), written(tmp_path / "v2.csv", other)
     both = written(tmp_path / "v3.csv", [*rows(10), *other])
     for paths in ((one, two), (two, one), (both,)):
-        result = run("score", *paths)
+        result = run_command("score", *paths)
         assert result.exit_code == 2, result.output
         assert "the right answers to this question differ from those in" in result.stderr
     # A file of questions says which is meant.
     gold = written(tmp_path / "gold.csv", [{k: row[k] for k in ("question", "gold")} for row in rows(10)])
-    assert values(run("score", one, two, "--questions", gold))["v2"] == pytest.approx(SCORES["v1"], abs=1e-4)
+    assert values(run_command("score", one, two, "--questions", gold))["v2"] == pytest.approx(
+        SCORES["v1"], abs=1e-4
+    )
     # The same ones in another order, or in a list of a cell, are no others.
     listed = [{**row, "gold": json.dumps([row["gold"], "X"])} for row in rows(10)]
     turned = [{**row, "gold": json.dumps(["X", row["gold"]])} for row in rows(20)]
     paths = [written(tmp_path / "v1.csv", listed), written(tmp_path / "v2.csv", turned)]
-    assert values(run("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
+    assert values(run_command("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", None, []])
@@ -98,7 +101,7 @@ def test_a_question_with_two_right_answers_is_refused(tmp_path: Path) -> None:
 def test_no_right_answer_is_none(tmp_path: Path, nothing: object, form: str, index: int) -> None:
     records = rows(10)
     records[index]["gold"] = nothing
-    result = run("score", written(tmp_path / f"v1.{form}", records))
+    result = run_command("score", written(tmp_path / f"v1.{form}", records))
     assert result.exit_code == 2, result.output
     assert f"number {index} of the land?'): has no gold answer" in result.stderr
     assert "missing for 1 of 24 questions" in result.stderr
@@ -116,7 +119,7 @@ def test_the_order_of_rows_decides_nothing(tmp_path: Path) -> None:
     seen = set()
     for first in range(9):
         order = [records[first], *records[:first], *records[first + 1 :]]
-        result = run("judge", "crag", written(tmp_path / "v1.jsonl", order), "--quiet")
+        result = run_command("judge", "crag", written(tmp_path / "v1.jsonl", order), "--quiet")
         assert result.exit_code == 3, result.output  # one answer is none
         seen.add("".join(sorted(result.stdout.splitlines(keepends=True))))
     assert len(seen) == 1
@@ -125,13 +128,13 @@ def test_the_order_of_rows_decides_nothing(tmp_path: Path) -> None:
 def test_two_tables_of_one_name_are_called_after_their_folders(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"d{number}" / "answers.csv", rows(10 * number)) for number in (1, 2)]
     expected = {"d1/answers": SCORES["v1"], "d2/answers": SCORES["v2"]}
-    assert values(run("score", *paths)) == pytest.approx(expected, abs=1e-4)
+    assert values(run_command("score", *paths)) == pytest.approx(expected, abs=1e-4)
     gate = ("gate", paths[1], "--baseline", paths[0], "--judge", "short", "--margin", "0.05")
-    assert run(*gate).stdout.startswith("ship: d2/answers against d1/answers")
+    assert run_command(*gate).stdout.startswith("ship: d2/answers against d1/answers")
     judged = tmp_path / "judged.jsonl"
-    assert run("judge", "crag", *paths, "-o", judged).exit_code == 0
-    assert values(run("score", judged, "-m", "crag_score")) == values(run("score", *paths))
-    result = run("compare", paths[0], paths[0])
+    assert run_command("judge", "crag", *paths, "-o", judged).exit_code == 0
+    assert values(run_command("score", judged, "-m", "crag_score")) == values(run_command("score", *paths))
+    result = run_command("compare", paths[0], paths[0])
     assert (result.exit_code, "nothing else distinguishes them" in result.stderr) == (2, True)
 
 
@@ -140,10 +143,10 @@ def test_a_model_that_both_name_is_no_name_of_a_system(tmp_path: Path) -> None:
         written(tmp_path / f"v{number}.csv", [{**row, "model": "m"} for row in rows(10 * number)])
         for number in (1, 2)
     ]
-    result = run("score", *paths)
+    result = run_command("score", *paths)
     assert values(result) == pytest.approx(SCORES, abs=1e-4)
     assert "several tables call their system m: they are v1, v2 here" in result.stderr
-    result = run("compare", *paths, "--baseline", paths[0], "--format", "json")
+    result = run_command("compare", *paths, "--baseline", paths[0], "--format", "json")
     (pair,) = json.loads(result.stdout)["pairs"]
     assert (pair["run"], pair["other"]) == ("v2", "v1"), result.output
 
@@ -154,7 +157,7 @@ def test_the_column_that_tells_systems_apart_names_them(constant: str, telling: 
     if constant == telling:
         return
     both = [{**row, constant: "m", telling: f"v{number}"} for number in (1, 2) for row in rows(10 * number)]
-    result = run("score", written(tmp_path / "both.csv", both))
+    result = run_command("score", written(tmp_path / "both.csv", both))
     assert values(result) == pytest.approx(SCORES, abs=1e-4)
 
 
@@ -166,13 +169,13 @@ def test_right_answers_may_stand_beside_at_every_command(tmp_path: Path, form: s
     if form == "named.jsonl":
         asked = [{"query_id": f"q{index}", **row} for index, row in enumerate(asked)]
     gold = written(tmp_path / form, asked)
-    result = run("score", *paths, "--questions", gold)
+    result = run_command("score", *paths, "--questions", gold)
     assert values(result) == pytest.approx(SCORES, abs=1e-4), result.output
-    assert run("compare", *paths, "--questions", gold).exit_code == 0
-    assert run("report", *paths, "--questions", gold, "-o", tmp_path / "page.html").exit_code == 0
+    assert run_command("compare", *paths, "--questions", gold).exit_code == 0
+    assert run_command("report", *paths, "--questions", gold, "-o", tmp_path / "page.html").exit_code == 0
     gate = ("gate", paths[1], "--baseline", paths[0], "--questions", gold, "--judge", "short")
-    assert run(*gate, "--margin", "0.05").exit_code == 0
-    result = run(
+    assert run_command(*gate, "--margin", "0.05").exit_code == 0
+    result = run_command(
         "judge", "crag", paths[0], "--questions", gold, "-o", tmp_path / "j.jsonl", "-m", "crag_score"
     )
     assert value(result) == pytest.approx(SCORES["v1"], abs=1e-4), result.output
@@ -182,10 +185,10 @@ def test_questions_with_other_ids_of_the_same_name_join_by_text(tmp_path: Path) 
     bare = [{k: row[k] for k in ("id", "question", "answer")} for row in numbered(rows(10), 1)]
     gold = [{k: row[k] for k in ("id", "question", "gold")} for row in numbered(rows(10), 2)]
     paths = written(tmp_path / "v1.csv", bare), written(tmp_path / "gold.csv", gold)
-    result = run("score", paths[0], "--questions", paths[1])
+    result = run_command("score", paths[0], "--questions", paths[1])
     assert value(result) == pytest.approx(SCORES["v1"], abs=1e-4)
     other = [{**row, "question": f"Else {row['question']}"} for row in gold]
-    result = run("score", paths[0], "--questions", written(tmp_path / "other.csv", other))
+    result = run_command("score", paths[0], "--questions", written(tmp_path / "other.csv", other))
     assert result.exit_code == 2
     assert "no question in common with the answers, by id or by text" in result.stderr
 
@@ -193,7 +196,7 @@ def test_questions_with_other_ids_of_the_same_name_join_by_text(tmp_path: Path) 
 def test_whole_numbers_are_whole_whatever_a_gap_makes_of_them(tmp_path: Path) -> None:
     asked = {"Moons?": (2, 2.0), "Legs?": ("4", 4.0)}
     records = [{"question": q, "answer": answer, "gold": gold} for q, (answer, gold) in asked.items()]
-    assert value(run("score", written(tmp_path / "v1.jsonl", records))) == 1
+    assert value(run_command("score", written(tmp_path / "v1.jsonl", records))) == 1
 
 
 def test_a_table_on_standard_input(tmp_path: Path) -> None:
@@ -207,14 +210,14 @@ def test_headers_of_a_table_are_no_judgements(tmp_path: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow([" Question ", "Model Answer", "Ground Truth"])
         writer.writerows([row["question"], row["answer"], row["gold"]] for row in rows(3))
-    result = run("score", path)
+    result = run_command("score", path)
     assert result.exit_code == 2
     assert "of the columns Question, Model Answer, Ground Truth none is called" in result.stderr
 
 
 def test_errors_name_what_was_typed(tmp_path: Path) -> None:
     path = written(tmp_path / "v1.csv", rows(10))
-    result = run("score", path, "-m", "token_f1")
+    result = run_command("score", path, "-m", "token_f1")
     assert result.exit_code == 2
     assert f"judgements of {path} holds no judgements" in result.stderr
 
@@ -225,8 +228,8 @@ def test_a_table_of_columns_is_a_table(tmp_path: Path) -> None:
     for name, right in (("v1", 10), ("v2", 20)):
         pandas.DataFrame(rows(right)).to_parquet(tmp_path / f"{name}.parquet")
     paths = [tmp_path / "v1.parquet", tmp_path / "v2.parquet"]
-    assert values(run("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
-    assert run("judge", "crag", paths[0], "--quiet").stdout.count("perfect") == 10
+    assert values(run_command("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
+    assert run_command("judge", "crag", paths[0], "--quiet").stdout.count("perfect") == 10
 
 
 def scores_of(*given: Any, **options: Any) -> dict[str, float]:
@@ -264,14 +267,14 @@ def test_frames_by_a_tool_s_names_are_systems_by_theirs() -> None:
 
 def test_a_candidate_that_is_the_baseline_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "v1.csv", rows(10))
-    result = run("gate", path, "--baseline", path, "--judge", "short", "--margin", "0.05")
+    result = run_command("gate", path, "--baseline", path, "--judge", "short", "--margin", "0.05")
     assert (result.exit_code, "is the baseline itself" in result.stderr) == (2, True)
 
 
 def test_the_doctor_reads_tables(tmp_path: Path) -> None:
     records = [*rows(10), *rows(10)[:2]]
     records[3]["answer"], records[4]["answer"], records[5]["gold"] = None, "", None
-    result = run("doctor", written(tmp_path / "v1.jsonl", records))
+    result = run_command("doctor", written(tmp_path / "v1.jsonl", records))
     assert result.exit_code == 0, result.output
     for finding in (
         "questions without a right answer: 1",
@@ -280,14 +283,14 @@ def test_the_doctor_reads_tables(tmp_path: Path) -> None:
         "questions with several rows of a system: 2",
     ):
         assert finding in result.stdout
-    result = run("doctor", written(tmp_path / "v2.csv", rows(10)))
+    result = run_command("doctor", written(tmp_path / "v2.csv", rows(10)))
     assert result.stdout == "nothing suspicious in 1 file\n"
 
 
 def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     one, two = written(tmp_path / "v1.csv", rows(10)), written(tmp_path / "v2.csv", rows(20))
-    result = run("gate", two, "--baseline", one, "--judge", "short", "--margin", "0.05")
+    result = run_command("gate", two, "--baseline", one, "--judge", "short", "--margin", "0.05")
     report = rageval.gate(two, baseline=one, judge="short", margin=0.05)
     assert str(report).splitlines()[:4] == result.stdout.splitlines()[:4]
     frames = (pandas.DataFrame(rows(20)), pandas.DataFrame(rows(10)))
@@ -295,7 +298,7 @@ def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
     assert str(report).startswith("ship: candidate against baseline, by short")
     with pytest.raises(UsageError, match="is a table of answers, and no judge is named"):
         rageval.gate(two, baseline=one, margin=0.05)
-    run("judge", "crag", one, "-o", tmp_path / "j.jsonl")
+    run_command("judge", "crag", one, "-o", tmp_path / "j.jsonl")
     with pytest.raises(UsageError, match="the candidate is not one"):
         rageval.gate(tmp_path / "j.jsonl", baseline=one, judge="short", margin=0.05)
     with pytest.raises(InputError, match="expected the answers of one system, found 2"):

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.files.synonyms import SYNONYMS, columns_of, field_of
 from rageval.logs.tables import read_table, read_tables
 
@@ -53,10 +53,6 @@ WRITTEN: dict[str, Callable[[list[dict[str, Any]]], str]] = {
 }
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, words)], prog_name="rageval")
-
-
 @pytest.fixture(name="tables", params=sorted(WRITTEN))
 def _tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Path]]:
     paths = []
@@ -78,33 +74,33 @@ SCORES = {"v1": (10 - 14) / 24, "v2": (20 - 4) / 24}
 @pytest.mark.some(5)
 def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path: Path) -> None:
     one, other = tables
-    result = run("score", *tables)
+    result = run_command("score", *tables)
     assert result.exit_code == 0, result.output
     assert values(result) == pytest.approx(SCORES, abs=1e-4)
     assert "no measure named, so crag_score, the rubric's own" in result.stderr
     assert "judged by short, rubric crag" in result.stderr
-    result = run("compare", *tables, "--format", "json")
+    result = run_command("compare", *tables, "--format", "json")
     (pair,) = json.loads(result.stdout)["pairs"]
     assert (pair["ruling"], pair["basis"], pair["queries"]) == ("lower", "judge:short", QUESTIONS)
-    result = run("gate", other, "--baseline", one, "--margin", "0.05", "--judge", "short")
+    result = run_command("gate", other, "--baseline", one, "--margin", "0.05", "--judge", "short")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("ship: v2 against v1, by short, not checked against people")
-    result = run("gate", one, "--baseline", other, "--margin", "0.05", "--judge", "short")
+    result = run_command("gate", one, "--baseline", other, "--margin", "0.05", "--judge", "short")
     assert result.exit_code == 1, result.output
-    result = run("report", *tables, "-o", tmp_path / "page.html")
+    result = run_command("report", *tables, "-o", tmp_path / "page.html")
     assert result.exit_code == 0, result.output
     assert "Name3 Word3" in (tmp_path / "page.html").read_text()
-    result = run("judge", "crag", one, "--quiet")
+    result = run_command("judge", "crag", one, "--quiet")
     assert [json.loads(line)["label"] for line in result.stdout.splitlines()].count("perfect") == 10
 
 
 @pytest.mark.some(3)
 def test_how_it_was_read_is_said(tables: list[Path]) -> None:
-    result = run("score", tables[0])
+    result = run_command("score", tables[0])
     note = next(line for line in result.stderr.splitlines() if "question = question" in line)
     assert "answer = answer, gold = gold, contexts = contexts; kept as fields: domain" in note
     assert "ids are made from the questions" in note
-    result = run("score", tables[0], "--by", "domain")
+    result = run_command("score", tables[0], "--by", "domain")
     assert result.exit_code == 0, result.output
     assert "n=12" in result.stdout
 
@@ -155,10 +151,10 @@ def test_what_an_answer_is_depends_on_the_place(tmp_path: Path) -> None:
     for path, field in ((answers, "answer"), (gold, "gold")):
         other_answers = [{"answer": row[field]} for row in rows(10)]
         path.write_text(as_csv([{**one, **other} for one, other in zip(asked, other_answers, strict=True)]))
-    result = run("score", answers)
+    result = run_command("score", answers)
     assert result.exit_code == 2
     assert "no right answers" in result.stderr
-    result = run("judge", "crag", answers, "--questions", gold, "--quiet")
+    result = run_command("judge", "crag", answers, "--questions", gold, "--quiet")
     assert [json.loads(line)["label"] for line in result.stdout.splitlines()].count("perfect") == 10
 
 
@@ -168,11 +164,11 @@ def test_tables_without_shared_ids_are_joined_by_questions(tmp_path: Path) -> No
         path = tmp_path / f"{name}.csv"
         path.write_text(as_csv([{"id": f"{name}-{index}", **row} for index, row in enumerate(rows(right))]))
         paths.append(path)
-    result = run("score", *paths)
+    result = run_command("score", *paths)
     assert values(result) == pytest.approx(SCORES, abs=1e-4)
     assert "the tables share no ids, so they are joined by their questions" in result.stderr
     paths[1].write_text(as_csv([{**row, "question": row["question"] + " Really?"} for row in rows(20)]))
-    result = run("score", *paths)
+    result = run_command("score", *paths)
     assert result.exit_code == 2
     assert "no question in common" in result.stderr
     assert result.stderr.count("v1-0, v1-1, v1-2") == 1
@@ -182,11 +178,11 @@ def test_tables_beside_other_things_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "v1.csv"
     table.write_text(as_csv(rows(3)))
     judged = tmp_path / "judged.jsonl"
-    judged.write_text(run("judge", "crag", table, "--quiet").stdout)
-    result = run("compare", table, judged)
+    judged.write_text(run_command("judge", "crag", table, "--quiet").stdout)
+    result = run_command("compare", table, judged)
     assert result.exit_code == 2
     assert "a table of answers, which must be judged first" in result.stderr
-    result = run("gate", table, "--baseline", judged, "--margin", "0.1")
+    result = run_command("gate", table, "--baseline", judged, "--margin", "0.1")
     assert result.exit_code == 2
     assert "--judge short" in result.stderr
 
@@ -196,9 +192,9 @@ def test_a_baseline_of_a_table_is_that_of_its_file(tmp_path: Path) -> None:
     for name, right in (("v1", 10), ("v2", 20)):
         (tmp_path / f"{name}.csv").write_text(as_csv(rows(right)))
     one, other, base = tmp_path / "v1.csv", tmp_path / "v2.csv", tmp_path / "base.jsonl"
-    assert run("gate", one, "--save-baseline", base, "--judge", "short").exit_code == 0
+    assert run_command("gate", one, "--save-baseline", base, "--judge", "short").exit_code == 0
     printed = [
-        run(
+        run_command(
             "gate", other, "--baseline", baseline, "--margin", "0.05", "--judge", "short"
         ).stdout.splitlines()[1:]
         for baseline in (one, base)
@@ -228,6 +224,6 @@ def test_two_logs_of_a_tool_are_two_systems(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
     records = read_tables([str(tmp_path / "v1.jsonl"), str(tmp_path / "v2.jsonl")])
     assert {answer.run_id for answer in records.answers} == {"v1", "v2"}
-    assert values(run("score", tmp_path / "v1.jsonl", tmp_path / "v2.jsonl")) == pytest.approx(
+    assert values(run_command("score", tmp_path / "v1.jsonl", tmp_path / "v2.jsonl")) == pytest.approx(
         SCORES, abs=1e-4
     )

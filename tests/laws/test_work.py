@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from commands import write_jsonl
 from every_command import walked
 from rageval.cli import main
 
@@ -32,13 +33,9 @@ OURS = str(Path(rageval.__file__).parent)
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
 
-def lines_of(path: str, rows: list[Any]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def judged(systems: int = 3, queries: int = 6, path: str = "judged", judge: str = "m:x") -> None:
     rng = random.Random(7)
-    lines_of(
+    write_jsonl(
         path,
         [
             {
@@ -65,7 +62,7 @@ def judges(number: int) -> None:
 
 
 def aspects(number: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
@@ -80,7 +77,7 @@ def aspects(number: int) -> None:
 
 
 def answers(systems: int = 2, queries: int = 6) -> None:
-    lines_of(
+    write_jsonl(
         "answers",
         [
             {"query_id": f"q{query}", "run_id": f"s{system}", "question": "What?", "answer": f"Fact {query}."}
@@ -88,7 +85,7 @@ def answers(systems: int = 2, queries: int = 6) -> None:
             for query in range(queries)
         ],
     )
-    lines_of(
+    write_jsonl(
         "questions",
         [
             {"query_id": f"q{query}", "question": "What?", "answer": f"Fact {query}"}
@@ -99,7 +96,7 @@ def answers(systems: int = 2, queries: int = 6) -> None:
 
 
 def nuggets(queries: int, number: int) -> None:
-    lines_of(
+    write_jsonl(
         "nuggets",
         [
             {
@@ -130,11 +127,11 @@ def runs(systems: int = 2, queries: int = 6, documents: int = 8) -> None:
         Path(f"runs/{system}").write_text("".join(rows))
     graded = [f"q{q} n{d % 3} d{d} {d % 2}\n" for q in range(queries) for d in range(documents)]
     Path("qrels").write_text("".join(graded))
-    lines_of("questions", [{"query_id": f"q{query}", "question": "What?"} for query in range(queries)])
+    write_jsonl("questions", [{"query_id": f"q{query}", "question": "What?"} for query in range(queries)])
 
 
 def ranked(systems: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
@@ -176,10 +173,10 @@ def entries(number: int) -> None:
 
 def chunks(number: int) -> None:
     texts = [f"This is sentence {index} of a text that says something." for index in range(number)]
-    lines_of(
+    write_jsonl(
         "chunks", [{"id": f"c{number}", "doc_id": "d", "text": text} for number, text in enumerate(texts)]
     )
-    lines_of("sources", [{"id": "d", "text": " ".join(texts)}])
+    write_jsonl("sources", [{"id": "d", "text": " ".join(texts)}])
     Path("qrels").write_text("".join(f"q1 n{index} c{index} 1\n" for index in range(number)))
 
 
@@ -199,7 +196,7 @@ def traced(queries: int, number: int = 3) -> None:
     Path("qrels").write_text(
         "".join(f"q{query} n{index} d{index} 1\n" for query in range(queries) for index in range(number))
     )
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
@@ -359,7 +356,7 @@ OTHERS = {
 
 
 def ranked_queries(number: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
+from commands import run_command, write_jsonl
 from every_command import leaves
-from rageval.cli import main
 
 Worlds = dict[str, list[float]]
 NUMBER = 24
@@ -41,11 +40,6 @@ def with_json() -> set[str]:
         for option in command.params
         if "--format" in option.opts and {"json", "jsonl"} & set(getattr(option.type, "choices", ()))
     }
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 def runs(folder: Path, shares: list[float]) -> tuple[str, ...]:
@@ -73,7 +67,7 @@ def answers(folder: Path, shares: list[float], name: str, better: int = 0) -> st
         for run, worse in (("one", 0), ("other", 1))
         for label in [labels[min(round(2 * (1 - share)) + worse + better, 3)]]
     ]
-    return lines(folder / f"{name}.jsonl", rows)
+    return write_jsonl(folder / f"{name}.jsonl", rows)
 
 
 def pairs(folder: Path, shares: list[float], name: str) -> str:
@@ -90,7 +84,7 @@ def pairs(folder: Path, shares: list[float], name: str) -> str:
         for order in (("one", "other"), ("other", "one"))
         for run in order
     ]
-    return lines(folder / f"{name}.jsonl", rows)
+    return write_jsonl(folder / f"{name}.jsonl", rows)
 
 
 def leaderboards(folder: Path, shares: list[float], lead: float, name: str) -> str:
@@ -109,7 +103,7 @@ def leaderboards(folder: Path, shares: list[float], lead: float, name: str) -> s
         }
         for number, run in enumerate(("a", "b", "c"))
     ]
-    return lines(path, rows)
+    return write_jsonl(path, rows)
 
 
 def diagnosed(folder: Path, shares: list[float]) -> tuple[str, ...]:
@@ -125,7 +119,7 @@ def diagnosed(folder: Path, shares: list[float]) -> tuple[str, ...]:
     (folder / "nuggets.qrels").write_text("".join(qrels))
     (folder / "one.trec").write_text("".join(run))
     return (
-        lines(folder / "nuggets.jsonl", judged),
+        write_jsonl(folder / "nuggets.jsonl", judged),
         *("--run", str(folder / "one.trec"), "--qrels", str(folder / "nuggets.qrels")),
     )
 
@@ -134,7 +128,7 @@ def words(name: str, folder: Path, shares: list[float]) -> Iterator[list[str]]:
     """How a command is called on such data, in each of its ways to print intervals."""
     if name == "score":
         rows = [{"id": f"q{index:02d}", "text": "?", "kind": "k"} for index in range(len(shares))]
-        questions = lines(folder / "questions.jsonl", rows)
+        questions = write_jsonl(folder / "questions.jsonl", rows)
         judged, people = answers(folder, shares, "gpt"), answers(folder, shares, "people", 1)
         yield ["score", judged, "-m", "crag_score", "--by", "kind", "--questions", questions]
         yield [
@@ -192,9 +186,9 @@ def printed(text: str) -> Any:
 def test_no_interval_is_a_point(name: str, world: str, tmp_path: Path) -> None:
     called = 0
     for given in words(name, tmp_path, WORLDS[world]):
-        result = CliRunner().invoke(main, [*given, *([] if name == "report" else ["--format", "json"])])
+        result = run_command(*given, *([] if name == "report" else ["--format", "json"]))
         if name == "report" and result.exit_code == 0:  # its numbers are in the page
-            result = CliRunner().invoke(main, ["report", "show", given[-1], "--format", "json"])
+            result = run_command("report", "show", given[-1], "--format", "json")
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
         if result.exit_code == 2:  # such data are refused
             assert len(WORLDS[world]) < NUMBER, result.output
@@ -214,7 +208,7 @@ def test_what_is_known_by_every_member_says_so(tmp_path: Path) -> None:
     shares = [1.0, 0.5] * 12
     judged, people = answers(tmp_path, shares, "gpt"), answers(tmp_path, shares, "people", 1)
     rest = ("-m", "crag_score", "--population", "set", "--gold-chosen", "uniform", "--format", "json")
-    result = CliRunner().invoke(main, ["compare", judged, "--gold", people, *rest])
+    result = run_command("compare", judged, "--gold", people, *rest)
     output = json.loads(result.stdout)
     assert any(pair["low"] == pair["high"] for pair in output["pairs"] + output["values"])
     assert any("cover every query of this set" in remark["text"] for remark in output["remarks"])
@@ -222,7 +216,7 @@ def test_what_is_known_by_every_member_says_so(tmp_path: Path) -> None:
 
 def test_bounds_have_other_names(tmp_path: Path) -> None:
     """What lies between bounds is no draw: its ends are called `least` and `most`."""
-    result = CliRunner().invoke(main, ["diagnose", *diagnosed(tmp_path, [1.0] * NUMBER), "--format", "json"])
+    result = run_command("diagnose", *diagnosed(tmp_path, [1.0] * NUMBER), "--format", "json")
     output = json.loads(result.stdout)
     assert all(set(share) == {"value", "least", "most"} for share in output["shares"].values())
     assert all(gain is None or gain["low"] < gain["high"] for gain in output["what_if"].values())
@@ -231,15 +225,15 @@ def test_bounds_have_other_names(tmp_path: Path) -> None:
 def test_a_judge_who_always_says_the_same_has_no_interval_of_kappa(tmp_path: Path) -> None:
     judged, people = answers(tmp_path, [1.0] * NUMBER, "gpt"), answers(tmp_path, [1.0, 0.5] * 12, "people")
     rows = [json.loads(line) for line in (tmp_path / "gpt.jsonl").read_text().splitlines()]
-    judged = lines(tmp_path / "gpt.jsonl", [{**row, "label": "perfect"} for row in rows])
-    result = CliRunner().invoke(main, ["label", "agree", judged, people, "--format", "json"])
+    judged = write_jsonl(tmp_path / "gpt.jsonl", [{**row, "label": "perfect"} for row in rows])
+    result = run_command("label", "agree", judged, people, "--format", "json")
     found_intervals = list(intervals(json.loads(result.stdout)))
     assert found_intervals
     assert all(
         interval["low"] is None or interval["high"] - interval["low"] > 1e-9
         for _, interval in found_intervals
     ), found_intervals
-    text_result = CliRunner().invoke(main, ["label", "agree", judged, people])
+    text_result = run_command("label", "agree", judged, people)
     assert text_result.exit_code == 0
     assert "[0.000, 0.000]" not in text_result.stdout
 
@@ -251,7 +245,7 @@ def test_a_judge_who_gives_back_the_order_shown_has_no_interval(tmp_path: Path) 
          "shown": list(shown)}
         for number in range(NUMBER) for shown in orders for place, run in enumerate(shown, 1)
     ]  # fmt: skip
-    result = CliRunner().invoke(main, ["arena", lines(tmp_path / "l.jsonl", rows)])
+    result = run_command("arena", write_jsonl(tmp_path / "l.jsonl", rows))
     assert result.exit_code == 0
     assert "[1.00, 1.00]" not in result.stderr
     assert "1.00 places ahead" in result.stderr
