@@ -68,7 +68,7 @@ def theta(outcomes: Iterable[Game]) -> dict[str, float]:
 
 class TestClosedForms:
     @pytest.mark.parametrize(("wins", "losses"), [(1, 1), (3, 1), (1, 8), (997, 3), (10**6, 1)])
-    def test_two_systems(self, wins: int, losses: int) -> None:
+    def test_two_systems_differ_by_the_log_of_wins_over_losses(self, wins: int, losses: int) -> None:
         strengths = bradley_terry(np.array([[0.0, wins], [losses, 0.0]]), np.zeros((2, 2)))
         assert strengths[0] - strengths[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
         assert strengths.sum() == pytest.approx(0, abs=1e-12)
@@ -191,7 +191,9 @@ class TestWhatCannotBeSaid:
             ),
         ],
     )
-    def test_islands(self, outcomes: list[Game], groups: tuple[str, ...]) -> None:
+    def test_groups_that_never_met_have_no_strengths(
+        self, outcomes: list[Game], groups: tuple[str, ...]
+    ) -> None:
         with pytest.raises(UsageError, match="no finite strengths") as error:
             strengths(played(outcomes))
         for group in groups:
@@ -246,7 +248,7 @@ class TestWhatCannotBeSaid:
         with pytest.raises(InputError, match="two systems"):
             games(read_judgements(sides))
 
-    def test_no_comparisons(self) -> None:
+    def test_judgements_without_comparisons_are_refused(self) -> None:
         with pytest.raises(RagevalError):
             games(read_judgements([{"query_id": "q", "run_id": "r", "label": "perfect"}]))
 
@@ -319,7 +321,7 @@ class TestElo:
         assert played(wins_first).elo() != played(losses_first).elo()
         assert theta(wins_first) == pytest.approx(theta(losses_first))
 
-    def test_by_hand(self) -> None:
+    def test_one_game_moves_points_as_worked_by_hand(self) -> None:
         assert played([("a", "b", "win")]).elo() == {"a": 1002, "b": 997}  # 5 · (1 − ½), cut
         assert played([("a", "b", "tie")]).elo() == {"a": 1000, "b": 1000}
 
@@ -360,7 +362,7 @@ def remarks_of_games(times: int = 1) -> str:
 @pytest.mark.usefixtures("folder")
 class TestCommand:
     @pytest.mark.slow
-    def test_csv(self) -> None:
+    def test_csv_has_the_strengths_that_python_computes(self) -> None:
         outcome = command("arena", "judged", "--format", "csv")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
         assert (outcome.code, outcome.err) == (0, remarks_of_games())
@@ -371,7 +373,7 @@ class TestCommand:
         )
 
     @pytest.mark.slow
-    def test_json(self) -> None:
+    def test_json_lists_the_best_system_first(self) -> None:
         (first, *_) = json.loads(command("arena", "judged", "--format", "json").out)
         assert first["system"] == "a"
         assert first["games"] == 33
@@ -379,18 +381,20 @@ class TestCommand:
     @pytest.mark.slow
     @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
     @pytest.mark.parametrize("option", [[], ["--matrix"], ["--compat", "ragnarok"]])
-    def test_every_format(self, style: str, option: list[str]) -> None:
+    def test_every_format_prints_a_line_a_system_and_the_same_remarks(
+        self, style: str, option: list[str]
+    ) -> None:
         outcome = command("arena", "judged", "--format", style, *option)
         assert (outcome.code, outcome.err) == (0, remarks_of_games())
         assert outcome.out.count("\n") >= 4
 
-    def test_matrix(self) -> None:
+    def test_a_matrix_counts_wins_ties_and_losses(self) -> None:
         lines = command("arena", "judged", "--matrix", "--format", "csv").out.splitlines()
         assert [line.removesuffix(",judge") for line in lines] == [
             *("wins-ties-losses,a,b,c,basis", "a,,9-3-6,9-2-4", "b,6-3-9,,8-4-5", "c,4-2-9,5-4-8,")
         ]
 
-    def test_rankings(self) -> None:
+    def test_rankings_are_recognized_and_split_into_games(self) -> None:
         write(RANKED)
         assert has_rankings(read_judgements(RANKED))
         assert not has_rankings(read_judgements(MIXED))
@@ -406,7 +410,7 @@ class TestCommand:
         assert lines[1:] == [f"{row},judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")]
 
     @pytest.mark.slow
-    def test_standard_input(self) -> None:
+    def test_standard_input_is_read_as_a_file(self) -> None:
         expected = command("arena", "judged").out
         assert process("arena", "-", stdin=Path("judged").read_bytes()).out == expected
 
@@ -470,9 +474,9 @@ def test_a_system_that_is_not_in_every_list_is_said_and_stands_last(tmp_path: Pa
     ]
     path = tmp_path / "l.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = CliRunner().invoke(main, ["arena", str(path), "--format", "json"])
-    assert [row["system"] for row in json.loads(done.stdout)] == ["A", "B", "C"]
-    assert "C is in 3 of 20 lists" in done.stderr
+    result = CliRunner().invoke(main, ["arena", str(path), "--format", "json"])
+    assert [row["system"] for row in json.loads(result.stdout)] == ["A", "B", "C"]
+    assert "C is in 3 of 20 lists" in result.stderr
 
 
 @pytest.mark.parametrize("rubric", [{"rubric": "listwise"}, {}])

@@ -10,21 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import rageval
+from commands import run_checked, write_jsonl
 from rageval.cli import main
 from rageval.core.basis import Basis
 from rageval.core.judge import parse_judge
 
 BY, BASIS, ERROR = "by openai:model", "judge:openai:model", "this ignores judge errors"
 QUERIES = [f"q{number}" for number in range(40)]
-
-
-def command(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == code, done.output
-    return done
 
 
 def crag(judge: str | None) -> list[dict[str, Any]]:
@@ -54,11 +49,6 @@ def pairwise(judge: str) -> list[dict[str, Any]]:
     return rows
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def doors() -> Iterator[Any]:
     """Every door that makes a claim of judged answers, in each of its formats."""
     for style in ("table", "md", "latex", "csv", "json"):
@@ -81,8 +71,8 @@ FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwi
 @pytest.mark.some(7)
 @pytest.mark.parametrize(("kind", "words"), list(doors()))
 def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
-    people = write(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
+    judged = write_jsonl(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
+    people = write_jsonl(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
     for file, is_said in ((judged, True), (people, False)):
         outcome = CliRunner().invoke(main, [*words, str(file)])
         assert outcome.exit_code in (0, 1), outcome.output
@@ -94,16 +84,16 @@ def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_pat
 
 
 def test_no_door_says_significantly_better_of_a_judge_alone(tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", crag("openai:model"))
+    judged = write_jsonl(tmp_path / "judged.jsonl", crag("openai:model"))
     for style in ("table", "md", "latex"):
-        out = command("compare", judged, "-m", "crag_score", "--format", style).stdout
+        out = run_checked("compare", judged, "-m", "crag_score", "--format", style).stdout
         for line in out.splitlines():
             assert "significantly better" not in line or BY in line
 
 
 def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", crag("openai:model"))
-    (pair,) = json.loads(command("compare", judged, "-m", "hallucination", "--format", "json").stdout)[
+    judged = write_jsonl(tmp_path / "judged.jsonl", crag("openai:model"))
+    (pair,) = json.loads(run_checked("compare", judged, "-m", "hallucination", "--format", "json").stdout)[
         "pairs"
     ]
     assert (pair["verdict"], pair["basis"], pair["better_run"]) == (f"worse {BY}", BASIS, "good")
@@ -122,8 +112,8 @@ def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
 def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for judge, is_said in (("openai:model", True), ("person:ann", False)):
-        judged = write(tmp_path / "judged.jsonl", crag(judge))
-        command("report", judged, "-m", "crag_score", "--by", "domain", "-o", page)
+        judged = write_jsonl(tmp_path / "judged.jsonl", crag(judge))
+        run_checked("report", judged, "-m", "crag_score", "--by", "domain", "-o", page)
         html = page.read_text()
         shown = html[html.index("<body>") : html.index("<script")]
         assert shown.count("By openai:model: crag_score (this ignores judge errors") == 3 * is_said
@@ -210,14 +200,14 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def verdict(*words: str) -> tuple[str, str]:
-    (pair,) = json.loads(command("compare", *words, "-m", "rr", "--format", "json").stdout)["pairs"]
-    values = json.loads(command("score", *words, "-m", "rr", "--format", "json").stdout)["results"]
+    (pair,) = json.loads(run_checked("compare", *words, "-m", "rr", "--format", "json").stdout)["pairs"]
+    values = json.loads(run_checked("score", *words, "-m", "rr", "--format", "json").stdout)["results"]
     return pair["verdict"], values[0]["signature"]
 
 
 def test_umbrela_is_a_judge_of_documents(runs: list[str], tmp_path: Path) -> None:
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
-    text, signature = verdict(*runs, str(write(tmp_path / "umbrela.jsonl", rows)))
+    text, signature = verdict(*runs, write_jsonl(tmp_path / "umbrela.jsonl", rows))
     assert text == "lower by UMBRELA"
     assert "|judge:UMBRELA|" in signature
 
@@ -264,5 +254,5 @@ def test_data_sets_know_which_models_judged_them() -> None:
 def test_the_same_ranking_is_the_same_whoever_judges(runs: list[str], tmp_path: Path) -> None:
     shutil.copy(runs[0], tmp_path / "copy.run")
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
-    umbrela = str(write(tmp_path / "umbrela.jsonl", rows))
+    umbrela = write_jsonl(tmp_path / "umbrela.jsonl", rows)
     assert verdict(runs[0], str(tmp_path / "copy.run"), umbrela)[0] == "identical"

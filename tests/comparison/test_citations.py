@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_checked
 from rageval.comparison import cite
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark
@@ -24,12 +23,6 @@ ROOT = Path(__file__).parents[2]
 FILES = [str(ROOT / "examples/data" / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
 QRELS = {str(query): {"a": 1} for query in range(8)}
 GOOD, BAD = ({query: {"a": 1.0, "b": score} for query in QRELS} for score in (0.0, 2.0))
-
-
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
 
 
 def test_every_key_that_is_cited_is_there_and_every_entry_is_cited() -> None:
@@ -139,12 +132,12 @@ def test_data_sets_bring_their_papers_once() -> None:
 def test_the_commands_print_what_python_says() -> None:
     words = [*FILES, "-m", "alpha_ndcg@10,recall@10"]
     scores = rageval.evaluate("alpha_ndcg@10,recall@10", FILES[:2], FILES[2])
-    assert command(*words, "--format", "cite").stdout == f"{cite(scores)}\n"
-    assert command("compare", *words, "--format", "cite").stdout == f"{cite(rageval.compare(scores))}\n"
+    assert run_checked(*words, "--format", "cite").stdout == f"{cite(scores)}\n"
+    assert run_checked("compare", *words, "--format", "cite").stdout == f"{cite(rageval.compare(scores))}\n"
     for more in (["-q"], ["-n"], ["--by", "x"]):
-        assert "leave out --by, -q and -n" in command(*words, "--format", "cite", *more, code=2).stderr
-    assert "@article{jarvelin2002cumulated" in command("measures", "nDCG").stdout
-    assert "macavaney2021streamlining" in command("measures", "Rprec").stdout
+        assert "leave out --by, -q and -n" in run_checked(*words, "--format", "cite", *more, code=2).stderr
+    assert "@article{jarvelin2002cumulated" in run_checked("measures", "nDCG").stdout
+    assert "macavaney2021streamlining" in run_checked("measures", "Rprec").stdout
 
 
 def test_what_is_nothing_to_cite_is_refused() -> None:

@@ -110,9 +110,9 @@ class TestDetectable:
         words = [str(tmp_path / name) for name in ("one", "other", "qrels")]
 
         def compare_in(style: str) -> Result:
-            done = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--format", style])
-            assert done.exit_code == 0, done.output
-            return done
+            result = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--format", style])
+            assert result.exit_code == 0, result.output
+            return result
 
         for style in ("table", "md"):
             assert "not reachable" in compare_in(style).stdout

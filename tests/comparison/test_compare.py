@@ -32,9 +32,9 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["compare", *words], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["compare", *words], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def ranked(*docs: str) -> dict[str, float]:
@@ -116,8 +116,8 @@ def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -
     whole = {query: ranked("good") for query in QUERIES}
     half = {query: ranked("good") for query in QUERIES[::2]}
     words = [write(tmp_path, "whole.run", whole), write(tmp_path, "half.run", half), write_qrels(tmp_path)]
-    done = command(*words, "-m", "rr", "--format", "json")
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = command(*words, "-m", "rr", "--format", "json")
+    (pair,) = json.loads(result.stdout)["pairs"]
     assert pair["adjusted"] < 0.001
     assert pair["verdict"] == "refused"
     assert "15 queries are in one run only" in why(pair)
@@ -129,8 +129,8 @@ def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -
 
 def test_an_empty_run_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty.run").touch()
-    done = command(FILES[0], str(tmp_path / "empty.run"), FILES[2], "-m", "rr", code=2)
-    assert "is empty" in done.stderr
+    result = command(FILES[0], str(tmp_path / "empty.run"), FILES[2], "-m", "rr", code=2)
+    assert "is empty" in result.stderr
 
 
 def judged(label: str, run: str, queries: list[str], **more: Any) -> list[dict[str, Any]]:
@@ -168,8 +168,8 @@ def test_identical_runs_and_runs_that_differ_in_ties_are_named(tmp_path: Path) -
     run = mixed(0.5, 1)
     tied = {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
     paths = [write(tmp_path, name, docs) for name, docs in (("a", run), ("b", run), ("c", tied))]
-    done = command(*paths, write_qrels(tmp_path), "-m", "rr", "--all-pairs", "--format", "json")
-    verdicts = {pair["run"] + pair["other"]: pair["verdict"] for pair in json.loads(done.stdout)["pairs"]}
+    result = command(*paths, write_qrels(tmp_path), "-m", "rr", "--all-pairs", "--format", "json")
+    verdicts = {pair["run"] + pair["other"]: pair["verdict"] for pair in json.loads(result.stdout)["pairs"]}
     assert verdicts == {"ab": "identical", "ac": "ties only", "bc": "ties only"}
 
 
@@ -177,8 +177,8 @@ def test_runs_of_the_same_documents_in_other_orders_are_different(tmp_path: Path
     run = {query: ranked("good", "bad", "third") for query in QUERIES}
     other = run | {"q07": ranked("bad", "good", "third")}
     paths = [write(tmp_path, name, docs) for name, docs in (("a", run), ("b", other))]
-    done = command(*paths, write_qrels(tmp_path), "-m", "rr", "--format", "json")
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = command(*paths, write_qrels(tmp_path), "-m", "rr", "--format", "json")
+    (pair,) = json.loads(result.stdout)["pairs"]
     assert (pair["verdict"], pair["wins"], pair["ties"], pair["losses"]) == ("undecided", 0, 29, 1)
 
 
@@ -253,11 +253,11 @@ def test_clusters_come_from_a_field_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "clusters.txt").write_text(lines)
     paths = [write(tmp_path, name, mixed(share, 3)) for name, share in (("a", 0.9), ("b", 0.2))]
     words = [*paths, write_qrels(tmp_path), "-m", "rr", "--cluster", str(tmp_path / "clusters.txt")]
-    done = command(*words, "--format", "json")
-    comparison = json.loads(done.stdout)
+    result = command(*words, "--format", "json")
+    comparison = json.loads(result.stdout)
     assert comparison["pairs"][0]["p"] == 0.5  # two clusters: 2 of 4 signs
     assert "units:clusters.txt" in comparison["signature"]
-    assert "30 queries in 2 clusters" in done.stderr
+    assert "30 queries in 2 clusters" in result.stderr
 
 
 def test_formats_hold_the_same_numbers() -> None:
@@ -280,13 +280,13 @@ def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
     paths = [write(tmp_path, name, mixed(0.5, index)) for index, name in enumerate((hostile, "b|<i>&_$"))]
     words = [*paths, write_qrels(tmp_path), "-m", "rr", "--baseline", hostile]
     for style in ("table", "md", "latex", "csv", "json"):
-        done = command(*words, "--format", style)
-        assert "\x1b" not in done.output
+        result = command(*words, "--format", style)
+        assert "\x1b" not in result.output
         if style == "latex":
-            assert all(line.startswith("%") for line in done.stdout.splitlines()[:2])
-            assert r"b\textbar{}\textless{}i\textgreater{}\&\_\$" in done.stdout
+            assert all(line.startswith("%") for line in result.stdout.splitlines()[:2])
+            assert r"b\textbar{}\textless{}i\textgreater{}\&\_\$" in result.stdout
         if style == "md":
-            assert "<i>" not in done.stdout.split("\n\n")[0]
+            assert "<i>" not in result.stdout.split("\n\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -322,18 +322,18 @@ def test_scores_that_cannot_be_compared_are_refused() -> None:
 
 
 def test_judged_answers_are_compared_alike() -> None:
-    done = command(CRAG, "-m", "crag_score,hallucination", "--format", "json")
-    comparison = json.loads(done.stdout)
+    result = command(CRAG, "-m", "crag_score,hallucination", "--format", "json")
+    comparison = json.loads(result.stdout)
     assert [value["run"] for value in comparison["values"]] == ["ours", "theirs"] * 2
     assert [value["value"] for value in comparison["values"][:2]] == [0.3, 0.1]
     assert [value["is_best"] for value in comparison["values"]] == [True, False, True, False]
-    assert "5 independent queries" in done.stderr
+    assert "5 independent queries" in result.stderr
 
 
 def test_in_python_runs_are_compared_as_on_the_command_line() -> None:
-    done = command(*FILES, "-m", "recall@10,hole@5", "--baseline", "run.trec", "--format", "json")
+    result = command(*FILES, "-m", "recall@10,hole@5", "--baseline", "run.trec", "--format", "json")
     comparison = compare_runs("recall@10, hole@5", FILES[:2], FILES[2], Settings(baseline="run.trec"))
-    assert comparison.as_dict() == json.loads(done.stdout)
+    assert comparison.as_dict() == json.loads(result.stdout)
     run = {query: ranked("good") for query in QUERIES}
     runs = {
         "whole": run,
@@ -365,17 +365,17 @@ class TestByQuery:
         paths = [write(folder, name, run) for name, run in runs.items()]
         return [*paths, write_qrels(folder), "--intersection", "--baseline", "old"]
 
-    def test_as_csv(self, tmp_path: Path) -> None:
-        done = command(*self.given(tmp_path), "-q", "-m", "rr", "--format", "csv")
-        assert [list(row.values()) for row in csv.DictReader(io.StringIO(done.stdout))] == [
+    def test_queries_in_csv_have_both_values_and_their_difference(self, tmp_path: Path) -> None:
+        result = command(*self.given(tmp_path), "-q", "-m", "rr", "--format", "csv")
+        assert [list(row.values()) for row in csv.DictReader(io.StringIO(result.stdout))] == [
             ["new", "old", "rr", "q00", "0.3333", "1.0000", "-0.6667"],
             ["new", "old", "rr", "q02", "0.0000", "0.0000", "0.0000"],
             ["new", "old", "rr", "q01", "1.0000", "0.5000", "0.5000"],
         ]
 
     def test_where_low_is_good(self, tmp_path: Path) -> None:
-        done = command(*self.given(tmp_path), "-q", "-m", "hole@1", "--format", "csv")
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        result = command(*self.given(tmp_path), "-q", "-m", "hole@1", "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert [(row["query_id"], float(row["difference"])) for row in rows] == [
             ("q00", 1),
             ("q02", 0),

@@ -64,8 +64,8 @@ def test_labels_that_were_picked_are_remarked(tmp_path: Path) -> None:
         (best, ("--gold-chosen", "uniform"), False),
     ):
         paths = files(tmp_path, every, gold)
-        done = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
-        assert ("are not a random draw" in done.stderr) is is_said
+        result = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
+        assert ("are not a random draw" in result.stderr) is is_said
 
 
 def test_an_anti_correlated_judge_helps_as_much_as_one_who_agrees(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def files(folder: Path, judged: list[dict[str, Any]], gold: list[dict[str, Any]]
 
 
 def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["label", "correct", *words], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["label", "correct", *words], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def example(folder: Path) -> tuple[str, str]:
@@ -115,10 +115,10 @@ def example(folder: Path) -> tuple[str, str]:
 def test_the_command_prints_what_the_functions_find(tmp_path: Path) -> None:
     judged, gold = example(tmp_path)
     words = (judged, "--gold", gold, "-m", "crag_score,hallucination")
-    done = command(*words, "--format", "json")
-    rows = json.loads(done.stdout)["results"]
+    result = command(*words, "--format", "json")
+    rows = json.loads(result.stdout)["results"]
     assert [(row["run"], row["population"]) for row in rows] == [("a", "kind"), ("a", "kind")]
-    assert "no human labels for b: left out" in done.stderr
+    assert "no human labels for b: left out" in result.stderr
     measures = measures_of_answers("crag_score,hallucination")
     ours = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
     assert [row.value for row in ours] == [row["value"] for row in rows]
@@ -166,9 +166,9 @@ def test_files_that_have_nothing_in_common_are_refused_and_few_labels_correct_no
     )
     two = rows("a", LABELS, judge="x") + rows("a", LABELS, judge="y")
     judged, gold = files(tmp_path, two, rows("a", LABELS))
-    done = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
-    assert "a: crag_score: not corrected: labels for 4 of 4 (20 are needed)" in done.stderr
-    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    result = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
+    assert "a: crag_score: not corrected: labels for 4 of 4 (20 are needed)" in result.stderr
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
     assert (row["people"], row["corrected"], row["low"], row["gain"]) == ("0.1250", "", "", "")
 
 
@@ -176,8 +176,8 @@ def test_failed_judgements_are_an_error_unless_said_otherwise(tmp_path: Path) ->
     failed = [{"query_id": "q9", "run_id": "a", "status": "error", "rubric": "crag"}]
     judged, gold = files(tmp_path, rows("a", LABELS) + failed, rows("a", LABELS))
     assert "are missing" in command(judged, "--gold", gold, "-m", "crag_score", code=3).stderr
-    done = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
-    assert json.loads(done.stdout)["results"][0]["queries"] == 4
+    result = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
+    assert json.loads(result.stdout)["results"][0]["queries"] == 4
 
 
 class TestPartlyJudged:
@@ -226,7 +226,7 @@ class TestPartlyJudged:
         assert covered.sum() >= 180
 
     @pytest.mark.parametrize("are_alike", [True, False])
-    def test_the_formula(self, are_alike: bool) -> None:
+    def test_parts_of_answers_follow_the_formula(self, are_alike: bool) -> None:
         """40 answers, of 30 of which a part was judged, drawn alike or not; ψ by answer, and by cluster."""
         rng = np.random.default_rng(6)
         full, share = rng.random(40), np.append(rng.choice([0.25, 0.5, 1.0], 30), np.zeros(10))
@@ -327,14 +327,14 @@ class TestPartlyJudged:
         judged, gold = self.drawn(np.random.default_rng(4), 22, 0.2, 0.9, 0.2, False)
         vital = [sum(row["importance"] == "vital" for row in rows) for rows in (gold, judged)]
         paths = files(tmp_path, judged, gold)
-        done = command(paths[0], "--gold", paths[1], "-m", "a_strict,v_strict", "--format", "csv")
-        every, strict = csv.DictReader(io.StringIO(done.stdout))
+        result = command(paths[0], "--gold", paths[1], "-m", "a_strict,v_strict", "--format", "csv")
+        every, strict = csv.DictReader(io.StringIO(result.stdout))
         assert (int(every["labels"]), int(every["of"])) == (len(gold), len(judged))
         assert (int(strict["labels"]), int(strict["of"])) == (vital[0], vital[1])
         assert int(every["checked"]) == len({row["query_id"] for row in gold})
         assert (
             f"answers have labels for a part only, {len(gold):,} of {len(judged):,} judgements in all"
-            in done.stderr
+            in result.stderr
         )
         (record, _) = json.loads(
             command(paths[0], "--gold", paths[1], "-m", "a v", "--format", "json").stdout
@@ -379,7 +379,7 @@ class TestPartlyJudged:
         ]
         (tmp_path / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         words = ["-m", "nugget_density", "--answers", str(tmp_path / "answers.jsonl"), "--format", "json"]
-        done = command(paths[0], "--gold", paths[1], *words)
-        (estimate,) = json.loads(done.stdout)["results"]
+        result = command(paths[0], "--gold", paths[1], *words)
+        (estimate,) = json.loads(result.stdout)["results"]
         assert (estimate["checked"], estimate["labels"], estimate["of"]) == (15, 105, 120)
-        assert "15 answers have labels for a part only, and are left out" in done.stderr
+        assert "15 answers have labels for a part only, and are left out" in result.stderr

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_checked, write_jsonl
 from rageval.errors import InputError
 from rageval.views import comparisons as tables
 from reasons import why
@@ -23,17 +22,6 @@ Row = dict[str, Any]
 N = 120
 QUERIES = [f"q{number:03d}" for number in range(N)]
 LABELS = {1.0: "perfect", 0.5: "acceptable", 0.0: "missing", -1.0: "incorrect"}
-
-
-def command(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == code, done.output + done.stderr
-    return done
-
-
-def write(path: Path, rows: Iterable[Row]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def row(query: str, run: str, value: float, judge: str, **more: Any) -> Row:
@@ -108,13 +96,13 @@ def by_hand(judgements: list[Row], people: list[Row], labeled: Sequence[str]) ->
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     judgements, people = judged()
-    labeled = write(tmp_path / "people.jsonl", first(people, drawn(60)))
-    return [str(write(tmp_path / "judged.jsonl", judgements)), "--gold", str(labeled)]
+    labeled = write_jsonl(tmp_path / "people.jsonl", first(people, drawn(60)))
+    return [write_jsonl(tmp_path / "judged.jsonl", judgements), "--gold", labeled]
 
 
 def compared(*words: object, measure: str = "crag_score") -> dict[str, Any]:
     comparison: dict[str, Any] = json.loads(
-        command("compare", *words, "-m", measure, "--format", "json").stdout
+        run_checked("compare", *words, "-m", measure, "--format", "json").stdout
     )
     return comparison
 
@@ -193,7 +181,7 @@ def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Pat
     judgements, people = (
         [row for row in rows if row["judge"].startswith(who)] for who in ("openai", "person")
     )
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", people)]
+    words = [write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", people)]
     words += ["--gold-chosen", "uniform"]
     (pair,) = compared(*words)["pairs"]
     assert (pair["run"], pair["verdict"], pair["better_run"]) == ("bad", "lower", "good")
@@ -201,7 +189,8 @@ def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Pat
     assert (worse["verdict"], worse["better_run"]) == ("worse", "good")
     for style in ("table", "md", "latex", "csv", "json"):
         assert (
-            "by openai:model" not in command("compare", *words, "-m", "crag_score", "--format", style).stdout
+            "by openai:model"
+            not in run_checked("compare", *words, "-m", "crag_score", "--format", style).stdout
         )
 
 
@@ -216,7 +205,9 @@ def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None
         for run in ("liked", "good")
     ]
     people[0]["label"] = "perfect"
-    comparison = compared(write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", people))
+    comparison = compared(
+        write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", people)
+    )
     assert {cell["run"]: cell["is_best"] for cell in comparison["values"]} == {"liked": False, "good": True}
     (pair,) = comparison["pairs"]
     assert (pair["run"], pair["other"], pair["ruling"], pair["better_run"]) == (
@@ -226,7 +217,7 @@ def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None
         "good",
     )
     assert pair["judged"] == 0.5
-    latex = command(
+    latex = run_checked(
         "compare", tmp_path / "j", "--gold", tmp_path / "g", "-m", "crag_score", "--format", "latex"
     ).stdout
     assert "liked & \\textbf" not in latex
@@ -272,9 +263,9 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
     assert same.pairs[0].difference == pytest.approx(even.pairs[0].difference, abs=1e-12)
     (tmp_path / "chances").write_text("".join(f"{query} {chance}\n" for query, chance in chances.items()))
     words = [
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", labeled),
+        write_jsonl(tmp_path / "g", labeled),
         "--gold-chosen",
         tmp_path / "chances",
     ]
@@ -283,7 +274,8 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
     assert "|chosen:stated@" in comparison["signature"]
     (tmp_path / "chances").write_text("q000 0.5\n")
     assert (
-        "have no probability of being chosen" in command("compare", *words, "-m", "crag_score", code=2).stderr
+        "have no probability of being chosen"
+        in run_checked("compare", *words, "-m", "crag_score", code=2).stderr
     )
 
 
@@ -295,20 +287,26 @@ def test_chances_that_the_labels_contradict_are_refused_or_doubted(
     monkeypatch.chdir(tmp_path)
     judgements, people = judged()
     path, labeled = tmp_path / "chances", drawn(60)
-    judged_in, labels = write(tmp_path / "j", judgements), write(tmp_path / "g", first(people, labeled))
+    judged_in, labels = (
+        write_jsonl(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "g", first(people, labeled)),
+    )
     words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
 
     def stated(queries: Iterable[str], chance: float) -> None:
         path.write_text("".join(f"{query} {chance}\n" for query in queries))
 
     stated(QUERIES, 1.0)
-    assert "60 queries with a probability of 1 have no label" in command(*head.split(), *words, code=2).stderr
+    assert (
+        "60 queries with a probability of 1 have no label"
+        in run_checked(*head.split(), *words, code=2).stderr
+    )
     stated(QUERIES, 0.01)
-    assert "the probabilities may be wrong" in command(*head.split(), *words).stderr
+    assert "the probabilities may be wrong" in run_checked(*head.split(), *words).stderr
     # The right ones, and those of labeled queries alone, which need not add up.
     for queries, chance in ((QUERIES, 0.5), (labeled, 0.2), (labeled, 1.0)):
         stated(queries, chance)
-        assert "doubtful" not in command(*head.split(), *words).stderr
+        assert "doubtful" not in run_checked(*head.split(), *words).stderr
 
 
 # --- what is refused, and what is said
@@ -335,49 +333,51 @@ def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path
 def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:
     judgements, _ = judged()
     renamed = [{**row, "judge": "openai:model@3f2a"} for row in judgements]
-    path = write(tmp_path / "j", judgements)
-    done = command("compare", path, "--gold", write(tmp_path / "g", renamed), "-m", "crag_score", code=2)
-    assert "judgements by the judge itself (openai:model@3f2a)" in done.stderr
+    path = write_jsonl(tmp_path / "j", judgements)
+    result = run_checked(
+        "compare", path, "--gold", write_jsonl(tmp_path / "g", renamed), "-m", "crag_score", code=2
+    )
+    assert "judgements by the judge itself (openai:model@3f2a)" in result.stderr
     nameless = [{key: value for key, value in row.items() if key != "judge"} for row in judgements]
-    path = write(tmp_path / "k", nameless)
+    path = write_jsonl(tmp_path / "k", nameless)
     assert (
         "has judgements by the judge"
-        in command("compare", path, "--gold", path, "-m", "crag_score", code=2).stderr
+        in run_checked("compare", path, "--gold", path, "-m", "crag_score", code=2).stderr
     )
 
 
 def test_another_model_is_taken_for_people_only_with_a_word(tmp_path: Path) -> None:
     judgements, people = judged()
     other = [{**row, "judge": "anthropic:model"} for row in people]
-    done = command(
+    result = run_checked(
         "compare",
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", other),
+        write_jsonl(tmp_path / "g", other),
         "-m",
         "crag_score",
     )
-    assert "no human labels: claims are by anthropic:model, and include its errors" in done.stderr
-    mixed = write(tmp_path / "m", [*other[:40], *people[40:]])
-    done = command("compare", tmp_path / "j", "--gold", mixed, "-m", "crag_score")
-    assert "no human labels" not in done.stderr
-    assert "not human labels alone: claims are by" in done.stderr
+    assert "no human labels: claims are by anthropic:model, and include its errors" in result.stderr
+    mixed = write_jsonl(tmp_path / "m", [*other[:40], *people[40:]])
+    result = run_checked("compare", tmp_path / "j", "--gold", mixed, "-m", "crag_score")
+    assert "no human labels" not in result.stderr
+    assert "not human labels alone: claims are by" in result.stderr
 
 
 def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:
     judgements, people = judged()
     twice = [*people, {**people[0], "label": "missing"}]
-    done = command(
+    result = run_checked(
         "compare",
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", twice),
+        write_jsonl(tmp_path / "g", twice),
         "-m",
         "crag_score",
         code=2,
     )
-    assert f"{tmp_path / 'g'}:241" in done.stderr
-    assert f"was judged before, in {tmp_path / 'g'}:1" in done.stderr
+    assert f"{tmp_path / 'g'}:241" in result.stderr
+    assert f"was judged before, in {tmp_path / 'g'}:1" in result.stderr
 
 
 def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> None:
@@ -385,16 +385,16 @@ def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> N
     strange = [*people, row("nowhere", "ours", 1.0, "person:ann"), row("q000", "nobody", 1.0, "person:ann")]
     words = [
         "compare",
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", strange),
+        write_jsonl(tmp_path / "g", strange),
         "-m",
         "crag_score",
     ]
-    assert "ours: 1 judgements that crag_score needs are missing" in command(*words, code=3).stderr
-    done = command(*words, "--on-missing", "skip")
-    assert "1 systems are not among the judged ones: nobody" in done.stderr
-    assert "1 queries are not among the judged ones: nowhere" in done.stderr
+    assert "ours: 1 judgements that crag_score needs are missing" in run_checked(*words, code=3).stderr
+    result = run_checked(*words, "--on-missing", "skip")
+    assert "1 systems are not among the judged ones: nobody" in result.stderr
+    assert "1 queries are not among the judged ones: nowhere" in result.stderr
     with pytest.raises(InputError, match="has no labels for the"):
         rageval.evaluate_answers("crag_score", judgements, gold=[row("nowhere", "ours", 1.0, "person:a")])
 
@@ -412,26 +412,28 @@ def test_labels_that_are_no_random_draw_are_warned_of(tmp_path: Path) -> None:
     judgements, people = judged(lenient=0.0)
     liked = [row["query_id"] for row in judgements if row["run_id"] == "ours" and row["label"] == "perfect"]
     words = [
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", first(people, liked)),
+        write_jsonl(tmp_path / "g", first(people, liked)),
         "-m",
         "crag_score",
     ]
-    assert "so the labels are not a random draw" in command("compare", *words).stderr
-    (pair,) = json.loads(command("compare", *words, "--format", "json").stdout)["pairs"]
+    assert "so the labels are not a random draw" in run_checked("compare", *words).stderr
+    (pair,) = json.loads(run_checked("compare", *words, "--format", "json").stdout)["pairs"]
     assert pair["ruling"] == "refused"
     # Who says that the draw was uniform may know it; it stays a doubt.
-    done = command("compare", *words, "--gold-chosen", "uniform", "--format", "json")
-    assert "which is unlikely for a uniform draw" in done.stderr
-    assert json.loads(done.stdout)["pairs"][0]["ruling"] != "refused"
+    result = run_checked("compare", *words, "--gold-chosen", "uniform", "--format", "json")
+    assert "which is unlikely for a uniform draw" in result.stderr
+    assert json.loads(result.stdout)["pairs"][0]["ruling"] != "refused"
 
 
 def test_options_about_labels_need_labels(files: list[str]) -> None:
     for words in (["--gold-chosen", "uniform"], ["--population", "set"]):
-        assert "add --gold FILE" in command("compare", files[0], "-m", "crag_score", *words, code=2).stderr
-    done = command("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
-    assert "nosuch: no such file; expected uniform, a plan" in done.stderr
+        assert (
+            "add --gold FILE" in run_checked("compare", files[0], "-m", "crag_score", *words, code=2).stderr
+        )
+    result = run_checked("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
+    assert "nosuch: no such file; expected uniform, a plan" in result.stderr
 
 
 def test_what_rests_on_no_judgement_is_not_corrected(tmp_path: Path) -> None:
@@ -574,9 +576,9 @@ def test_a_ranking_that_people_judged_in_part_is_no_label(tmp_path: Path) -> Non
     lines = people.read_text().splitlines()
     query = lines[0].split()[0]
     people.write_text("\n".join(line for line in lines if not line.startswith(f"{query} 0 d0")) + "\n")
-    done = command("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
-    assert "1 queries were labeled only in part" in done.stderr
-    assert json.loads(done.stdout)["pairs"][0]["labels"] == 49
+    result = run_checked("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
+    assert "1 queries were labeled only in part" in result.stderr
+    assert json.loads(result.stdout)["pairs"][0]["labels"] == 49
 
 
 def test_gold_of_documents_as_lines_of_judgements_by_several_people(tmp_path: Path) -> None:
@@ -587,19 +589,21 @@ def test_gold_of_documents_as_lines_of_judgements_by_several_people(tmp_path: Pa
             query, _, doc, grade = line.split()
             place = {"query_id": query, "run_id": "documents", "item_id": doc, "grade": int(grade)}
             rows.append({**place, "judge": who, "rubric": "relevance"})
-    (pair,) = compared(*runs, model, "--gold", write(tmp_path / "g.jsonl", rows), measure="nDCG@5")["pairs"]
+    (pair,) = compared(*runs, model, "--gold", write_jsonl(tmp_path / "g.jsonl", rows), measure="nDCG@5")[
+        "pairs"
+    ]
     (plain,) = compared(*runs, model, "--gold", people, measure="nDCG@5")["pairs"]
     assert pair["difference"] == pytest.approx(plain["difference"], abs=1e-12)
-    bad = write(tmp_path / "bad.jsonl", [{**rows[0], "run_id": "ours"}])
-    done = command("compare", *runs, model, "--gold", bad, "-m", "nDCG@5", code=2)
-    assert "bad.jsonl:1: expected a judgement of a document (run_id documents)" in done.stderr
+    bad = write_jsonl(tmp_path / "bad.jsonl", [{**rows[0], "run_id": "ours"}])
+    result = run_checked("compare", *runs, model, "--gold", bad, "-m", "nDCG@5", code=2)
+    assert "bad.jsonl:1: expected a judgement of a document (run_id documents)" in result.stderr
 
 
 def test_gold_of_other_queries_is_refused(tmp_path: Path) -> None:
     runs, model, _ = of_runs(tmp_path)
     (tmp_path / "other").write_text("nowhere 0 d0 1\n")
-    done = command("compare", *runs, model, "--gold", tmp_path / "other", "-m", "nDCG@5", code=2)
-    assert "has no query of" in done.stderr
+    result = run_checked("compare", *runs, model, "--gold", tmp_path / "other", "-m", "nDCG@5", code=2)
+    assert "has no query of" in result.stderr
 
 
 def test_the_same_ranking_needs_no_labels(tmp_path: Path) -> None:
@@ -632,11 +636,11 @@ TRUE = {("a", "b"): 0.35, ("a", "c"): 0.35, ("b", "c"): 0.5}
 
 @pytest.mark.slow
 def test_the_arena_ranks_by_what_people_say(tmp_path: Path) -> None:
-    judgements = write(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
-    people = write(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
-    alone = json.loads(command("arena", judgements, "--format", "json").stdout)
+    judgements = write_jsonl(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
+    people = write_jsonl(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
+    alone = json.loads(run_checked("arena", judgements, "--format", "json").stdout)
     assert (alone[0]["system"], alone[0]["basis"]) == ("a", "judge:openai:model")
-    arena = json.loads(command("arena", judgements, "--gold", people, "--format", "json").stdout)
+    arena = json.loads(run_checked("arena", judgements, "--gold", people, "--format", "json").stdout)
     assert arena[-1]["system"] == "a"
     assert {row["basis"] for row in arena} == {"people"}
     assert [row["labels"] for row in arena] == [60, 60, 60]
@@ -644,7 +648,7 @@ def test_the_arena_ranks_by_what_people_say(tmp_path: Path) -> None:
     assert {row["system"]: row["judge"] for row in arena} == pytest.approx(judged, abs=1e-4)
     assert all(row["low"] < row["strength"] < row["high"] for row in arena)
     for style in ("table", "md", "latex", "csv"):
-        text = command("arena", judgements, "--gold", people, "--format", style).stdout
+        text = run_checked("arena", judgements, "--gold", people, "--format", style).stdout
         assert "by openai:model" not in text
         assert "people" in text or "human labels, corrected from openai:model" in text.replace("\n", " ")
 
@@ -664,34 +668,45 @@ def test_the_share_of_wins_of_a_pair_is_the_corrected_mean(tmp_path: Path) -> No
         index: worth[row["label"]] for index, row in enumerate(row for row in people if row["run_id"] == "a")
     }
     share = 0.5 + corrected(judged, labels, paired=True, clusters=QUERIES).value
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", people), "--format", "json"]
-    strength = {row["system"]: row["strength"] for row in json.loads(command("arena", *words).stdout)}
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", people),
+        "--format",
+        "json",
+    ]
+    strength = {row["system"]: row["strength"] for row in json.loads(run_checked("arena", *words).stdout)}
     assert strength["a"] - strength["b"] == pytest.approx(math.log(share / (1 - share)), abs=2e-4)
 
 
 def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Path) -> None:
-    judgements = write(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
+    judgements = write_jsonl(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
     some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
     few = battles("person:a", QUERIES[:10], TRUE, 2)
-    done = command("arena", judgements, "--gold", write(tmp_path / "few", few), code=2)
-    assert "labels for 10 of 120 (20 are needed)" in done.stderr
-    island = write(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
-    assert "connect 2 of 3 systems" in command("arena", judgements, "--gold", island, code=2).stderr
+    result = run_checked("arena", judgements, "--gold", write_jsonl(tmp_path / "few", few), code=2)
+    assert "labels for 10 of 120 (20 are needed)" in result.stderr
+    island = write_jsonl(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
+    assert "connect 2 of 3 systems" in run_checked("arena", judgements, "--gold", island, code=2).stderr
     path = {pair: chance for pair, chance in TRUE.items() if pair != ("b", "c")}
-    done = command(
-        "arena", judgements, "--gold", write(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2))
+    result = run_checked(
+        "arena",
+        judgements,
+        "--gold",
+        write_jsonl(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2)),
     )
-    assert "b and c: left out: labels for 0 of 120" in done.stderr
-    assert "leave out --matrix" in command("arena", judgements, "--gold", island, "--matrix", code=2).stderr
+    assert "b and c: left out: labels for 0 of 120" in result.stderr
+    assert (
+        "leave out --matrix" in run_checked("arena", judgements, "--gold", island, "--matrix", code=2).stderr
+    )
 
 
 # --- slices
 
 
 def sliced(*words: object) -> list[dict[str, Any]]:
-    done = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json")
+    result = run_checked("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json")
     return [
-        {"run": row["run"], **part} for row in json.loads(done.stdout)["results"] for part in row["slices"]
+        {"run": row["run"], **part} for row in json.loads(result.stdout)["results"] for part in row["slices"]
     ]
 
 
@@ -719,9 +734,9 @@ def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
     b = [query for query in QUERIES if int(query[1:]) % 2]
     labeled = first(people, [*a[:number], *b[:30]])
     words = [
-        write(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", labeled),
+        write_jsonl(tmp_path / "g", labeled),
         "--gold-chosen",
         "uniform",
     ]
@@ -731,7 +746,9 @@ def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
 
 
 def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None:
-    assert "rageval label correct, or compare" in command("score", *files, "-m", "crag_score", code=2).stderr
+    assert (
+        "rageval label correct, or compare" in run_checked("score", *files, "-m", "crag_score", code=2).stderr
+    )
 
 
 # --- plans
@@ -743,7 +760,7 @@ def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
     for row, truth in zip(judgements, people, strict=True):
         if row["query_id"] < "q040":  # the same answer by both
             row["label"] = truth["label"] = "perfect"
-    answers = write(
+    answers = write_jsonl(
         tmp_path / "answers.jsonl",
         [
             {
@@ -753,9 +770,13 @@ def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
             for row in judgements
         ],
     )
-    path, plan = write(tmp_path / "judged.jsonl", judgements), tmp_path / "ask.jsonl"
-    asked = write(tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES])
-    command("label", "plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words)
+    path, plan = Path(write_jsonl(tmp_path / "judged.jsonl", judgements)), tmp_path / "ask.jsonl"
+    asked = write_jsonl(
+        tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES]
+    )
+    run_checked(
+        "label", "plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words
+    )
     head, *order = map(json.loads, plan.read_text().splitlines())
     labels = [{**row, "plan": head["sha"]} for query in order for row in first(people, [query["query_id"]])]
     return path, plan, labels
@@ -763,7 +784,7 @@ def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
 
 def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Path) -> None:
     path, plan, labels = planned(tmp_path, "--compare", "ours", "theirs")
-    gold = write(tmp_path / "people.jsonl", labels)
+    gold = write_jsonl(tmp_path / "people.jsonl", labels)
     comparison = compared(path, "--gold", gold, "--gold-chosen", plan, "--baseline", "theirs")
     sha = json.loads(plan.read_text().splitlines()[0])["sha"]
     assert f"|labels:40|chosen:plan@{sha[:8]}|" in comparison["signature"]
@@ -775,40 +796,40 @@ def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Pa
     differing = rageval.compare(alone, baseline="theirs").pairs[0]
     assert pair["difference"] == pytest.approx(differing.difference * 80 / 120, abs=1e-12)
     assert [cell["value"] for cell in comparison["values"]] == [None, None]
-    done = command("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
-    assert "the labels were drawn to compare ours and theirs, so they cannot correct a mean" in done.stderr
+    result = run_checked("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
+    assert "the labels were drawn to compare ours and theirs, so they cannot correct a mean" in result.stderr
 
 
 def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
     path, plan, labels = planned(tmp_path)
     words = ["compare", path, "-m", "crag_score", "--gold-chosen", plan, "--gold"]
-    command(*words, write(tmp_path / "some", labels[:60]))
-    done = command(*words, write(tmp_path / "passed", labels[10:]), code=2)
-    assert "were skipped" in done.stderr
+    run_checked(*words, write_jsonl(tmp_path / "some", labels[:60]))
+    result = run_checked(*words, write_jsonl(tmp_path / "passed", labels[10:]), code=2)
+    assert "were skipped" in result.stderr
     stranger = {**labels[0], "query_id": "q999"}
     assert (
         "are not in the plan"
-        in command(*words, write(tmp_path / "other", [*labels, stranger]), code=2).stderr
+        in run_checked(*words, write_jsonl(tmp_path / "other", [*labels, stranger]), code=2).stderr
     )
     other = [{**row, "plan": "f" * 64} for row in labels]
     assert (
         "is a label of the plan ffffffff, not of"
-        in command(*words, write(tmp_path / "of", other), code=2).stderr
+        in run_checked(*words, write_jsonl(tmp_path / "of", other), code=2).stderr
     )
 
 
 @pytest.mark.slow
 def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
     path, _, labels = planned(tmp_path)
-    gold = write(tmp_path / "people.jsonl", labels)
+    gold = write_jsonl(tmp_path / "people.jsonl", labels)
     for words in (
         ["compare", path, "-m", "crag_score"],
         ["label", "correct", path, "-m", "crag_score"],
         ["score", path, "-m", "crag_score", "--by", "domain"],
         ["report", path, "-m", "crag_score", "-o", tmp_path / "page.html"],
     ):
-        assert "give that plan, too" in command(*words, "--gold", gold, code=2).stderr
-        command(*words, "--gold", gold, "--gold-chosen", "uniform")
+        assert "give that plan, too" in run_checked(*words, "--gold", gold, code=2).stderr
+        run_checked(*words, "--gold", gold, "--gold-chosen", "uniform")
 
 
 # --- the page
@@ -837,10 +858,24 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
     labeled = first(people, ["q000", *drawn(60)])
     people_said = {row["query_id"] for row in [*labeled, *second]}
     page = tmp_path / "page.html"
-    command(
-        *("report", write(tmp_path / "j", judgements), "-m", "crag_score", "--by", "domain", "-o", page),
-        *("--gold", write(tmp_path / "g", labeled), "--gold", write(tmp_path / "b", second)),
-        *("--questions", write(tmp_path / "q", questions), "--answers", write(tmp_path / "a", answers)),
+    run_checked(
+        *(
+            "report",
+            write_jsonl(tmp_path / "j", judgements),
+            "-m",
+            "crag_score",
+            "--by",
+            "domain",
+            "-o",
+            page,
+        ),
+        *("--gold", write_jsonl(tmp_path / "g", labeled), "--gold", write_jsonl(tmp_path / "b", second)),
+        *(
+            "--questions",
+            write_jsonl(tmp_path / "q", questions),
+            "--answers",
+            write_jsonl(tmp_path / "a", answers),
+        ),
     )
     html = page.read_text()
     body = (
@@ -854,7 +889,7 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
     assert "by openai:model" not in before
     assert "Corrected by human labels, if these labels are a random draw: crag_score." in body
     assert "Only the corrected values decide claims." in body
-    page_data = json.loads(command("report", "show", page, "--format", "json").stdout)
+    page_data = json.loads(run_checked("report", "show", page, "--format", "json").stdout)
     heads = [(pair["judge"], pair["other"]) for pair in page_data["judging"]]
     assert heads == [
         ("openai:model", "person:ann"),
@@ -882,8 +917,8 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_page_of_runs_shows_people_beside_the_model(tmp_path: Path) -> None:
     runs, model, people = of_runs(tmp_path)
-    command("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
-    page_data = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    run_checked("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
+    page_data = json.loads(run_checked("report", "show", tmp_path / "page.html", "--format", "json").stdout)
     (pair,) = page_data["judging"]
     assert pair["compared"] == 50 * 6
     assert page_data["comparison"]["pairs"][0]["labels"] == 50
@@ -891,13 +926,17 @@ def test_the_page_of_runs_shows_people_beside_the_model(tmp_path: Path) -> None:
 
 def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
     judgements, people = judged(systems=("ours",))
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", first(people, drawn(60)))]
-    command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
-    page_data = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
-    (cell,) = page_data["cells"]
-    (row_,) = json.loads(command("label", "correct", *words, "-m", "crag_score", "--format", "json").stdout)[
-        "results"
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(people, drawn(60))),
     ]
+    run_checked("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
+    page_data = json.loads(run_checked("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    (cell,) = page_data["cells"]
+    (row_,) = json.loads(
+        run_checked("label", "correct", *words, "-m", "crag_score", "--format", "json").stdout
+    )["results"]
     assert cell["value"] == pytest.approx(row_["value"], abs=1e-12)
     assert (cell["low"], cell["high"]) == pytest.approx((row_["low"], row_["high"]), abs=1e-12)
 
@@ -933,27 +972,32 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
         for who, label in zip(("person:ann", "person:bob"), both, strict=True)
     ]
     judgements = [row(query, "ours", 1.0, "m") for query in QUERIES[:40]]
-    words = ["label", "agree", write(tmp_path / "j", judgements), write(tmp_path / "people", people)]
-    facts = json.loads(command(*words, "--format", "json").stdout)
+    words = [
+        "label",
+        "agree",
+        write_jsonl(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "people", people),
+    ]
+    facts = json.loads(run_checked(*words, "--format", "json").stdout)
     (pair,) = facts["annotators"]
     assert (pair["one"], pair["other"], pair["compared"]) == ("person:ann", "person:bob", 40)
     assert pair["kappa"] == pytest.approx(0.5)
     assert pair["low"] < 0.5 < pair["high"]
     assert facts["compared"] == 30  # on the others there is no majority
     for style in ("table", "md"):
-        text = command(*words, "--format", style).stdout.replace("\\", "")
+        text = run_checked(*words, "--format", style).stdout.replace("\\", "")
         assert "agree with kappa 0.500" in text
     assert facts["several_annotators"] is None
     third = [{**row, "judge": "person:eve"} for row in people[::2]]
-    three = command("label", "agree", tmp_path / "j", write(tmp_path / "three", [*people, *third]))
+    three = run_checked("label", "agree", tmp_path / "j", write_jsonl(tmp_path / "three", [*people, *third]))
     # Of 40 items ann and eve agree on all, and bob on 30: D_o = 20/120; 60 of 120 grades are perfect.
     alpha = 1 - (20 / 120) / (2 * 60 * 60 / (120 * 119))
     assert f"3 annotators agree with alpha {alpha:.3f} [" in three.stdout
-    command("label", "agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
-    twice = write(tmp_path / "twice", [*people, people[0]])
+    run_checked("label", "agree", tmp_path / "j", write_jsonl(tmp_path / "one", people[::2]))
+    twice = write_jsonl(tmp_path / "twice", [*people, people[0]])
     assert (
         "twice:81: already judged by 'person:ann'"
-        in command("label", "agree", tmp_path / "j", twice, code=2).stderr
+        in run_checked("label", "agree", tmp_path / "j", twice, code=2).stderr
     )
 
 
@@ -967,36 +1011,44 @@ def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int
     """With labels asked for, and be they too few, nothing is claimed by the judge who finds a winner."""
     judgements, people = judged(seed=2, lenient=0.9)
     labeled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:ann")]
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", labeled)]
+    words = [write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", labeled)]
     alone = compared(words[0])["pairs"][0]
     assert alone["verdict"] == "lower by openai:model"
-    done = command("compare", *words, "-m", "crag_score", "--format", style)
-    assert "by openai:model" not in done.stdout
-    assert "nan" not in done.stdout or style == "csv"
-    said_of_table = done.stdout.replace("'> a' means", "").replace('"crag_score": "higher"', "")
+    result = run_checked("compare", *words, "-m", "crag_score", "--format", style)
+    assert "by openai:model" not in result.stdout
+    assert "nan" not in result.stdout or style == "csv"
+    said_of_table = result.stdout.replace("'> a' means", "").replace('"crag_score": "higher"', "")
     for claim in ("lower", "higher", "> a", "> b"):
         assert number or claim not in said_of_table
-    slices = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", style).stdout
+    slices = run_checked("score", *words, "-m", "crag_score", "--by", "domain", "--format", style).stdout
     assert "by openai:model" not in slices or style == "json"  # there the judge's own mean stands, too
 
 
 @pytest.mark.slow
 def test_what_was_refused_can_be_drawn_and_reported(tmp_path: Path) -> None:
     judgements, people = judged()
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", first(people, drawn(5)))]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(people, drawn(5))),
+    ]
     words += ["-m", "crag_score"]
-    command("report", *words, "--by", "domain", "-o", tmp_path / "page.html")
+    run_checked("report", *words, "--by", "domain", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "labels for 5 of both" in page
     assert "labels, judge only" in page
     pytest.importorskip("matplotlib")
-    command("compare", *words, "--plot", tmp_path / "figure.svg")
+    run_checked("compare", *words, "--plot", tmp_path / "figure.svg")
 
 
 def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     judgements, people = judged(seed=2, lenient=0.9)
     turned = [{**row, "label": "incorrect"} if row["run_id"] == "ours" else row for row in people]
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", first(turned, drawn(60)))]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(turned, drawn(60))),
+    ]
     assert compared(*words, "--sort", "crag_score")["runs"] == ["theirs", "ours"]
     assert compared(words[0], "--sort", "crag_score")["runs"] == ["ours", "theirs"]
     comparison = rageval.compare(
@@ -1017,7 +1069,7 @@ def test_python_writes_the_same_page(tmp_path: Path) -> None:
     )
     groups = {"domain": {query: "ab"[index % 2] for index, query in enumerate(QUERIES)}}
     page = rageval.report(scores, tmp_path / "page.html", groups=groups, baseline="theirs")
-    page_data = json.loads(command("report", "show", page, "--format", "json").stdout)
+    page_data = json.loads(run_checked("report", "show", page, "--format", "json").stdout)
     pair = rageval.compare(scores, baseline="theirs").pairs[0]
     assert page_data["comparison"]["pairs"][0]["difference"] == pair.difference
     assert {row["basis"] for row in (*page_data["cells"], *page_data["slices"])} == {"people"}
@@ -1031,12 +1083,18 @@ def test_names_of_who_labeled_are_inert_everywhere(tmp_path: Path, who: str) -> 
     judgements, people = judged()
     labeled = [{**row, "judge": who} for row in first(people, drawn(40))]
     second = [{**row, "judge": f"{who}2"} for row in labeled[::2]]
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", [*labeled, *second])]
-    outputs = [command("compare", *words, "-m", "crag_score", "--format", row) for row in ("table", "csv")]
-    outputs.append(command("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
-    outputs.append(command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
-    for done in outputs:
-        assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", [*labeled, *second]),
+    ]
+    outputs = [
+        run_checked("compare", *words, "-m", "crag_score", "--format", row) for row in ("table", "csv")
+    ]
+    outputs.append(run_checked("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
+    outputs.append(run_checked("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
+    for result in outputs:
+        assert not {"\x1b", "\x07"} & {*result.stdout, *result.stderr}
     html = (tmp_path / "page.html").read_text()
     assert "<img src=x" not in html
     assert not {"\x1b", "\x07"} & {*html}
@@ -1058,34 +1116,40 @@ def test_a_data_set_is_gold_and_the_model_that_judged_is_not(tmp_path: Path) -> 
         == rageval.compare("nDCG@5", runs, model, gold=people).pairs[0].difference
     )
     lines = [{"qid": q, "docid": doc, "judgment": int(grade)} for q, _, doc, grade in rows]
-    umbrela = write(tmp_path / "umbrela.jsonl", lines)
-    done = command("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
-    assert "judgements by the judge itself (UMBRELA)" in done.stderr
+    umbrela = write_jsonl(tmp_path / "umbrela.jsonl", lines)
+    result = run_checked("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
+    assert "judgements by the judge itself (UMBRELA)" in result.stderr
     assert (
-        "claims are by UMBRELA" in command("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
+        "claims are by UMBRELA"
+        in run_checked("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
     )
 
 
 def test_the_same_judgements_of_documents_are_no_gold(tmp_path: Path) -> None:
     runs, model, _ = of_runs(tmp_path)
-    done = command("compare", *runs, model, "--gold", model, "-m", "nDCG@5", code=2)
-    assert "has judgements by the judge" in done.stderr
+    result = run_checked("compare", *runs, model, "--gold", model, "-m", "nDCG@5", code=2)
+    assert "has judgements by the judge" in result.stderr
 
 
 def test_what_is_no_mean_is_not_corrected_as_one(tmp_path: Path) -> None:
     """A share pooled over queries stays the judge's word; labels of queries are of means."""
     rng = random.Random(3)
     judgements = [{**row, "domain": "ab"[int(row["query_id"][1:]) % 2]} for row in of_nuggets(rng, "m")]
-    words = [write(tmp_path / "j", judgements), "--gold", write(tmp_path / "g", of_nuggets(rng, "person:a"))]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", of_nuggets(rng, "person:a")),
+    ]
     for measure, basis in (
         ("nugget_recall", "people"),
         ("nugget_recall(over=pool)", None),
     ):
         if basis is None:
             assert (
-                "cannot correct" in command("score", *words, "-m", measure, "--by", "domain", code=2).stderr
+                "cannot correct"
+                in run_checked("score", *words, "-m", measure, "--by", "domain", code=2).stderr
             )
             continue
-        done = command("score", *words, "-m", measure, "--by", "domain", "--format", "json")
-        parts = [part for row in json.loads(done.stdout)["results"] for part in row["slices"]]
+        result = run_checked("score", *words, "-m", measure, "--by", "domain", "--format", "json")
+        parts = [part for row in json.loads(result.stdout)["results"] for part in row["slices"]]
         assert {part["basis"] for part in parts} == {basis}

@@ -186,9 +186,9 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
     assert result.code == 0
     leaderboard = tmp_path / "known"
     leaderboard.write_text("a q1 m 3\nb q1 m 2\nc q1 m 1\na all m 3\nb all m 2\nc all m 1\n")
-    done = command("label", "agree", "--leaderboards", str(untold), str(leaderboard))
+    refusal = command("label", "agree", "--leaderboards", str(untold), str(leaderboard))
     # Topics of the one tell the columns of the other.
-    assert "tau_b -1.0000 - - " in " ".join(done.out.split())
+    assert "tau_b -1.0000 - - " in " ".join(refusal.out.split())
     for words, text in [
         (
             ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
@@ -206,9 +206,9 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
 
 def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
-    assert max(map(len, done.out.splitlines())) <= 80
-    assert "tau_b                0.5521" in done.out
+    result = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "tau_b                0.5521" in result.out
 
 
 @pytest.mark.slow

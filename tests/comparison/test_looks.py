@@ -10,9 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from rageval.cli import main
+from commands import run_checked, write_jsonl
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.gold import Draw
 from rageval.statistics.correction import corrected
@@ -20,21 +19,10 @@ from rageval.statistics.looks import bound_at
 from reasons import why
 
 QUERIES, LABELS = 120, 80
-Said = dict[tuple[str, str], str]
+LabelsByAnswer = dict[tuple[str, str], str]
 
 
-def run(*words: object, code: int = 0) -> Any:
-    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def rows(labels_by_answer: Said, **more: str) -> list[dict[str, Any]]:
+def rows(labels_by_answer: LabelsByAnswer, **more: str) -> list[dict[str, Any]]:
     return [
         {"query_id": query, "run_id": name, "label": label, "rubric": "crag", **more}
         for (query, name), label in labels_by_answer.items()
@@ -47,32 +35,32 @@ def judged(tmp_path: Path) -> Path:
     labels_by_answer = {
         (f"q{index:03d}", name): "perfect" for index in range(QUERIES) for name in ("ours", "theirs")
     }
-    return lines(tmp_path / "judged.jsonl", rows(labels_by_answer, judge="openai:m"))
+    return Path(write_jsonl(tmp_path / "judged.jsonl", rows(labels_by_answer, judge="openai:m")))
 
 
 @pytest.fixture
 def plan(tmp_path: Path, judged: Path) -> LabelPlan:
     words = ("--decide", "ours>theirs", "-m", "crag_score", "-n", LABELS)
-    run("label", "plan", judged, *words, "-o", tmp_path / "ask.jsonl")
+    run_checked("label", "plan", judged, *words, "-o", tmp_path / "ask.jsonl")
     return read_plan(str(tmp_path / "ask.jsonl"))
 
 
 def labeled(tmp_path: Path, plan: LabelPlan, number: int, lost: int = 4, less: int = 0) -> Path:
     """What people said of the first queries: ours is better in one of so many, theirs in one of 20."""
-    labels_by_answer: Said = {}
+    labels_by_answer: LabelsByAnswer = {}
     for index, query in enumerate(plan.order[:number]):
         ours = "incorrect" if index % 20 == 1 else "perfect"
         theirs = "incorrect" if index % lost == 0 else "perfect"
         labels_by_answer |= {(query, "ours"): ours, (query, "theirs"): theirs}
     label_rows = rows(labels_by_answer, judge="person:kim", plan=plan.sha)
-    return lines(tmp_path / "labels.jsonl", label_rows[: len(label_rows) - less])
+    return Path(write_jsonl(tmp_path / "labels.jsonl", label_rows[: len(label_rows) - less]))
 
 
 def compared(judged: Path, labels: Path, *more: str) -> dict[str, Any]:
     words = ("--gold", labels, "--gold-chosen", labels.parent / "ask.jsonl", "--all-pairs", *more)
-    done = run("compare", judged, "-m", "crag_score", *words, "--format", "json")
-    pair: dict[str, Any] = json.loads(done.stdout)["pairs"][0]
-    return {**pair, "said": done.stderr}
+    result = run_checked("compare", judged, "-m", "crag_score", *words, "--format", "json")
+    pair: dict[str, Any] = json.loads(result.stdout)["pairs"][0]
+    return {**pair, "said": result.stderr}
 
 
 @pytest.mark.some(5)
@@ -122,8 +110,8 @@ def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Pa
     labels = tmp_path / "labels.jsonl"
     labels.write_text(labels.read_text().replace(plan.sha, ""))
     once = ("compare", judged, "-m", "crag_score", "--gold", labels, "--gold-chosen", "uniform")
-    done = run(*once, "--format", "json")
-    assert json.loads(done.stdout)["pairs"][0]["verdict"] in ("higher", "lower")
+    result = run_checked(*once, "--format", "json")
+    assert json.loads(result.stdout)["pairs"][0]["verdict"] in ("higher", "lower")
 
 
 def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
@@ -145,7 +133,7 @@ def test_before_there_are_enough_nothing_is_said(
 
 
 def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:
-    run("label", "plan", judged, "-n", LABELS, "-m", "crag_score", "-o", tmp_path / "ask.jsonl")
+    run_checked("label", "plan", judged, "-n", LABELS, "-m", "crag_score", "-o", tmp_path / "ask.jsonl")
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     pair = compared(judged, labeled(tmp_path, plan, 40))
     assert (pair["verdict"], pair["p"] < 0.05) == ("undecided", True)
@@ -157,8 +145,8 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
 ) -> None:
     labels = labeled(tmp_path, plan, 80)
     words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
-    done = run("compare", judged, "-m", "crag_score,hallucination", *words)
-    verdicts = {pair["measure"]: (pair["verdict"], why(pair)) for pair in json.loads(done.stdout)["pairs"]}
+    result = run_checked("compare", judged, "-m", "crag_score,hallucination", *words)
+    verdicts = {pair["measure"]: (pair["verdict"], why(pair)) for pair in json.loads(result.stdout)["pairs"]}
     assert verdicts["crag_score"][0] == "higher" or verdicts["crag_score"][0] == "lower"
     (other,) = (pair for name, pair in verdicts.items() if name != "crag_score")
     assert other == ("refused", "the plan decides only by crag_score")
@@ -168,7 +156,7 @@ def test_labels_that_cannot_be_told_count_as_labeled(tmp_path: Path, judged: Pat
     labels = labeled(tmp_path, plan, 60)
     rows = [json.loads(line) for line in labels.read_text().splitlines()]
     rows[10] = {key: value for key, value in rows[10].items() if key != "label"} | {"status": "refused"}
-    lines(labels, rows)
+    write_jsonl(labels, rows)
     pair = compared(judged, labels)
     assert pair["labels"] == 59
     assert "60 of 80 queries of the plan are labeled" in why(pair)
@@ -195,10 +183,10 @@ def test_intervals_of_a_beginning_hold_at_every_look(
     assert (compared_pair["low"], compared_pair["high"]) == pytest.approx((pair.low, pair.high))
     mean = corrected([1.0] * QUERIES, dict(enumerate(ours)), paired=False, span=2.0, within=(-1, 1), **how)
     words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
-    done = run("label", "correct", judged, "-m", "crag_score", *words)
-    (row,) = (row for row in json.loads(done.stdout)["results"] if row["run"] == "ours")
+    result = run_checked("label", "correct", judged, "-m", "crag_score", *words)
+    (row,) = (row for row in json.loads(result.stdout)["results"] if row["run"] == "ours")
     assert (row["low"], row["high"]) == pytest.approx((mean.low, mean.high))
-    is_said = f"{number} of 80 queries of the plan are labeled: intervals are wider" in done.stderr
+    is_said = f"{number} of 80 queries of the plan are labeled: intervals are wider" in result.stderr
     assert is_said == (number < LABELS)
 
 
@@ -219,17 +207,17 @@ def test_the_arena_reads_a_beginning_by_its_bound(tmp_path: Path) -> None:
         place = {"query_id": f"q{index:03d}", "rubric": "pairwise", "aspect": "ours | theirs", "judge": judge}
         return [{**place, "run_id": name, "label": label, **more} for name, label in sides]
 
-    judged = lines(
+    judged = write_jsonl(
         tmp_path / "judged.jsonl", [row for index in range(100) for row in battle(index, "openai:m")]
     )
     words = ("--decide", "ours>theirs", "-m", "win_rate", "-n", 80, "-o", tmp_path / "ask.jsonl")
-    run("label", "plan", judged, *words)
+    run_checked("label", "plan", judged, *words)
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     labels = [row for query in plan.order for row in battle(int(query[1:]), "person:kim", plan=plan.sha)]
     words = ("arena", judged, "--gold-chosen", tmp_path / "ask.jsonl", "--gold")
-    done = run(*words, lines(tmp_path / "some.jsonl", labels[:120]), "--format", "json")
-    assert "60 of 80 queries of the plan are labeled: intervals are wider" in done.stderr
-    whole = run(*words, lines(tmp_path / "all.jsonl", labels), "--format", "json")
+    result = run_checked(*words, write_jsonl(tmp_path / "some.jsonl", labels[:120]), "--format", "json")
+    assert "60 of 80 queries of the plan are labeled: intervals are wider" in result.stderr
+    whole = run_checked(*words, write_jsonl(tmp_path / "all.jsonl", labels), "--format", "json")
     assert "queries of the plan are labeled" not in whole.stderr
-    some, every = (json.loads(arena_result.stdout)[0] for arena_result in (done, whole))
+    some, every = (json.loads(arena_result.stdout)[0] for arena_result in (result, whole))
     assert some["high"] - some["low"] > 1.2 * (every["high"] - every["low"])

@@ -299,9 +299,9 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
         "--by",
         "kind",
     )
-    done = command(tmp_path, "--depth", "1", "--format", "json", *options)
-    assert done.exit_code == 0, done.output
-    printed = json.loads(done.stdout)
+    result = command(tmp_path, "--depth", "1", "--format", "json", *options)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
     losses = diagnose(*many(), depth=1, seed=20130)
     for name in ("shares", "counts", "what_if", "in_answers", "signature", "questions"):
         assert printed[name] == json.loads(json.dumps(losses.as_dict()))[name]
@@ -316,8 +316,8 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
     assert "| lost by generator | 0.1000" in command(tmp_path, "--format", "md").stdout
     (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
     files = (tmp_path / "judged", "--run", tmp_path / "run", "--qrels", tmp_path / "spans")
-    done = CliRunner().invoke(main, ["diagnose", *map(str, files)])
-    assert (done.exit_code, "add --chunks FILE and --sources DIR" in done.stderr) == (2, True)
+    result = CliRunner().invoke(main, ["diagnose", *map(str, files)])
+    assert (result.exit_code, "add --chunks FILE and --sources DIR" in result.stderr) == (2, True)
 
 
 class TestRightAnswers:
@@ -356,7 +356,7 @@ class TestRightAnswers:
         texts = [{"id": doc, "text": text} for doc, text in passages.items()]
         return {"judgements": rows, "run": run, "questions": questions, "passages": texts}
 
-    def test_every_kind(self) -> None:
+    def test_every_kind_of_loss_is_counted(self) -> None:
         losses = diagnose(**self.files())
         kinds = Counter(kind for _, _, kind in self.CASES)
         assert {kind: number for kind, number in losses.counts.items() if number} == kinds
@@ -406,8 +406,8 @@ class TestRightAnswers:
         judged.write_text("\n".join(map(json.dumps, given["judgements"])), encoding="utf-8")
         for option in ("--nuggets", "--sources"):
             words = ["diagnose", str(judged), "--run", str(run), option, str(tmp_path)]
-            done = CliRunner().invoke(main, words)
-            assert (done.exit_code, option in done.stderr) == (2, True), done.output
+            result = CliRunner().invoke(main, words)
+            assert (result.exit_code, option in result.stderr) == (2, True), result.output
 
 
 def test_a_run_with_another_tag_than_the_answers_is_said(tmp_path: Path) -> None:

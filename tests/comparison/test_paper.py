@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_checked
 from rageval.core.remark import Remark
 from rageval.errors import MeasureError
 from rageval.measures import builtin
@@ -24,14 +23,8 @@ HOSTILE = r"\input{/etc/passwd}", "a_b% $x^2$ #&~", "[0.1]", r"\end{tabular}"
 BODY = re.compile(r"\\midrule\n(.*)\\bottomrule", re.DOTALL)
 
 
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
-
-
 def latex(*words: str) -> str:
-    return command(
+    return run_checked(
         "compare", *FILES, "-m", "alpha_ndcg@10,recall@10,hole@5", "--format", "latex", *words
     ).stdout
 
@@ -168,7 +161,7 @@ def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
     names = [word for name in HOSTILE[:2] for word in ("--names", f"{name}=FILE")]
     named = [word.replace("=FILE", f"={file}") for word, file in zip(names[1::2], FILES, strict=False)]
     words = [word for name in named for word in ("--names", name)]
-    for text in (latex(*words), command(*FILES, "-m", "recall@10", "--format", "latex", *words).stdout):
+    for text in (latex(*words), run_checked(*FILES, "-m", "recall@10", "--format", "latex", *words).stdout):
         assert is_balanced(text)
         assert r"\textbackslash{}input\{/etc/passwd\}" in text
         assert r"a\_b\% \$x\textasciicircum{}2\$ \#\&\textasciitilde{}" in text
@@ -192,21 +185,21 @@ def test_captions_end_whatever_stands_in_them(caption: str) -> None:
 
 
 def test_the_best_of_several_runs_is_bold_where_a_comparison_would_say_so(tmp_path: Path) -> None:
-    text = command(*FILES, "-m", "alpha_ndcg@10,hole@5,judged@1000", "--format", "latex").stdout
+    text = run_checked(*FILES, "-m", "alpha_ndcg@10,hole@5,judged@1000", "--format", "latex").stdout
     assert r"run & $\alpha$-nDCG@10 & Hole@5 $\downarrow$ & Judged@1000 \\" in text
     assert r"run.trec & \textbf{0.5283} & \textbf{0.2667} & " in text
     assert "; the best in bold; $\\downarrow$: low values are good (rageval" in text
     silent = tmp_path / "silent"  # nothing retrieved is no hole; silence must not win
     silent.write_text("\n".join(Path(FILES[1]).read_text().splitlines()[:1]) + "\n")
-    lacking = command(str(silent), *FILES, "-m", "hole@5", "--format", "latex").stdout
+    lacking = run_checked(str(silent), *FILES, "-m", "hole@5", "--format", "latex").stdout
     assert re.search(r"(?m)^silent & 0\.\d+ ", lacking)
     assert r"run.trec & \textbf{0.2667}" in lacking
-    alone = command(FILES[0], FILES[2], "-m", "rr", "--format", "latex").stdout
-    assert "bold" not in alone + command(FILES[0], FILES[2], "-m", "rr", "--format", "latex", "-q").stdout
+    alone = run_checked(FILES[0], FILES[2], "-m", "rr", "--format", "latex").stdout
+    assert "bold" not in alone + run_checked(FILES[0], FILES[2], "-m", "rr", "--format", "latex", "-q").stdout
 
 
 def test_slices_and_queries_have_captions_too() -> None:
-    text = command(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
+    text = run_checked(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
     assert r"\caption{Values of each query over 12 queries; the best in bold (rageval" in text
     assert "% alpha_ndcg@10|alpha:0.5|" in text
     assert is_balanced(text)
@@ -222,6 +215,6 @@ def test_slices_and_queries_have_captions_too() -> None:
 )
 def test_mistakes_are_explained(words: list[str], message: str) -> None:
     for start in (["compare", *FILES], FILES):
-        assert message in command(*start, "-m", "rr", *words, code=2).stderr
+        assert message in run_checked(*start, "-m", "rr", *words, code=2).stderr
     shown = ["--format", "latex", "--show", "p", "--all-pairs"]
-    assert "leave out all_pairs" in command("compare", *FILES, "-m", "rr", *shown, code=2).stderr
+    assert "leave out all_pairs" in run_checked("compare", *FILES, "-m", "rr", *shown, code=2).stderr

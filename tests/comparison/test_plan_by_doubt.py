@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.cli import main
+from commands import run_command
 from rageval.comparison.plans import _weighted_order
 from rageval.files.plans import read_plan
 from rageval.scoring.gold import chances_of, drawn
@@ -86,14 +85,12 @@ def files(folder: Path) -> Path:
     return path
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, words)])
-
-
 def plan(folder: Path, *words: object) -> Path:
     path = folder / "ask.jsonl"
-    done = run("label", "plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words)
-    assert done.exit_code == 0, done.output
+    result = run_command(
+        "label", "plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words
+    )
+    assert result.exit_code == 0, result.output
     return path
 
 
@@ -129,9 +126,9 @@ def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: in
     path = plan(tmp_path, "--seed", seed)
     gold = labels(tmp_path, path, number)
     words = ("--gold", gold, "--gold-chosen", path, "-m", "crag_score", "--format", "json", "--level", 0.99)
-    done = run("compare", tmp_path / "judged.jsonl", *words)
-    assert done.exit_code == 0, done.output
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = run_command("compare", tmp_path / "judged.jsonl", *words)
+    assert result.exit_code == 0, result.output
+    (pair,) = json.loads(result.stdout)["pairs"]
     means = [sum(is_right(index, pair[which]) for index in range(NUMBER)) for which in ("run", "other")]
     truth = 2 * (means[0] - means[1]) / NUMBER
     assert pair["low"] <= truth <= pair["high"]
@@ -145,13 +142,15 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     plain = tmp_path / "plain.jsonl"
     rows = [json.loads(line) for line in judged.read_text().splitlines()]
     plain.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "p"}) + "\n" for row in rows))
-    done = run("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
-    assert done.exit_code == 2
-    assert "the judgements have no probabilities" in done.stderr
+    result = run_command("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
+    assert result.exit_code == 2
+    assert "the judgements have no probabilities" in result.stderr
     claim = ("--decide", "a>b", "-m", "crag_score")
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
-    assert done.exit_code == 2
-    assert "are not supported" in done.stderr
+    result = run_command(
+        "label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl"
+    )
+    assert result.exit_code == 2
+    assert "are not supported" in result.stderr
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.5, "high"])
@@ -159,15 +158,15 @@ def test_a_chance_is_one(tmp_path: Path, chance: object) -> None:
     path = tmp_path / "judged.jsonl"
     row = {"query_id": "q", "run_id": "a", "label": "perfect", "rubric": "crag", "p": chance}
     path.write_text(json.dumps(row) + "\n")
-    done = run(path, "-m", "crag_score")
-    assert done.exit_code == 2
-    assert f"{path}:1" in done.stderr
+    result = run_command(path, "-m", "crag_score")
+    assert result.exit_code == 2
+    assert f"{path}:1" in result.stderr
 
 
 def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
-    done = run(files(tmp_path), "-m", "crag_score")
-    assert "160 of 800 verdicts are uncertain" in done.stderr
-    assert "q000 of a (0.55)" in done.stderr
+    result = run_command(files(tmp_path), "-m", "crag_score")
+    assert "160 of 800 verdicts are uncertain" in result.stderr
+    assert "q000 of a (0.55)" in result.stderr
 
 
 def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
@@ -181,13 +180,13 @@ def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     judged = tmp_path / "kept.jsonl"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "plan.jsonl"
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "are left out" not in done.stderr
+    result = run_command("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "are left out" not in result.stderr
     assert set(read_plan(str(out)).order[:30]) == left
     # An answer that failed has no chance, and is left to nobody.
     del rows[1]["label"], rows[1]["p"]
     rows[1]["status"] = "error"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
-    assert "1 queries lack a system or a verdict, and are left out" in done.stderr
+    result = run_command("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
+    assert "1 queries lack a system or a verdict, and are left out" in result.stderr

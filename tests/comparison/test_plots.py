@@ -7,22 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
 import rageval.comparison
-from rageval.cli import main
+from commands import run_checked
 from rageval.views.plots import _colour_of, _titled
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-
-
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
 
 
 @pytest.mark.slow
@@ -32,7 +25,7 @@ def test_each_kind_of_file_is_drawn_and_the_same_twice(tmp_path: Path, suffix: s
     written = []
     for name in "ab":
         path = tmp_path / f"{name}{suffix}"
-        command("compare", *FILES, "-m", "recall@10,hole@5", "--format", "csv", "--plot", str(path))
+        run_checked("compare", *FILES, "-m", "recall@10,hole@5", "--format", "csv", "--plot", str(path))
         written.append(path.read_bytes())
     assert written[0].startswith(STARTS[suffix])
     assert written[0] == written[1]
@@ -41,11 +34,11 @@ def test_each_kind_of_file_is_drawn_and_the_same_twice(tmp_path: Path, suffix: s
 def test_the_drawing_names_runs_measures_and_queries(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "curves.svg"
-    command(*FILES, "-m", "recall@5,10,20", "-m", "rr", "--plot", str(path))
+    run_checked(*FILES, "-m", "recall@5,10,20", "-m", "rr", "--plot", str(path))
     text = path.read_text()
     for name in ("Recall@$k$", "RR", "run.trec", "baseline.trec", "20", "$k$"):
         assert f"<!-- {name} -->" in text
-    command("compare", *FILES, "-m", "rr", "--plot", str(path))
+    run_checked("compare", *FILES, "-m", "rr", "--plot", str(path))
     assert "<!-- baseline.trec − run.trec -->" in path.read_text()
 
 
@@ -55,7 +48,7 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     for index, name in enumerate((r"$\frac{", "\x1b[31m$x_2$")):
         names.append(str(tmp_path / name))
         Path(names[-1]).write_text(Path(FILES[index]).read_text())
-    command("compare", *names, FILES[2], "-m", "rr", "--plot", str(tmp_path / "a.png"))
+    run_checked("compare", *names, FILES[2], "-m", "rr", "--plot", str(tmp_path / "a.png"))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -120,14 +113,14 @@ def test_colours_can_be_told_apart_in_grey() -> None:
 @pytest.mark.parametrize("size", ["5", "5x", "5x3x2", "0x3", "99x3", "nanx3", "5x1e9", "-5x3", "⁵x3", "col"])
 def test_sizes_are_checked(size: str, tmp_path: Path) -> None:
     words = ("compare", *FILES, "-m", "rr", "--plot", str(tmp_path / "a.pdf"))
-    assert "expected column, page, or width and height" in command(*words, "--size", size, code=2).stderr
+    assert "expected column, page, or width and height" in run_checked(*words, "--size", size, code=2).stderr
     assert not (tmp_path / "a.pdf").exists()
 
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     words = ("compare", *FILES, "-m", "rr", "--plot")
-    assert "ends in .png, .svg, .pdf" in command(*words, str(tmp_path / "a.gif"), code=2).stderr
-    assert "ends in .png, .svg, .pdf" in command(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
+    assert "ends in .png, .svg, .pdf" in run_checked(*words, str(tmp_path / "a.gif"), code=2).stderr
+    assert "ends in .png, .svg, .pdf" in run_checked(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
     pytest.importorskip("matplotlib")
     with pytest.warns(
         UserWarning, match=r"7x1.5: this many runs and panels need 3.8 inches .* 3.0 points high"
@@ -135,13 +128,13 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
         many().plot((7, 1.5))
     with pytest.raises(rageval.RagevalError, match="expected a higher figure, or only a width"):
         rageval.evaluate("rr@5,10,20, ndcg@5,10,20", {"q": {"a": 1.0}}, {"q": {"a": 1}}).plot((1.0, 1.0))
-    assert "no such folder" in command(*words, str(tmp_path / "no" / "a.png"), code=2).stderr
+    assert "no such folder" in run_checked(*words, str(tmp_path / "no" / "a.png"), code=2).stderr
 
 
 def test_without_matplotlib_the_way_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    done = command("compare", *FILES, "-m", "rr", "--plot", str(tmp_path / "a.png"), code=2)
-    assert "pip install 'rageval[plots]'" in done.stderr
+    result = run_checked("compare", *FILES, "-m", "rr", "--plot", str(tmp_path / "a.png"), code=2)
+    assert "pip install 'rageval[plots]'" in result.stderr
 
 
 def test_a_panel_says_that_low_is_good_and_whose_word_it_is() -> None:

@@ -150,7 +150,7 @@ class TestMeansOfGroups:
         score = evaluate_answers("crag_score", JUDGED, groups=GROUPS)["r"]["crag_score"]
         assert score.value == pytest.approx(sum(map(mean, KINDS.values())) / 3)
 
-    def test_traffic_weights(self) -> None:
+    def test_traffic_weighs_the_means_of_the_slices(self) -> None:
         weights = {"simple": 0.85, "set": 0.1, "one": 0.05}
         score = evaluate_answers("crag_score", JUDGED, groups=GROUPS, weights=weights)["r"]["crag_score"]
         assert score.value == pytest.approx(
@@ -191,7 +191,7 @@ def as_records(text: str) -> list[Row]:
 
 
 class TestCommand:
-    def test_json(self) -> None:
+    def test_json_has_the_mean_and_its_slices(self) -> None:
         (record,) = as_records(sliced("--by", "question_type", "--format", "json").out)
         assert record["value"] == pytest.approx(mean(label for labels in KINDS.values() for label in labels))
         assert [row["name"] for row in record["slices"]] == ["one", "set", "simple"]
@@ -212,7 +212,7 @@ class TestCommand:
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))
         assert record["slices"][2]["small"] is False
 
-    def test_json_lines(self) -> None:
+    def test_json_lines_have_a_line_a_measure_with_its_slices(self) -> None:
         lines = sliced(
             "--by", "question_type", "--format", "jsonl", measure="crag_score accuracy"
         ).out.splitlines()
@@ -242,7 +242,7 @@ class TestCommand:
         assert lines[-1].startswith("by an unnamed judge: crag_score (")
 
     @pytest.mark.parametrize("style", ["md", "latex"])
-    def test_tables(self, style: str) -> None:
+    def test_tables_show_how_many_queries_a_slice_has(self, style: str) -> None:
         out = sliced("--by", "question_type", "--format", style).out
         assert "22" in out
         assert "question" in out
@@ -311,7 +311,7 @@ class TestFreshStack:
         ]
         return sum(means) / len(means)
 
-    def test_in_python(self) -> None:
+    def test_groups_average_alike_in_python(self) -> None:
         groups = {query: query.rpartition("-")[0] for query in RUN}
         score = rageval.evaluate("coverage@20", RUN, QRELS, groups=groups)["coverage@20"]
         assert score.value == pytest.approx(self.expected())

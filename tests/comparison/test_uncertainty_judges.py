@@ -205,10 +205,10 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     judged = rows("x", "a", "ppmp") + rows("x", "b", "pmmi") + rows("y", "a", "mpmi") + rows("y", "b", "pmmp")
     path = tmp_path / "judged.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in judged))
-    done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
-    assert done.exit_code == 0, done.output
-    assert "crag_score: another judge: 50.0% of the pairs swap places" in done.stderr
-    assert "a: crag_score: 2 judges are too few" in done.stderr
+    result = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
+    assert result.exit_code == 0, result.output
+    assert "crag_score: another judge: 50.0% of the pairs swap places" in result.stderr
+    assert "a: crag_score: 2 judges are too few" in result.stderr
     grades = rageval.read_judgements(str(path))
     measure: Any = rageval.parse_measure("crag_score")
     (stability,) = by_judge([measure], grades, grades.runs["a"], Rules(on_missing="skip"))
@@ -218,5 +218,5 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)
     data = Path(__file__).parents[2] / "examples/data"
     words = [str(data / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
-    done = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
-    assert "coverage@10: one nugget less: 0.0% of the pairs swap places" in done.stderr
+    result = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
+    assert "coverage@10: one nugget less: 0.0% of the pairs swap places" in result.stderr

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from reasons import why
 from test_wrong_claims import in_format
 
@@ -853,13 +852,11 @@ ATTEMPTS = [
 ]
 
 
-def command(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words), prog_name="rageval")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=[attempt.name for attempt in ATTEMPTS])
-def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_attempt_prints_a_wrong_claim(
+    attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name, content in attempt.files.items():
         text = (
@@ -868,13 +865,13 @@ def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             else "".join(json.dumps(element) + "\n" for element in content)
         )
         Path(name).write_text(text, encoding="utf-8")
-    done = command(*in_format(attempt.words))
-    assert done.exit_code == attempt.code, done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
+    result = run_command(*in_format(attempt.words))
+    assert result.exit_code == attempt.code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
     for text in attempt.printed:
-        assert text in done.output
+        assert text in result.output
     for text in attempt.not_printed:
-        assert text not in done.output
+        assert text not in result.output
 
 
 def test_names_of_attempts_differ() -> None:
@@ -922,7 +919,7 @@ def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: s
             "--format",
             "json",
         ]
-        (estimate,) = json.loads(command(*words).stdout)["results"]
+        (estimate,) = json.loads(run_command(*words).stdout)["results"]
         assert (estimate["value"], estimate["slope"]) == (estimate["people"], 0)
         assert estimate["low"] <= estimate["people_low"] + 0.03
         assert estimate["high"] >= estimate["people_high"] - 0.03

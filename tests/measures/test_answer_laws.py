@@ -1014,9 +1014,9 @@ def test_files_in_is_dicts_in_and_the_command_is_the_function(kind: str, seed: i
     assert str(from_dicts) == str(from_files)
     words = [str(judged), *(word for path in answer_files for word in ("--answers", str(path)))]
     words += ["-m", " ".join(MEASURES[kind]), "--on-missing", on_missing, "-q", "--format", "json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    printed = json.loads(done.stdout)["results"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)["results"]
     assert len(printed) == sum(map(len, from_dicts.values()))
     for record in printed:
         score = from_dicts[record["run"]][record["measure"]]

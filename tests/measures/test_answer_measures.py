@@ -188,7 +188,7 @@ class TestNuggetizer:
         path.write_text("".join(json.dumps(line) + "\n" for line in ASSIGNMENTS), encoding="utf-8")
         return path
 
-    def test_its_numbers(self, path: Path) -> None:
+    def test_values_are_those_of_the_nuggetizer(self, path: Path) -> None:
         scores = evaluate_answers(self.MEASURES, path, compat="nuggetizer")["r"]
         for column, score in zip(zip(*self.RECORDS, strict=True), scores.values(), strict=True):
             assert list(score.by_query.values()) == pytest.approx(column)
@@ -245,7 +245,7 @@ PUBLISHED = [  # perfect, acceptable, incorrect, missing, truthfulness, in per c
 
 class TestCrag:
     @pytest.mark.parametrize("published", PUBLISHED)
-    def test_published_rows(self, published: tuple[float, ...]) -> None:
+    def test_published_rows_are_reproduced(self, published: tuple[float, ...]) -> None:
         names = ("perfect", "acceptable", "incorrect", "missing")
         labels = [name for name, of in zip(names, published[:4], strict=True) for _ in range(round(10 * of))]
         judged = [row(str(index), label=label) for index, label in enumerate(labels)]
@@ -299,7 +299,7 @@ class TestLiveRag:
         row(str(index), aspect="faithfulness", grade=grade) for index, grade in enumerate((1, 0, -1, 0.25))
     ]
 
-    def test_means(self) -> None:
+    def test_each_aspect_has_its_own_mean(self) -> None:
         assert value("correctness", self.JUDGED) == pytest.approx(5.5 / 6)
         assert value("faithfulness", self.FAITHFUL) == 0.25 / 4
         rows = [*self.JUDGED, *self.FAITHFUL]
@@ -399,7 +399,7 @@ class TestCitations:
         answers = [answer(["a", "made up", "this too"])]
         assert values(" ".join(PRECISIONS[1:]), judged, answers=answers) == pytest.approx([1 / 3, 1 / 3])
 
-    def test_nothing_cited(self) -> None:
+    def test_an_answer_that_cites_nothing_has_its_values(self) -> None:
         judged = [citation(0, "a", FULL), row("bare", item_id="x", aspect="0", run="s", label=FULL)]
         judged[1]["run_id"] = "s"
         answers = [
@@ -534,7 +534,7 @@ class TestQuality:
         ]
         return rows + [row(query, aspect="lacking", grade=grade) for query, grade in self.LACKING.items()]
 
-    def test_the_equations(self) -> None:
+    def test_values_follow_the_equations_of_the_paper(self) -> None:
         bank = values("bank_precision bank_recall bank_groundedness", self.judged())
         expected = [(3 / 4 + 1 / 2) / 2, (3 / (3 + 2) + 1 / (1 + 0)) / 2, (3 / 4 + 2 / 2) / 2]
         assert bank == pytest.approx(expected)
@@ -565,7 +565,7 @@ class TestQuality:
         ):
             evaluate_answers("bank_precision", [row(item_id="1", aspect="redundant", grade=grade)])
 
-    def test_an_audit(self) -> None:
+    def test_an_audit_has_a_share_a_label(self) -> None:
         labels = ["relevant", "partially relevant", "non-relevant", "relevant"]
         judged = [row(item_id=str(index), aspect="n", label=label) for index, label in enumerate(labels)]
         judged += [row("p", item_id="1", aspect="n", label="relevant")]
@@ -776,7 +776,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures(name: str) -> None:
+def test_a_signature_names_what_was_not_the_default(name: str) -> None:
     judged = nuggets(("vital", SUPPORT)) if "nugget" in SIGNATURES[name] else [row(label="perfect")]
     for options, context in (
         ({}, ""),

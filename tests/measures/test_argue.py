@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import rageval
+from commands import run_command
 from rageval.cli import main
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.pages.page import read_report
@@ -20,10 +21,6 @@ from rageval.pages.page import read_report
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is left out of banks is said
 GOLDEN = Path(__file__).parents[1] / "golden" / "trec"
 Record = dict[str, Any]
-
-
-def command(*words: object) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def bank(topic: str, **questions: tuple[str, dict[str, int]]) -> Record:
@@ -107,16 +104,16 @@ class TestByHand:
         assert rubrics == {"nugget-support", "attested-nugget"}
 
     @pytest.mark.parametrize("key", ["judgments", "sentence_judgments"])
-    def test_both_keys(self, tmp_path: Path, key: str) -> None:
+    def test_both_keys_of_a_topic_are_read(self, tmp_path: Path, key: str) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES, key=key))
         scores = rageval.evaluate_answers(
             "official:ragtime", judged, nuggets=written(tmp_path, "b.json", BANK)
         )
         assert [score.value for score in scores["r"].values()] == pytest.approx(BY_HAND, abs=1e-15)
 
-    def test_the_command(self, tmp_path: Path) -> None:
+    def test_the_command_prints_the_values_worked_by_hand(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        ran = command(
+        ran = run_command(
             judged, "--nuggets", written(tmp_path, "b.json", BANK), "-m", "official:ragtime", "-p", 3
         )
         assert ran.exit_code == 0, ran.output
@@ -143,20 +140,20 @@ class TestByHand:
 
     def test_without_the_bank_what_is_answered_is_not_known(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        ran = command(judged, "-m", "official:ragtime")
+        ran = run_command(judged, "-m", "official:ragtime")
         assert ran.exit_code == 2
         assert (
             "only the bank shows which questions reports answer: give the nuggets that were judged"
             in ran.output
         )
-        assert command(judged, "-m", "citation_support, sentence_support").exit_code == 0
+        assert run_command(judged, "-m", "citation_support, sentence_support").exit_code == 0
 
     def test_unknown_kinds_are_counted_and_named(self, tmp_path: Path) -> None:
         odd = sentence(a=(True, True, {}))
         odd["judgments"] += [judgement("FIRST_INSTANCE", "a", is_first=True)] * 1
         odd["judgments"] += [judgement("NEEDS_CITATION", None, why="so")]
         judged = written(tmp_path, "r.judgments.jsonl", report("7", odd))
-        ran = command(judged, "-m", "citation_support")
+        ran = run_command(judged, "-m", "citation_support")
         assert "judgements of kinds that no measure uses: 1 FIRST_INSTANCE, 1 NEEDS_CITATION" in ran.output
         table = rageval.read_judgements(judged)
         kept = [line for _, line in table.each() if line.rubric == "argue-other"]
@@ -166,7 +163,7 @@ class TestByHand:
 
     def test_a_second_report_is_refused(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7"), report("7", key="sentence_judgments"))
-        ran = command(judged, "-m", "citation_support")
+        ran = run_command(judged, "-m", "citation_support")
         assert (ran.exit_code, "run r, query 7: a second report" in ran.output) == (2, True)
 
     @pytest.mark.parametrize(
@@ -182,7 +179,7 @@ class TestByHand:
     def test_bad_files_are_refused(self, tmp_path: Path, change: tuple[str, str], says: str) -> None:
         path = tmp_path / "r.judgments.jsonl"
         path.write_text(json.dumps(report("7", *SENTENCES)).replace(*change))
-        ran = command(path, "-m", "official:ragtime", "--nuggets", written(tmp_path, "b.json", BANK))
+        ran = run_command(path, "-m", "official:ragtime", "--nuggets", written(tmp_path, "b.json", BANK))
         assert ran.exit_code == 2
         assert "r.judgments.jsonl:1: expected judgements of Auto-ARGUE" in ran.output
         assert says in ran.output
@@ -220,7 +217,7 @@ class TestMissing:
 
     NAMES = "official:ragtime, nugget_coverage(attested=only), argue_f1(attested=only)"
 
-    def test_bounds(self, tmp_path: Path) -> None:
+    def test_judgements_that_were_lost_have_bounds(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *self.LOST))
         nuggets = written(tmp_path, "b.json", BANK)
         with pytest.raises(rageval.errors.MissingJudgements):
@@ -233,7 +230,7 @@ class TestMissing:
             assert low < high
             assert all(low - 1e-12 <= value <= high + 1e-12 for value in values), score.measure
         assert scores["sentence_support"].lost == {"error": 2, "absent": 1}
-        ran = command(judged, "--nuggets", nuggets, "-m", self.NAMES, "--bounds")
+        ran = run_command(judged, "--nuggets", nuggets, "-m", self.NAMES, "--bounds")
         assert ran.output.count("; from 0.") == len(scores)
 
     def test_compat_takes_what_failed_for_nothing(self, tmp_path: Path) -> None:
@@ -260,7 +257,7 @@ class TestTopicsLeftOut:
     NAMES = "nugget_coverage, nugget_coverage(over=pool), argue_f1, argue_f1(over=pool)"
     NAMES += ", sentence_support(over=pool)"
 
-    def test_it_counts(self, tmp_path: Path) -> None:
+    def test_a_topic_without_answer_counts_as_zero(self, tmp_path: Path) -> None:
         f1 = 2 * (2 / 3) * (2 / 6) / (2 / 3 + 2 / 6)
         assert self.scores(tmp_path, self.NAMES) == pytest.approx([1 / 4, 2 / 6, BY_HAND[-1] / 2, f1, 2 / 3])
 
@@ -278,7 +275,7 @@ class TestTopicsLeftOut:
 
     def test_it_is_said(self, tmp_path: Path) -> None:
         self.scores(tmp_path, "nugget_count")
-        ran = command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
+        ran = run_command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
         assert "r: answered 1 of 2 queries; the others (8) score 0 in argue_f1 (--intersection" in ran.output
 
 
@@ -291,7 +288,7 @@ def test_annotations_of_assessors(tmp_path: Path) -> None:
     scores = rageval.evaluate_answers("nugget_coverage", path, nuggets=nuggets)
     assert scores["their-run"]["nugget_coverage"].value == 1 / 4
     path.write_text("topic_id\tannotation_job\tannotation\n7\tj\t{nugget}")
-    ran = command(path, "--nuggets", nuggets, "-m", "nugget_coverage")
+    ran = run_command(path, "--nuggets", nuggets, "-m", "nugget_coverage")
     assert (ran.exit_code, "judgments.tsv:2: expected `annotation` as JSON" in ran.output) == (2, True)
 
 

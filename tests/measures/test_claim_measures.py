@@ -81,8 +81,8 @@ def test_other_commands_take_the_file_too(tmp_path: Path) -> None:
     agreed = CliRunner().invoke(main, ["label", "agree", path, path, "--format", "md"]).stdout
     assert "| judge \\\\ gold | contradiction | neutral | entailment |" in agreed
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])
+    assert result.exit_code == 0, result.output
     assert "claim_hallucination" in page.read_text(encoding="utf-8")
 
 

@@ -486,9 +486,9 @@ KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "tracks", "over_
 def command(*words: str, code: int = 0) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ir_measures
-        done = CliRunner().invoke(main, list(words), catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done
+        result = CliRunner().invoke(main, list(words), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def compared(given: tuple[Words, list[Any]], style: str, *more: str) -> str:
@@ -515,7 +515,7 @@ def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("baseline", [[], ["--all-pairs"], ["--baseline", "good"], ["--baseline", "bad"]])
-def test_in_json(inputs: Any, kind: str, baseline: list[str]) -> None:
+def test_json_says_which_way_is_better(inputs: Any, kind: str, baseline: list[str]) -> None:
     comparison = json.loads(compared(inputs[kind], "json", *baseline))
     check_record(comparison, inputs[kind][1], default=not baseline)
 
@@ -554,7 +554,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
 
 @pytest.mark.some(5)
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_csv(inputs: Any, kind: str) -> None:
+def test_csv_says_which_way_is_better(inputs: Any, kind: str) -> None:
     head, *lines = csv.reader(compared(inputs[kind], "csv").splitlines())
     rows = [dict(zip(head, line, strict=True)) for line in lines]
     for measure in inputs[kind][1]:
@@ -592,7 +592,7 @@ def cells_of(text: str, style: str) -> dict[str, list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("style", ["table", "md", "latex"])
-def test_in_text(inputs: Any, kind: str, style: str) -> None:
+def test_text_marks_the_better_system(inputs: Any, kind: str, style: str) -> None:
     text = compared(inputs[kind], style)
     cells, measures = cells_of(text, style), inputs[kind][1]
     for index, measure in enumerate(measures):
@@ -729,8 +729,8 @@ def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> N
     assert block is not None
     scripts = "\n".join(asset(name) for name in ("texts.js", "basics.js", "table.js", "differences.js"))
     given = json.dumps([block[1], scripts])
-    done = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
-    texts, tones = json.loads(done.stdout)
+    process = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
+    texts, tones = json.loads(process.stdout)
     pairs = read_report(tmp_path / "r.html")["comparison"]["pairs"]
     assert tones == [tone_of(pair) for pair in pairs]
     for text in texts:  # of bad minus good
@@ -767,10 +767,10 @@ def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_
     node = shutil.which("node")
     if node is not None:
         looks = "console.log([lookOf({grade: 1}, true), lookOf({grade: 0}, true), lookOf({grade: 1})].join())"
-        done = subprocess.run(
+        process = subprocess.run(
             [node, "-e", asset("matrix.js") + looks], capture_output=True, text=True, check=True
         )
-        assert done.stdout.split(",")[::3] == ["wrong", "full", "full"]
+        assert process.stdout.split(",")[::3] == ["wrong", "full", "full"]
 
 
 def test_of_one_run_the_queries_it_does_worst_on_are_shown_first() -> None:

@@ -116,7 +116,7 @@ def largest_difference(configs: list[Config], *, zeros: bool) -> float:
 
 
 @pytest.mark.parametrize("k", CUTOFFS)
-def test_novelty_measures(k: int) -> None:
+def test_novelty_measures_equal_the_oracle_on_every_small_case(k: int) -> None:
     configs = [config for config in NOVELTY_CONFIGS if config[1] == k]
     assert largest_difference(configs, zeros=True) <= TOLERANCE
 

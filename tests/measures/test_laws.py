@@ -48,7 +48,7 @@ FALSE: dict[str, dict[str, int | RunCase]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_LAWS)
 @pytest.mark.parametrize("measure", OF_RUNS.values(), ids=str)
-def test_the_table(measure: rageval.Measure, name: str) -> None:
+def test_every_law_holds_or_has_its_counterexample(measure: rageval.Measure, name: str) -> None:
     counter_example = FALSE.get(name, {}).get(measure.name)
     if counter_example is None:
         for seed in range(CASES):

@@ -417,14 +417,14 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
     chosen = [case for case in CASES.values() if not case.plugin and why_refused(case, given) is None]
     refused = [case for case in CASES.values() if not case.plugin and case not in chosen]
     for case in refused[:3]:
-        done = CliRunner().invoke(main, [*files, "-m", case.name, *words])
-        assert (done.exit_code, done.stdout) == (2, "")
+        result = CliRunner().invoke(main, [*files, "-m", case.name, *words])
+        assert (result.exit_code, result.stdout) == (2, "")
     if not chosen:
         return
     asked = [part for case in chosen for part in ("-m", case.name)]
-    done = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
-    assert done.exit_code == 0, done.output
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    result = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
     by_measure: dict[
         str, list[float]
     ] = {}  # trec_eval's own lines go query by query, ours measure by measure
@@ -441,8 +441,8 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
 
 
 def test_what_a_lowest_grade_says_nothing_to_is_said(files: list[str]) -> None:
-    done = CliRunner().invoke(main, [*files, "-l", "2", "-m", "ndcg@3,Compat,Rprec,hole"])
-    assert "--rel 2 has no effect on ndcg@3, Compat, hole, which have no lowest grade" in done.stderr
+    result = CliRunner().invoke(main, [*files, "-l", "2", "-m", "ndcg@3,Compat,Rprec,hole"])
+    assert "--rel 2 has no effect on ndcg@3, Compat, hole, which have no lowest grade" in result.stderr
     assert "lowest grade" not in CliRunner().invoke(main, [*files, "-l", "2", "-m", "Rprec,rr"]).stderr
 
 

@@ -68,7 +68,7 @@ def test_over_all_chances_they_are_unbiased() -> None:
             assert mean == pytest.approx(truth)
 
 
-def test_names() -> None:
+def test_pass_at_and_pass_hat_are_names_of_measures() -> None:
     for text, name in (
         ("pass@3", "pass_any@3"),
         ("pass^3", "pass_all@3"),
@@ -140,11 +140,11 @@ def test_compare_says_more_questions_or_more_answers(tmp_path: Path) -> None:
     file = tmp_path / "judged.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in judged))
     words = ["compare", str(file), "-m", "crag_score,pass^2", "--draws", "100", "--resamples", "100"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0
-    assert "of the variance is between answers to one question: more of them (repeat) help" in done.stderr
-    assert "more answers each" in done.stderr
-    assert "pass_all@2" in done.stdout
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0
+    assert "of the variance is between answers to one question: more of them (repeat) help" in result.stderr
+    assert "more answers each" in result.stderr
+    assert "pass_all@2" in result.stdout
 
 
 @pytest.mark.nightly

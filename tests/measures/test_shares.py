@@ -10,14 +10,13 @@ import statistics
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import oracle
 import rageval
 import test_answer_laws as answer_laws
+from commands import run_checked
 from our_measures import OF_RUNS
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
-from rageval.cli import main
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
 from rageval.comparison.estimates import slices
@@ -56,7 +55,7 @@ class TestShare:
 
 
 class TestPooled:
-    def test_by_hand(self) -> None:
+    def test_pooled_recall_is_as_worked_by_hand(self) -> None:
         scores = evaluate(f"recall@10,{POOLED}", RUN, QRELS)
         assert [score.value for score in scores.values()] == [0.5, 0.1]
         assert scores[POOLED].by_query == scores["recall@10"].by_query == {"few": 1.0, "many": 0.0}
@@ -86,7 +85,9 @@ class TestPooled:
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize("name", oracle.PARTS)
-    def test_laws(self, name: str) -> None:
+    def test_a_pooled_share_lies_between_the_extremes_and_equals_the_mean_of_equal_wholes(
+        self, name: str
+    ) -> None:
         """Between the least and the greatest share; over one topic, or wholes all alike, the mean."""
         for seed in range(20):
             drawn = case(random.Random(seed))
@@ -177,37 +178,31 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "run"), str(tmp_path / "qrels")]
 
 
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done
-
-
 class TestCommand:
     def test_every_way_of_printing_shows_the_pooled_value(self, files: list[str]) -> None:
         for style in ("trec", "ir_measures", "csv", "md", "latex", "table", "json", "jsonl", "ndeval"):
-            done = command(*files, "-m", POOLED, "--format", style)
-            assert "0.1" in done.stdout, style
-            assert "0.5" not in done.stdout, style
+            result = run_checked(*files, "-m", POOLED, "--format", style)
+            assert "0.1" in result.stdout, style
+            assert "0.5" not in result.stdout, style
 
     def test_the_page_of_a_share_names_both_ways(self) -> None:
-        assert "over=pool " in command("measures", "recall").stdout
-        assert "over=" not in command("measures", "ndcg").stdout
+        assert "over=pool " in run_checked("measures", "recall").stdout
+        assert "over=" not in run_checked("measures", "ndcg").stdout
 
     def test_a_report_has_the_pooled_value_and_its_interval(self, files: list[str], tmp_path: Path) -> None:
         page = tmp_path / "report.html"
-        command("report", *files, "-m", POOLED, "-o", str(page))
+        run_checked("report", *files, "-m", POOLED, "-o", str(page))
         (cell,) = read_report(page)["cells"]
         assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
 
     def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:
-        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
-        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
+        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
+        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
 
     def test_another_word_is_refused(self, files: list[str]) -> None:
-        done = command(*files, "-m", "recall(over=pol)", code=2)
-        assert "expected one of topics, pool; did you mean pool?" in done.stderr
-        assert "ndcg has no parameter 'over'" in command(*files, "-m", "ndcg(over=pool)", code=2).stderr
+        result = run_checked(*files, "-m", "recall(over=pol)", code=2)
+        assert "expected one of topics, pool; did you mean pool?" in result.stderr
+        assert "ndcg has no parameter 'over'" in run_checked(*files, "-m", "ndcg(over=pool)", code=2).stderr
 
 
 @rageval.measure
@@ -251,7 +246,7 @@ class TestOfSomebodyElse:
         with pytest.raises(MeasureError, match="its whole depends on the order of equal scores"):
             evaluate(of_the_judged(over="pool") @ 1, run, qrels, ties="expected")
 
-    def test_sums(self) -> None:
+    def test_a_sum_has_no_interval(self) -> None:
         (score,) = evaluate(found_in_all @ 5, {**RUN, "many": {"d1": 1.0, "d2": 0.5}}, QRELS).scores
         assert score.value == 3.0
         assert all(map(math.isnan, bootstrap(score.measure, score.numbers)))
@@ -394,7 +389,7 @@ class TestBlend:
         judged = [{"query_id": query, "run_id": "r", "label": "perfect"} for query, *_ in self.ROWS]
         return list(evaluate_answers(list(measures), judged)["r"].scores)
 
-    def test_by_hand(self) -> None:
+    def test_a_pooled_blend_is_as_worked_by_hand(self) -> None:
         measure = self.f1()
         mean, pool = self.scores(measure, measure(over="pool"))
         assert mean.value == pytest.approx(

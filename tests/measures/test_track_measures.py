@@ -90,7 +90,7 @@ class TestDragun:
         with pytest.raises(rageval.InputError, match="expected one that begins with A, B, C"):
             values("dragun_support", self.LABELS, nuggets=rubric)
 
-    def test_questions(self, tmp_path: Path) -> None:
+    def test_questions_have_the_values_worked_by_hand(self, tmp_path: Path) -> None:
         """By hand: of weights 4, 2, 1 the first is asked in a compound question, the second half."""
         head = "topic_id,run_tag,run_question_rank,"
         similar = tmp_path / "similar.csv"
@@ -154,8 +154,8 @@ class TestBioGen:
         for sentence in records[0]["machine_generated_answers"]["M1"]["answer_sentences"]:
             sentence["citation_assessment"] = []
         judged = str(self.written(tmp_path, records))
-        done = CliRunner().invoke(main, [judged, "-m", "official:biogen"])
-        assert "--compat medaesqa" in done.stderr
+        result = CliRunner().invoke(main, [judged, "-m", "official:biogen"])
+        assert "--compat medaesqa" in result.stderr
         theirs = CliRunner().invoke(main, [judged, "-m", "official:biogen", "--compat", "medaesqa"])
         assert "official:biogen" not in theirs.stderr
         rate = self.NAMES["citation_support_rate"]

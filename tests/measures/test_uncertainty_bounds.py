@@ -281,14 +281,14 @@ def write(folder: Path) -> list[str]:
 
 def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_path: Path) -> None:
     words = [*write(tmp_path), "--nothing-judged", "zero"]
-    done = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
-    output = {result["run"]: result["bounds"] for result in json.loads(done.stdout)["results"]}
+    outcome = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
+    output = {result["run"]: result["bounds"] for result in json.loads(outcome.stdout)["results"]}
     assert output == {"a.run": [1, 1], "b.run": [0, 0.5], "c.run": [0.5, 0.5]}
-    assert "b.run: recall@2: from 0.0000 to 0.5000 for any grades of the unjudged documents" in done.stderr
-    done = CliRunner().invoke(
+    assert "b.run: recall@2: from 0.0000 to 0.5000 for any grades of the unjudged documents" in outcome.stderr
+    outcome = CliRunner().invoke(
         main, ["compare", *words, "-m", "recall@2 p@2", "--bounds", "--baseline", "a.run", "--format", "json"]
     )
-    certain = {(p["run"], p["measure"]): p["every_completion"] for p in json.loads(done.stdout)["pairs"]}
+    certain = {(p["run"], p["measure"]): p["every_completion"] for p in json.loads(outcome.stdout)["pairs"]}
     assert certain == {
         ("b.run", "recall@2"): "undecided",
         ("b.run", "p@2"): "undecided",

@@ -100,9 +100,9 @@ def test_the_gap_to_greedy_is_told() -> None:
     queries, most = evaluator.gap_to_greedy(EXACT @ 2)
     assert (queries, round(most, 4)) == (1, 0.1071)
     files = [str(DATA / "run.trec"), str(DATA / "qrels.nugget")]
-    done = CliRunner().invoke(main, [*files, "-m", "alpha_ndcg(ideal=exact)@10"])
-    assert "the greedy ideal is not the best ranking in" in done.stderr
-    assert "of 12 queries" in done.stderr
+    result = CliRunner().invoke(main, [*files, "-m", "alpha_ndcg(ideal=exact)@10"])
+    assert "the greedy ideal is not the best ranking in" in result.stderr
+    assert "of 12 queries" in result.stderr
 
 
 def test_a_ranking_that_is_not_proved_in_so_many_steps_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,20 +11,15 @@ from typing import Any, get_args
 
 import pytest
 import pytrec_eval
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.errors import RagevalError, UsageError
 from rageval.measures.official import OFFICIAL
 from rageval.scoring.rules import COMPAT
 
 GOLDEN = Path(__file__).parents[1] / "golden/ndeval"
 FILES = [str(GOLDEN / "run"), str(GOLDEN / "qrels")]
-
-
-def command(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
 
 
 def cells(text: str) -> dict[tuple[str, str], str]:
@@ -36,21 +31,21 @@ def cells(text: str) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("tool", ["ndeval", "ndeval-traditional"])
 def test_every_cell_of_the_c_program(tool: str) -> None:
     """Equal scores, ranks that contradict the scores, a topic that the run lacks."""
-    done = command(*FILES, "-m", "official:ndeval", "-q", "--compat", tool, "--format", "ndeval")
-    assert done.exit_code == 0
+    result = run_command(*FILES, "-m", "official:ndeval", "-q", "--compat", tool, "--format", "ndeval")
+    assert result.exit_code == 0
     expected = cells((GOLDEN / f"{tool}.csv").read_text())
     assert len(expected) == 12 * 21
-    assert cells(done.stdout) == expected
+    assert cells(result.stdout) == expected
 
 
 def test_ndeval_says_that_it_changed() -> None:
-    stderr = command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
+    stderr = run_command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
     assert "use --compat pyndeval" in stderr
     assert "the rank column contradicts the scores in 2 queries (ranks are used)" in stderr
     assert (
         "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in stderr
     )
-    assert "use --compat pyndeval" not in command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
+    assert "use --compat pyndeval" not in run_command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
 
 
 def test_pyndeval_on_the_same_files() -> None:
@@ -119,7 +114,7 @@ def test_trec_eval_9(seed: int) -> None:
     )
 
 
-def test_freshstack() -> None:
+def test_values_are_those_of_freshstack_with_ties() -> None:
     """Three orders of equal scores in one report; a query that the run lacks scores 0."""
     kept = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
     run: dict[str, dict[str, float]] = {}
@@ -202,9 +197,9 @@ class TestLikeness:
             (folder / name).write_text("".join(rows))
         (folder / "qrels").write_text("".join(f"{line}\n" for line in self.QRELS))
         files = [str(folder / name) for name in ("one", "other", "qrels")]
-        done = command("compare", *files, "-m", "rr", "--format", "csv", *words)
-        assert done.exit_code == 0, done.output
-        (row,) = csv.DictReader(io.StringIO(done.stdout))
+        result = run_command("compare", *files, "-m", "rr", "--format", "csv", *words)
+        assert result.exit_code == 0, result.output
+        (row,) = csv.DictReader(io.StringIO(result.stdout))
         return row
 
     def test_the_same_scores_with_other_ranks(self, tmp_path: Path) -> None:
@@ -234,7 +229,7 @@ def test_the_command_line_knows_the_same_tools() -> None:
 def test_several_runs_at_once(tool: str, jobs: list[str], tmp_path: Path) -> None:
     """The same numbers of each, whoever reads it."""
     (tmp_path / "again").write_text(Path(FILES[0]).read_text())
-    done = command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
-    values = {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    result = run_command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
+    values = {line.split("\t")[-1] for line in result.stdout.splitlines()}
     alone = rageval.evaluate("alpha_ndcg@10", *FILES, compat=tool)["alpha_ndcg@10"].value
     assert values == {f"{alone:.4f}"}

@@ -150,9 +150,9 @@ def test_the_command_line_equals_dicts(expected, tmp_path: Path) -> None:
     files[0].write_text("\n".join(run_rows(drawn.run)), encoding="utf-8")
     files[1].write_text("\n".join(qrels_rows(drawn.qrels)), encoding="utf-8")
     words = [*map(str, files), *(word for name in EVERYTHING for word in ("-m", name))]
-    done = CliRunner().invoke(main, [*words, "-q", "--format", "json"])
-    assert done.exit_code == 0, done.stderr
-    results = json.loads(done.stdout)["results"]
+    outcome = CliRunner().invoke(main, [*words, "-q", "--format", "json"])
+    assert outcome.exit_code == 0, outcome.stderr
+    results = json.loads(outcome.stdout)["results"]
     assert {result["measure"]: result["by_query"] for result in results} == expected
 
 
@@ -172,12 +172,12 @@ def printed(drawn: RunCase, hash_seed: str, folder: Path) -> tuple[str, ...]:
     files[1].write_text(in_any_order(qrels_rows(drawn.qrels), rng), encoding="utf-8")
     chosen = rng.sample(EVERYTHING, len(EVERYTHING))
     words = [*map(str, files), "-q", "-p", "17", *(word for name in chosen for word in ("-m", name))]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "rageval", *words],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stderr
-    return tuple(sorted(done.stdout.splitlines()))
+    assert process.returncode == 0, process.stderr
+    return tuple(sorted(process.stdout.splitlines()))

@@ -182,14 +182,14 @@ def test_judging_keeps_repeats_apart_and_comparisons_refuse_them(tmp_path: Path)
     question = {"query_id": "q", "question": "The capital of France?", "answer": "Paris"}
     questions.write_text(json.dumps(question), encoding="utf-8")
     command = ["judge", "crag", str(answers), "--questions", str(questions)]
-    done = CliRunner().invoke(main, [*command, "--judge", "exact", "-o", str(out)])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, [*command, "--judge", "exact", "-o", str(out)])
+    assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert {row["repeat"]: row["label"] for row in rows} == {"1": "perfect", "2": "incorrect"}
     assert value("crag_score", rows) == 0.0
-    done = CliRunner().invoke(main, ["judge", "pairwise", *command[2:], "--judge", "openai:m", "--dry-run"])
-    assert done.exit_code == 2, done.output
-    assert "a comparison takes one answer of each system" in done.output
+    result = CliRunner().invoke(main, ["judge", "pairwise", *command[2:], "--judge", "openai:m", "--dry-run"])
+    assert result.exit_code == 2, result.output
+    assert "a comparison takes one answer of each system" in result.output
 
 
 def test_what_takes_one_answer_says_so() -> None:
@@ -210,7 +210,7 @@ def test_odd_repeats_are_refused(repeat: Any, message: str) -> None:
 
 
 class TestGrade:
-    def test_other_ends(self) -> None:
+    def test_grades_may_have_other_ends(self) -> None:
         judged = [row("q", aspect="quality", grade=4.0)]
         assert value("grade(aspect=quality,low=1,high=5)", judged) == 4.0
         with pytest.raises(

@@ -217,7 +217,7 @@ class TestNames:
             ("unj", "hole@5,hole@10,hole@20"),
         ],
     )
-    def test_spellings(self, typed: str, meant: str) -> None:
+    def test_every_spelling_of_trec_eval_is_a_measure(self, typed: str, meant: str) -> None:
         assert ",".join(map(str, parse_measures(typed))) == meant
 
     @pytest.mark.parametrize("name", ["ndcg_cut", "map_cut", "iprec_at_recall", "unj"])

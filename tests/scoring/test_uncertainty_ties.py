@@ -190,6 +190,6 @@ def test_on_the_command_line_the_ends_are_told(tmp_path) -> None:  # type: ignor
     (tmp_path / "run").write_text("q Q0 a 1 1 t\nq Q0 b 2 1 t\n")
     (tmp_path / "qrels").write_text("q 0 a 1\nq 0 c 1\n")
     words = [str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "recall@1", "--ties", "expected"]
-    done = CliRunner().invoke(main, words)
-    assert done.stdout.split() == ["recall@1", "all", "0.2500"]
-    assert "recall@1: from 0.0000 to 0.5000 over all orders of equal scores" in done.stderr
+    result = CliRunner().invoke(main, words)
+    assert result.stdout.split() == ["recall@1", "all", "0.2500"]
+    assert "recall@1: from 0.0000 to 0.5000 over all orders of equal scores" in result.stderr

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.spans import read_spans
 from rageval.records import Span
@@ -26,10 +25,6 @@ from rageval.spans.sources import digest
 from speech import CUTS, DOC, GOLDEN, SPANS, TEXT, bm25, brute, cut, write
 
 Judged = dict[str, dict[str, set[str]]]
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 def chunks_by_nugget(qrels: Qrels) -> Judged:
@@ -97,18 +92,18 @@ def test_the_command_scores_spans_as_it_scores_what_project_writes(tmp_path: Pat
     lines = [f"{q} Q0 {c} 1 {s!r} r" for q, ranking in bm25(64).items() for c, s in ranking.items()]
     (tmp_path / "run").write_text("\n".join(lines))
     given = ("--chunks", chunks, "--sources", docs, "--overlap", "whole")
-    done = run("spans", "project", spans, *given, "-o", str(tmp_path / "qrels"))
-    assert done.exit_code == 0
-    assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", done.output)
+    result = run_command("spans", "project", spans, *given, "-o", str(tmp_path / "qrels"))
+    assert result.exit_code == 0
+    assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", result.output)
     asked = ("-m", "official:freshstack", "-m", "ndcg@5", "-q")
-    one = run(str(tmp_path / "run"), spans, *given, *asked)
-    other = run(str(tmp_path / "run"), str(tmp_path / "qrels"), *asked)
+    one = run_command(str(tmp_path / "run"), spans, *given, *asked)
+    other = run_command(str(tmp_path / "run"), str(tmp_path / "qrels"), *asked)
     assert (one.exit_code, one.stdout) == (0, other.stdout)
-    both = run(
+    both = run_command(
         "compare", str(tmp_path / "run"), str(tmp_path / "run"), spans, *given, "-m", "ap", "--names", "x=y"
     )
     assert both.exit_code == 2  # a name of no file
-    both = run("compare", str(tmp_path / "run"), str(tmp_path / "qrels"), spans, *given, "-m", "ap")
+    both = run_command("compare", str(tmp_path / "run"), str(tmp_path / "qrels"), spans, *given, "-m", "ap")
     assert both.exit_code == 2
 
 
@@ -126,10 +121,13 @@ def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_
         rageval.evaluate("span_recall@5", {"q": {"a": 1.0}}, {"q": {"a": 1}})
     (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
     (tmp_path / "qrels").write_text("0 0 c1 1\n0 0 gone 1")
-    done = run(tmp_path / "run", spans, "-m", "ap")
-    assert (done.exit_code, "--chunks FILE and --sources DIR" in done.stderr) == (2, True)
-    done = run(tmp_path / "run", tmp_path / "qrels", "-m", "ap", "--chunks", chunks)
-    assert (done.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in done.stderr) == (2, True)
+    result = run_command(tmp_path / "run", spans, "-m", "ap")
+    assert (result.exit_code, "--chunks FILE and --sources DIR" in result.stderr) == (2, True)
+    result = run_command(tmp_path / "run", tmp_path / "qrels", "-m", "ap", "--chunks", chunks)
+    assert (result.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in result.stderr) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.slow
@@ -143,12 +141,12 @@ def test_a_gate_holds_a_new_chunking_against_a_baseline_on_the_old_one(tmp_path:
         lines = [f"{q} Q0 {c} 1 {s!r} r" for q, ranking in bm25(size).items() for c, s in ranking.items()]
         (tmp_path / "run").write_text("\n".join(lines))
         given = (tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "alpha_ndcg@10", *more)
-        done = run("gate", *given)
-        assert done.exit_code == 0, done.output
-    assert run("gate", *given, "--overlap", "whole").exit_code == 2  # another gold
+        result = run_command("gate", *given)
+        assert result.exit_code == 0, result.output
+    assert run_command("gate", *given, "--overlap", "whole").exit_code == 2  # another gold
     other = [span._replace(nugget_id=f"n{span.nugget_id}") for span in SPANS]
     write(tmp_path, cut(512), other)
-    assert "scored by other rules" in run("gate", *given).stderr
+    assert "scored by other rules" in run_command("gate", *given).stderr
 
 
 def without_some_words(text: str, share: float, rng: random.Random) -> str:
@@ -246,9 +244,11 @@ def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
     for removed in separate[::5]:
         left = TEXT[: removed.start] + TEXT[removed.end :]
         spans, chunks, docs = write(tmp_path, {"c": (0, len(left))}, text=left)
-        done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
-        assert (done.exit_code, (tmp_path / "q").exists()) == (2, False)
-        assert f"1 of 95 spans are stale (not found in their sources): {removed.query_id}/" in done.stderr
+        result = run_command(
+            "spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q"
+        )
+        assert (result.exit_code, (tmp_path / "q").exists()) == (2, False)
+        assert f"1 of 95 spans are stale (not found in their sources): {removed.query_id}/" in result.stderr
         qrels = project(spans, chunks, docs, stale="drop")
         assert isinstance(qrels, SpanQrels)
         assert [(s.query_id, s.nugget_id) for s in qrels.projected.stale] == [
@@ -257,8 +257,10 @@ def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
         assert qrels.projected.signature["stale"] == "1-dropped"
         assert removed.nugget_id not in qrels.nuggets(removed.query_id)
     (tmp_path / "docs" / f"{DOC}.md").rename(tmp_path / "docs" / "other.md")
-    done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
-    assert (done.exit_code, "95 of 95 spans are stale" in done.stderr) == (2, True)
+    result = run_command(
+        "spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q"
+    )
+    assert (result.exit_code, "95 of 95 spans are stale" in result.stderr) == (2, True)
 
 
 def overlap(one: Span, other: Span) -> bool:
@@ -276,11 +278,11 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
 
     qrels, old, docs = judged(tmp_path, quoted)
     given = ("--chunks", old, "--sources", docs, "--quotes", tmp_path / "judged.jsonl", "-o", tmp_path / "s")
-    done = run("spans", "anchor", qrels, *given)
-    assert (done.exit_code, (tmp_path / "s").exists()) == (3, False)
-    assert f"1 quotes were not found in their chunks: {'/'.join(lost)} in c" in done.stderr
-    done = run("spans", "anchor", qrels, *given, "--unanchored", "drop")
-    assert (done.exit_code, "left out" in done.stderr) == (0, True)
+    result = run_command("spans", "anchor", qrels, *given)
+    assert (result.exit_code, (tmp_path / "s").exists()) == (3, False)
+    assert f"1 quotes were not found in their chunks: {'/'.join(lost)} in c" in result.stderr
+    result = run_command("spans", "anchor", qrels, *given, "--unanchored", "drop")
+    assert (result.exit_code, "left out" in result.stderr) == (0, True)
     assert {(s.query_id, s.nugget_id) for s in read_spans(tmp_path / "s").spans} == {
         *((s.query_id, s.nugget_id) for s in SPANS if (s.query_id, s.nugget_id) != lost),
         ("0", "nowhere"),
@@ -288,8 +290,8 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
     with pytest.raises(MissingJudgements):
         anchor(qrels, old, docs, quotes=tmp_path / "judged.jsonl")
     (tmp_path / "qrels").write_text("0 0 c0 1\n0 0 C1 1\n1 0 gone 1")
-    done = run("spans", "anchor", qrels, *given)
-    assert (done.exit_code, "2 of 3 judged ids are in no chunk" in done.stderr) == (2, True)
+    result = run_command("spans", "anchor", qrels, *given)
+    assert (result.exit_code, "2 of 3 judged ids are in no chunk" in result.stderr) == (2, True)
 
 
 def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path: Path) -> None:
@@ -308,8 +310,10 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     measures = "alpha_ndcg@10, coverage@5, recall@3, rr, ap, p@2"
     with pytest.raises(InputError, match=r"pairs of a nugget and a chunk are undecided .* use --bounds"):
         rageval.evaluate(measures, bm25(256), down)
-    done = run("spans", "project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q")
-    assert (done.exit_code, "undecided" in done.stderr) == (2, True)
+    result = run_command(
+        "spans", "project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q"
+    )
+    assert (result.exit_code, "undecided" in result.stderr) == (2, True)
     exact = project(tmp_path / "spans.jsonl", small, docs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -326,17 +330,25 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
         f"{q} Q0 {c} 1 {s!r} r" for q, up_documents in bm25(256).items() for c, s in up_documents.items()
     ]
     (tmp_path / "run").write_text("\n".join(lines))
-    done = run(tmp_path / "run", spans, "--chunks", small, "--sources", docs, "-m", "coverage@5", "--bounds")
+    result = run_command(
+        tmp_path / "run", spans, "--chunks", small, "--sources", docs, "-m", "coverage@5", "--bounds"
+    )
     low, high = ranges["coverage@5"].bounds or (0.0, 0.0)
-    assert (done.exit_code, done.stdout.split()) == (0, ["coverage@5", "all", "nan"])
-    assert f"coverage@5: from {low:.4f} to {high:.4f} for any content of the undecided chunks" in done.stderr
+    assert (result.exit_code, result.stdout.split()) == (0, ["coverage@5", "all", "nan"])
+    assert (
+        f"coverage@5: from {low:.4f} to {high:.4f} for any content of the undecided chunks" in result.stderr
+    )
 
 
 def test_a_run_over_these_chunks_that_finds_nothing_scores_zero(tmp_path: Path) -> None:
     spans, chunks, docs = write(tmp_path, cut(256), SPANS[:1])
     (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
-    done = run(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "coverage              \tall\t0.0000\n", "")
+    result = run_command(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "coverage              \tall\t0.0000\n",
+        "",
+    )
 
 
 def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
@@ -437,8 +449,8 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
         ("text", 0, False),  # listed, and nowhere
     ]
     assert (anchored.by_offsets, anchored.by_quote, anchored.by_nugget, anchored.wide) == (1, 1, 1, 1)
-    done = run("doctor", anchored.save(tmp_path / "spans"), tmp_path / "old")
-    assert "wide spans: 1, first 'failed' of query 'q'" in done.stdout
+    result = run_command("doctor", anchored.save(tmp_path / "spans"), tmp_path / "old")
+    assert "wide spans: 1, first 'failed' of query 'q'" in result.stdout
     (tmp_path / "judged").write_text(
         json.dumps({"query_id": "q", "item_id": "c", "aspect": "text", "start": 9})
     )

@@ -118,7 +118,7 @@ def test_the_gain_is_how_many_labels_alone_would_do() -> None:
 class TestFloor:
     """Few labels that differ are no proof that there are few."""
 
-    def test_nothing_differs(self) -> None:
+    def test_where_nothing_differs_three_labels_count_as_errors(self) -> None:
         correction = corrected([0.0] * 1000, dict.fromkeys(range(50), 0.0), paired=True)
         assert (correction.value, correction.p, correction.coarse) == (0, 1, 0)
         expected = math.sqrt((2.34 / 2500) * 0.95 + 1 / 50 / 1000)

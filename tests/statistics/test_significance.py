@@ -62,9 +62,9 @@ def files(folder: Path, columns: Float) -> list[str]:
 
 
 def command(*words: str) -> Any:
-    done = CliRunner().invoke(main, ["compare", *words, "-m", "recall", "--format", "json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout), done.stderr
+    result = CliRunner().invoke(main, ["compare", *words, "-m", "recall", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout), result.stderr
 
 
 def near(values: Float, runs: int, seed: int = 1) -> Float:
@@ -101,7 +101,9 @@ class TestHowManyRunsThereAre:
             pytest.param(200, 50, "max_t", marks=pytest.mark.nightly),
         ],
     )
-    def test_in_python(self, runs: int, queries: int, adjust: str) -> None:
+    def test_in_python_the_worst_run_is_lower_among_however_many(
+        self, runs: int, queries: int, adjust: str
+    ) -> None:
         columns = np.concatenate((self.columns(runs), self.columns(runs)))[:queries]
         comparison = compare(scored(columns), Settings(adjust=adjust, resamples=100, draws=1000))
         worst = next(pair for pair in comparison.pairs if f"run{runs - 1:03d}" in (pair.run, pair.other))

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import run_checked
 from rageval import recall
-from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.intervals import bootstrap
 from rageval.measures.parsing import parse_measure
@@ -25,12 +24,6 @@ from rageval.statistics.correction import corrected, peoples_interval
 from rageval.statistics.samples import Float, Sample
 
 OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)
-
-
-def command(*words: str) -> Any:
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def judged(folder: Path, **labels: list[str]) -> str:
@@ -62,11 +55,11 @@ def sample(values: Float, unit: Any = None) -> Sample:
 
 
 class TestNoHallucinationOf25:
-    def test_compare(self, tmp_path: Path) -> None:
+    def test_compare_gives_an_interval_to_a_mean_of_zero(self, tmp_path: Path) -> None:
         mixed = ["perfect"] * 15 + ["missing"] * 10
         path = judged(tmp_path, one=["perfect"] * 25, other=mixed)
-        done = command("compare", path, "-m", "hallucination,crag_score", "--format", "json")
-        comparison = json.loads(done.stdout)
+        result = run_checked("compare", path, "-m", "hallucination,crag_score", "--format", "json")
+        comparison = json.loads(result.stdout)
         cells = {(cell["run"], cell["measure"]): cell for cell in comparison["values"]}
         for run in ("one", "other"):
             cell = cells[run, "crag_share(label=incorrect)"]
@@ -76,7 +69,7 @@ class TestNoHallucinationOf25:
         pair = next(pair for pair in comparison["pairs"] if "share" in pair["measure"])
         assert (pair["difference"], pair["verdict"]) == (0, "identical by an unnamed judge")
         assert pair["low"] == -pair["high"] == pytest.approx(-0.126, abs=0.001)
-        assert "fewer than 6 values of one, other differ from the most common one" in done.stderr
+        assert "fewer than 6 values of one, other differ from the most common one" in result.stderr
 
     def test_slices_and_reports(self, tmp_path: Path) -> None:
         path = judged(tmp_path, one=["perfect"] * 25)
@@ -84,10 +77,10 @@ class TestNoHallucinationOf25:
         rows = [{"query_id": f"q{index:03d}", "query": "?", "domain": "all"} for index in range(25)]
         facts.write_text("".join(json.dumps(row) + "\n" for row in rows))
         words = [path, "-m", "hallucination", "--by", "domain", "--questions", str(facts)]
-        assert "[0.0000, 0.1332]" in command(*words).stdout
+        assert "[0.0000, 0.1332]" in run_checked(*words).stdout
         page = tmp_path / "report.html"
-        command("report", path, "-m", "hallucination", "-o", str(page))
-        (cell,) = json.loads(command("report", "show", str(page), "--format", "json").stdout)["cells"]
+        run_checked("report", path, "-m", "hallucination", "-o", str(page))
+        (cell,) = json.loads(run_checked("report", "show", str(page), "--format", "json").stdout)["cells"]
         assert (cell["low"], cell["high"]) == (0, pytest.approx(OF_25))
 
     @pytest.mark.parametrize("kind", INTERVAL_ENDS)
@@ -167,8 +160,8 @@ class TestWhereItEnds:
         (tmp_path / "c").write_text("".join(line.replace("d2", "d9") for line in lines))
         (tmp_path / "qrels").write_text("".join(f"q{index} 0 d{index % 2} 1\n" for index in range(30)))
         paths = [str(tmp_path / name) for name in ("a", "b", "c", "qrels")]
-        done = command("compare", *paths, "-m", "rr", "--all-pairs", "--format", "json")
-        pairs = {pair["run"] + pair["other"]: pair for pair in json.loads(done.stdout)["pairs"]}
+        result = run_checked("compare", *paths, "-m", "rr", "--all-pairs", "--format", "json")
+        pairs = {pair["run"] + pair["other"]: pair for pair in json.loads(result.stdout)["pairs"]}
         assert (pairs["ab"]["low"], pairs["ab"]["high"], pairs["ab"]["verdict"]) == (0, 0, "identical")
         assert pairs["ac"]["verdict"] == "identical"
         assert pairs["ac"]["low"] == -pairs["ac"]["high"] == pytest.approx(-0.104, abs=0.001)
@@ -219,8 +212,8 @@ class TestPeopleAndJudges:
             "--format",
             "json",
         )
-        done = command(*words)
-        mean, share = json.loads(done.stdout)["results"]
+        result = run_checked(*words)
+        mean, share = json.loads(result.stdout)["results"]
         assert (mean["people"], mean["people_high"]) == (1, 1)
         assert mean["people_low"] == pytest.approx(0.7730, abs=1e-4)  # from -1 to 1
         assert (mean["value"], mean["high"]) == (1, 1)
@@ -228,7 +221,7 @@ class TestPeopleAndJudges:
         assert (share["people_low"], share["people_high"]) == (0, pytest.approx(0.1135, abs=1e-4))
         assert share["value"] == share["low"] == 0
         assert 0.02 < share["high"] < 0.15
-        assert done.stderr.count("coarse: fewer than 6 of the labeled values differ") == 2
+        assert result.stderr.count("coarse: fewer than 6 of the labeled values differ") == 2
 
     @pytest.mark.slow
     @pytest.mark.parametrize("labels", [30, 50, 100, 200])
@@ -288,12 +281,12 @@ class TestPeopleAndJudges:
 
     def test_the_passport_says_so(self, tmp_path: Path) -> None:
         path = judged(tmp_path, one=["perfect", "missing"] * 15)
-        done = command("label", "agree", path, path)
-        assert "coarse: they differ in 0 of 30 queries" in done.stdout
+        result = run_checked("label", "agree", path, path)
+        assert "coarse: they differ in 0 of 30 queries" in result.stdout
         for name in ("agreement", "kappa", "gwet"):
-            (line,) = [line for line in done.stdout.splitlines() if re.match(rf"\W*{name}\b", line)]
+            (line,) = [line for line in result.stdout.splitlines() if re.match(rf"\W*{name}\b", line)]
             assert line.count("1.000") == 2, "the value and its upper end"
-        facts = json.loads(command("label", "agree", path, path, "--format", "json").stdout)
+        facts = json.loads(run_checked("label", "agree", path, path, "--format", "json").stdout)
         assert facts["queries_that_differ"] == 0
 
     @pytest.mark.slow
@@ -307,10 +300,10 @@ class TestPeopleAndJudges:
         ]
         path = tmp_path / "games.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        done = command("arena", str(path), "--format", "json")
-        arena = json.loads(done.stdout)
+        result = run_checked("arena", str(path), "--format", "json")
+        arena = json.loads(result.stdout)
         assert [(row["strength"], row["low"], row["high"]) for row in arena] == [(0, None, None)] * 2
-        assert "no interval: all samples of the queries give the same strengths" in done.stderr
+        assert "no interval: all samples of the queries give the same strengths" in result.stderr
 
 
 @pytest.mark.parametrize("limits", [(0.0, np.inf), (-np.inf, 1.0)])
