@@ -194,10 +194,10 @@ CONTESTS: dict[str, Maker] = {
 
 
 def command(*words: str) -> str:
-    done = CliRunner().invoke(main, list(words))
-    if done.exit_code:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
-    return done.stdout
+    result = CliRunner().invoke(main, list(words))
+    if result.exit_code:
+        raise RuntimeError(f"{' '.join(words)}: {result.stderr}")
+    return result.stdout
 
 
 def _of_pairs(pairs: list[Row], with_gold: bool) -> Asked:

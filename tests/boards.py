@@ -90,8 +90,8 @@ class Board:
 
     def bundled(self, kind: str, mode: str = "full") -> Path:
         """Bundle one of them."""
-        done = command(*self.words(kind, mode))
-        assert done.code == 0, done.err
+        result = command(*self.words(kind, mode))
+        assert result.code == 0, result.err
         return Path(f"{kind}.tar.gz").resolve()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fair_judge import data_in, said, schema_in
+from fair_judge import data_in, saying, schema_in
 from llm_server import Asked, Saying
 from rageval.judges.judge import _as_quoted
 
@@ -61,7 +61,7 @@ def by_rule(asked: Asked) -> Saying:
     """What a model would reply that looks for words; a client that was killed has sent nothing."""
     if not asked.body:
         return Saying(400)
-    return said(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
+    return saying(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
 
 
 def _tool(data: dict[str, object]) -> str:

@@ -22,7 +22,7 @@ def write_lines(**records: Sequence[Mapping[str, Any]]) -> None:
 
 def fair(asked: Asked) -> Saying:
     """The verdict that anybody would give who looks for words."""
-    return said(asked, json.dumps(verdict(data_in(asked), schema_in(asked))))
+    return saying(asked, json.dumps(verdict(data_in(asked), schema_in(asked))))
 
 
 def obedient(asked: Asked) -> Saying:
@@ -34,7 +34,7 @@ def obedient(asked: Asked) -> Saying:
         verdict_found |= quote if "label" in verdict_found else {}
         for one in verdict_found.get("verdicts", ()):
             one.update(quote)
-    return said(asked, json.dumps(verdict_found))
+    return saying(asked, json.dumps(verdict_found))
 
 
 def data_in(asked: Asked) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def schema_in(asked: Asked) -> dict[str, Any]:
     return sent["properties"]  # type: ignore[no-any-return]
 
 
-def said(asked: Asked, text: str) -> Saying:
+def saying(asked: Asked, text: str) -> Saying:
     """The text as the API that was asked sends it."""
     return Saying(
         body=anthropic_reply({"type": "text", "text": text})

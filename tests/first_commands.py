@@ -276,15 +276,15 @@ NEEDS = {"engineer with a DataFrame": "pandas", "organizer with twelve tables": 
 _WAY_ON = re.compile(r"--\w|rageval|expected|pip install|no such|order is|did you mean", re.IGNORECASE)
 
 
-def wrong_with(typed: Typed, done: Done) -> str:
+def wrong_with(typed: Typed, result: Done) -> str:
     """Return what makes a command a dead end; nothing if it is none."""
-    if "Traceback" in done.err and done.code != 1:
+    if "Traceback" in result.err and result.code != 1:
         return "a traceback"
-    if done.code not in typed.codes:
-        return f"exit code {done.code}, expected {typed.codes}"
-    if typed.shows not in done.out + done.err:
+    if result.code not in typed.codes:
+        return f"exit code {result.code}, expected {typed.codes}"
+    if typed.shows not in result.out + result.err:
         return f"does not show {typed.shows!r}"
-    if done.code == 2 and not _WAY_ON.search(done.err):
+    if result.code == 2 and not _WAY_ON.search(result.err):
         return "an error without a way on"
     return ""
 
@@ -295,21 +295,21 @@ def play(person: str, folder: Path, run: Runner) -> list[str]:
     write(folder)
     outputs = []
     for number, typed in enumerate(commands):
-        done = run(folder, shlex.split(typed.line))
-        wrong = wrong_with(typed, done)
-        if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", done.out):
+        result = run(folder, shlex.split(typed.line))
+        wrong = wrong_with(typed, result)
+        if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", result.out):
             wrong = "the first command says no number"
         if wrong:
-            outputs.append(f"{person}: {typed.line}: {wrong}\n{done.out[-1000:]}{done.err[-1000:]}")
+            outputs.append(f"{person}: {typed.line}: {wrong}\n{result.out[-1000:]}{result.err[-1000:]}")
     return outputs
 
 
 def _installed(folder: Path, words: Sequence[str]) -> Done:
     programs = {"rageval": [sys.executable, "-m", "rageval"], "python": [sys.executable]}
-    done = subprocess.run(
+    process = subprocess.run(
         [*programs[words[0]], *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(process.returncode, process.stdout, process.stderr)
 
 
 def main() -> int:

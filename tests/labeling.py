@@ -65,6 +65,6 @@ def write_plan(
 def written(folder: Path, *words: str) -> Path:
     """Run a command on files of this folder; return what it wrote."""
     typed = [str(folder / word) if word.endswith((".jsonl", ".html")) else word for word in words]
-    done = CliRunner().invoke(main, typed, prog_name="rageval")
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, typed, prog_name="rageval")
+    assert result.exit_code == 0, result.output
     return Path(typed[-1])

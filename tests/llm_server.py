@@ -229,7 +229,7 @@ class Batches:
         return self._purposes[name] == "batch"
 
     @property
-    def made(self) -> list[str]:
+    def ids(self) -> list[str]:
         """The ids of all batches."""
         return [*self._batches]
 
@@ -302,8 +302,8 @@ class Batches:
         results = [
             _openai_result(line, self._answer_line(line["url"], line["body"], of_model)) for line in answered
         ]
-        done = [line for line in results if line["response"]["status_code"] == 200]
-        failed = [line for line in results if line not in done] + [_openai_expired(line) for line in late]
+        finished = [line for line in results if line["response"]["status_code"] == 200]
+        failed = [line for line in results if line not in finished] + [_openai_expired(line) for line in late]
         body = {
             "object": "batch",
             "endpoint": asked.body["endpoint"],
@@ -312,7 +312,7 @@ class Batches:
             "status": "expired" if late else "completed",
             "metadata": asked.body.get("metadata") if self.keeps_metadata else None,
             "created_at": int(self.clock()),
-            "output_file_id": self._file(_as_lines(done), "batch_output")["id"] if done else None,
+            "output_file_id": self._file(_as_lines(finished), "batch_output")["id"] if finished else None,
             "error_file_id": self._file(_as_lines(failed), "batch_output")["id"] if failed else None,
             "errors": None,
         }

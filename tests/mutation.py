@@ -211,8 +211,8 @@ class Tried:
         seconds = sum(self.seconds.get(test, 0.0) for test in tests) or sum(self.seconds.values())
         with contextlib.suppress(subprocess.TimeoutExpired):
             longest = START + SLOWER * seconds
-            done = subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=longest)
-            return done.returncode == 0
+            process = subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=longest)
+            return process.returncode == 0
         return False
 
 

@@ -78,8 +78,8 @@ def pages_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pages_by_name = {}
     for name, folder in folders.items():
         pages_by_name[name] = folder / "report.html"
-        done = CliRunner().invoke(main, ["report", *words[name], "-o", str(pages_by_name[name])])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(main, ["report", *words[name], "-o", str(pages_by_name[name])])
+        assert result.exit_code == 0, result.output
     return pages_by_name
 
 

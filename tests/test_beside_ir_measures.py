@@ -26,8 +26,8 @@ def their_data() -> tuple[list[Any], list[Any]]:
 
 
 def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return process.stdout
 
 
 ASKED = """

@@ -86,9 +86,9 @@ def _paint(house: str, options: _Paint, ladder: Annotated[int, Option("How high.
     ],
 )
 def test_the_command_line_is_made_of_the_fields(words: list[str], expected: str) -> None:
-    done = CliRunner().invoke(_paint, words)
-    assert expected in done.output, done.output
-    assert done.exit_code == (0 if expected.startswith(("h ", "'color'")) else 2)
+    result = CliRunner().invoke(_paint, words)
+    assert expected in result.output, result.output
+    assert result.exit_code == (0 if expected.startswith(("h ", "'color'")) else 2)
 
 
 def test_settings_take_the_options_of_the_same_names_and_what_is_said_beside() -> None:

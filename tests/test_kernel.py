@@ -222,8 +222,8 @@ def test_what_another_version_compiled_is_not_used() -> None:
         "print(kernel, in_use)"
     )
     environment = {**os.environ, "RAGEVAL_KERNEL": "", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.stdout == "None plain Python: what was compiled is of another version\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert process.stdout == "None plain Python: what was compiled is of another version\n"
 
 
 @pytest.mark.slow
@@ -299,5 +299,5 @@ def test_where_there_is_no_memory_it_says_so() -> None:
         "except MemoryError: print('none')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.stdout == "none\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert process.stdout == "none\n", process.stderr

@@ -249,7 +249,7 @@ def test_numbers_halfway_between_two_doubles() -> None:
 
 
 @given(st.from_regex(r"\A[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?\Z"))
-def test_any_number(text: str) -> None:
+def test_any_number_is_read_as_python_reads_it(text: str) -> None:
     if abs(float(text)) < float("inf"):
         assert equal_to_python([text]) == []
     else:
@@ -458,8 +458,8 @@ for query in range(400):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert int(done.stdout) < 2000, done.stderr  # kB, of 16 MB read
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert int(process.stdout) < 2000, process.stderr  # kB, of 16 MB read
 
 
 def environment() -> dict[str, str]:
@@ -513,8 +513,8 @@ assert kernel.qrels_feed(reader, b"".join({lines})) == 0
 found = kernel.qrels_end(reader)
 print(found[0], list(found[7]) == sorted(found[7]))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.stdout == f"{rows} True\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.stdout == f"{rows} True\n", process.stderr
 
 
 COLLIDING = (
@@ -547,8 +547,8 @@ used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 2**25,) * 2)
 print(kernel.qrels_feed(reader, line))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.stdout == f"{ODD}\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.stdout == f"{ODD}\n", process.stderr
 
 
 @pytest.mark.slow
@@ -583,8 +583,8 @@ attempt(new_join, kernel.join_feed, kernel.join_end, run)
 def cut(_, text): return kernel.columns(text, 6, 4, *limits, False) is None
 attempt(list, cut, list, run)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) <= {"none", "enough"}
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.returncode == 0, process.stderr
+    assert set(process.stdout.split()) <= {"none", "enough"}
     if room == 1:
-        assert "none" in done.stdout
+        assert "none" in process.stdout

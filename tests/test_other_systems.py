@@ -69,9 +69,9 @@ def test_what_is_printed_is_the_same_bytes_everywhere(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("words", [["measures", "alpha_ndcg"], ["compare", *SCORED], ["--help"]], ids=len)
 def test_a_code_page_ends_no_command(words: list[str]) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "cp1252", "COLUMNS": "80"}
-    done = subprocess.run([sys.executable, "-m", "rageval", *words], env=environment, capture_output=True)
-    assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
-    assert done.stdout.decode("cp1252").strip()
+    process = subprocess.run([sys.executable, "-m", "rageval", *words], env=environment, capture_output=True)
+    assert (process.returncode, b"Traceback" in process.stderr) == (0, False), process.stderr
+    assert process.stdout.decode("cp1252").strip()
 
 
 class Broken(io.StringIO):
@@ -229,8 +229,8 @@ def test_runs_that_differ_in_case_alone_are_two_files(tmp_path: Path) -> None:
     log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8", newline="")
     where = "question=q,answer=a,run_id=m,context_ids=p"
     words = ["import", str(log), "--map", where, "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
     names = [path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".trec"]
     assert len({name.casefold() for name in names}) == len(rows)
 
@@ -244,9 +244,9 @@ def test_a_folder_that_windows_says_is_not_permitted_is_called_a_folder(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(opening, "open", denied, raising=False)
-    done = CliRunner().invoke(main, [str(tmp_path), *SCORED[1:]])
-    assert done.exit_code == 2
-    assert "is a directory; expected a file" in done.output + done.stderr
+    result = CliRunner().invoke(main, [str(tmp_path), *SCORED[1:]])
+    assert result.exit_code == 2
+    assert "is a directory; expected a file" in result.output + result.stderr
 
 
 def test_a_mac_s_name_of_a_source_is_found(tmp_path: Path) -> None:

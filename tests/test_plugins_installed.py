@@ -86,9 +86,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     def run_code(code: str) -> str:
         command = [sys.executable, "-W", "error", "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=target)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        process = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=target)
+        assert process.returncode == 0, process.stderr
+        return process.stdout.strip()
 
     return run_code
 

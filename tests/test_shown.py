@@ -128,7 +128,7 @@ def test_values_in_frames_are_whole() -> None:
 
 
 @pytest.mark.slow
-def test_figures() -> None:
+def test_figures_have_a_title_an_axis() -> None:
     pytest.importorskip("matplotlib")
     titles = [axis.get_title() for axis in compared().plot().axes]
     assert titles == ["RR", "nDCG@5"]

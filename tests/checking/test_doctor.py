@@ -112,7 +112,7 @@ def test_what_is_sound_is_left_alone() -> None:
         ("q1 Q0 \x1b[31m 1 1 t\n", 1, "run:1: error: "),
     ],
 )
-def test_runs(text: str, code: int, finding: str) -> None:
+def test_each_fault_of_a_run_is_found_once(text: str, code: int, finding: str) -> None:
     exit_code, lines = doctor(run=text)
     assert exit_code == code
     assert len([line for line in lines if line.startswith(finding)]) == 1, lines
@@ -151,7 +151,7 @@ def test_runs(text: str, code: int, finding: str) -> None:
         ("q1 n1 d1 x\n", 1, "qrels.nugget:1: error: "),
     ],
 )
-def test_qrels(text: str, code: int, finding: str) -> None:
+def test_each_fault_of_judgements_is_found(text: str, code: int, finding: str) -> None:
     exit_code, lines = doctor(qrels_nugget=text)
     assert exit_code == code
     assert [line for line in lines if line.startswith(finding)], lines
@@ -449,5 +449,5 @@ def test_judgements_that_scoring_refuses_are_errors(more: dict[str, object], tmp
         "".join(json.dumps(row) + "\n" for row in [*sound, {**sound[0], "query_id": "q2", **more}])
     )
     assert command("score", str(path), "-m", "crag_score").code == 2
-    done = command("doctor", str(path))
-    assert (done.code, "nothing is scored" in done.out) == (1, True), done
+    result = command("doctor", str(path))
+    assert (result.code, "nothing is scored" in result.out) == (1, True), result

@@ -270,7 +270,9 @@ CASES = [(one, *rest) for track, *rest in RULES for one in (TREC if track == "TR
 
 
 @pytest.mark.parametrize(("track", "change", "message"), CASES)
-def test_every_rule(check: Checker, track: str, change: Json, message: str) -> None:
+def test_what_breaks_a_rule_is_named_with_its_line(
+    check: Checker, track: str, change: Json, message: str
+) -> None:
     outcome = check(track, record(track, 1), record(track, 2, **change))
     assert message in outcome.out
     assert "file:1:" not in outcome.out
@@ -447,7 +449,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str)
         (["file", "--track", "rag24", "--limit", "x=1"], "expected NAME=NUMBER"),
     ],
 )
-def test_usage(check: Checker, words: list[str], message: str) -> None:
+def test_wrong_options_are_explained(check: Checker, words: list[str], message: str) -> None:
     check("rag24", record("rag24"))
     Path("bad").write_text("1 one\n")
     outcome = command("validate", *words)
@@ -456,7 +458,7 @@ def test_usage(check: Checker, words: list[str], message: str) -> None:
     assert outcome.out == ""
 
 
-def test_standard_input(check: Checker) -> None:
+def test_compressed_standard_input_is_validated(check: Checker) -> None:
     check("rag24", record("rag24"))
     outcome = command("validate", "-", "--track", "rag24", stdin=gzip.compress(Path("file").read_bytes()))
     assert outcome.out.splitlines()[-1] == "<stdin>: 0 errors and 1 warning in 1 answer"
@@ -474,8 +476,10 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(check: Checker) -> N
     check("rag24", *[b"{"] * 20_000)
     words = f"{sys.executable} -m rageval validate file --track rag24 | head -1; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60)
-    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (1, 1, "")
+    process = subprocess.run(
+        ["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (process.returncode, process.stdout.count("\n"), process.stderr) == (1, 1, "")
 
 
 # --- whole outputs
@@ -504,7 +508,7 @@ BAD: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("track", TRACKS)
-def test_whole_outputs(check: Checker, track: str) -> None:
+def test_whole_outputs_are_as_recorded(check: Checker, track: str) -> None:
     outcome = check(track, *BAD[track])
     path = GOLDEN / f"validate_{track}.txt"
     if os.environ.get("REWRITE_GOLDEN"):

@@ -246,8 +246,10 @@ def test_the_copy_is_whole_even_if_nobody_reads_on(fix: Fixer) -> None:
     Path("out").unlink()
     words = f"{sys.executable} -m rageval validate file --track rag24 --fix out | head -1"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60)
-    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    process = subprocess.run(
+        ["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (process.stdout.count("\n"), process.stderr) == (1, "")
     assert Path("out").read_text().count("\n") == 5000
 
 

@@ -137,7 +137,9 @@ RULES: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize(("track", "changes", "message"), RULES)
-def test_every_rule(check: Checker, track: str, changes: Json, message: str) -> None:
+def test_what_breaks_a_rule_of_reports_is_named_with_its_line(
+    check: Checker, track: str, changes: Json, message: str
+) -> None:
     silent = reply([], text="Two.") | ({"references": []} if TRACKS[track][3] else {})
     outcome = check(track, report(track, 0, **changes), report(track, 1, **silent))
     assert f"file:1: {message}" in outcome.out
@@ -265,17 +267,17 @@ def test_task_a_of_biogen(changes: Json, message: str) -> None:
 def fixed(track: str, record: Json) -> tuple[Json, list[str]]:
     bounds = track_named(track).bounds
     assert bounds is not None
-    line, done = repaired(json.dumps(record).encode(), bounds)
+    line, repairs = repaired(json.dumps(record).encode(), bounds)
     assert repaired(line, bounds) == (line, [])
-    return json.loads(line), [finding.message for finding in done]
+    return json.loads(line), [finding.message for finding in repairs]
 
 
 def test_what_can_be_repaired_in_reports(check: Checker) -> None:
     wrong = report("report", metadata={"topic_id": 1}, references=["a", "b"], **reply([1, 0, 5, 1], [0]))
-    repaired, done = fixed("report", wrong)
+    repaired, repairs = fixed("report", wrong)
     assert repaired["metadata"]["topic_id"] == "1"
     assert [part["citations"] for part in repaired["responses"]] == [["b", "a"], ["a"]]
-    assert done == [
+    assert repairs == [
         "wrote the topic 1 as a text",
         "responses[0]: kept 2 of 4 citations, 4 positions as ids",
         "responses[1]: kept 1 of 1 citations, 1 positions as ids",
@@ -290,9 +292,9 @@ def test_repairs_of_tracks_keep_the_strongest() -> None:
     repaired, _ = fixed("dragun25", report("dragun25", **reply({"a": 1, "b": 9, "c": 5, "d": 7})))
     assert repaired["responses"][0]["citations"] == {"b": 9, "c": 5, "d": 7}
     long = [{"text": "w " * 150, "citations": ["a"], "own": 1}, {"text": "w " * 101, "citations": ["b"]}]
-    repaired, done = fixed("biogen25-b", report("biogen25-b", responses=long))
+    repaired, repairs = fixed("biogen25-b", report("biogen25-b", responses=long))
     assert repaired["responses"] == long[:1]
-    assert done[0].startswith("dropped responses[1], leaving 150 words")
+    assert repairs[0].startswith("dropped responses[1], leaving 150 words")
     repaired, _ = fixed(
         "ragtime25", report("ragtime25", references=["x", UUID, UUID], **reply({UUID: 1, "z": 0}))
     )
@@ -310,8 +312,8 @@ CITED = st.one_of(
 @given(st.lists(CITED, min_size=1, max_size=3), st.one_of(st.none(), st.lists(IDS, max_size=4)))
 @settings(max_examples=25)
 def test_repairs_invent_no_citation(track: str, cited: list[Any], references: list[str] | None) -> None:
-    repaired, done = fixed(track, report(track, references=references, **reply(*cited)))
-    assert done or repaired == report(track, references=references, **reply(*cited))
+    repaired, repairs = fixed(track, report(track, references=references, **reply(*cited)))
+    assert repairs or repaired == report(track, references=references, **reply(*cited))
     for before, part in zip(cited, repaired["responses"], strict=True):
         listed = references or []
         resolved = [

@@ -37,7 +37,7 @@ def test_a_run_without_fault(check: Checker, change: Callable[[bytes], bytes]) -
     assert check(change(GOOD)) == Outcome(0, "file: 3 rows, fine\n", "")
 
 
-def test_the_sample() -> None:
+def test_the_sample_run_is_fine() -> None:
     assert command("validate", SAMPLE, "--track", "run") == Outcome(0, f"{SAMPLE}: 300 rows, fine\n", "")
 
 
@@ -93,7 +93,7 @@ def test_validate_and_doctor_count_what_is_ranked_twice_where_it_stands_first(
 
 
 @pytest.mark.parametrize("score", BAD_SCORES)
-def test_bad_scores(check: Checker, score: str) -> None:
+def test_scores_that_are_no_numbers_are_errors(check: Checker, score: str) -> None:
     outcome = check(GOOD + f"3 Q0 a 1 {score} t\n".encode())
     assert outcome.out.startswith("file:4: error: expected ")
     assert outcome.code == 1
@@ -140,7 +140,7 @@ def test_what_is_fine(check: Checker, rows: bytes) -> None:
     assert outcome.out.endswith("rows, fine\n")
 
 
-def test_topics(check: Checker) -> None:
+def test_topics_that_differ_from_the_run_are_warned_of(check: Checker) -> None:
     Path("topics").write_text("1\tone\n9\tnine\n")
     outcome = check(GOOD, "--topics", "topics")
     assert outcome.out.splitlines()[:2] == [
@@ -179,7 +179,7 @@ def test_several_files_are_checked_whatever_one_of_them_is(check: Checker) -> No
     assert check(GOOD, "bad run", "--topics", "topics").err.count("topics") == 1
 
 
-def test_comments(check: Checker) -> None:
+def test_comments_are_an_error_data_or_skipped(check: Checker) -> None:
     assert "file:1: error: begins with '#'; use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
     assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"

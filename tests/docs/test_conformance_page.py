@@ -25,7 +25,7 @@ ROWS = {
 }
 
 
-def test_the_example() -> None:
+def test_the_example_prints_what_it_shows() -> None:
     (block,) = blocks("python", TEXT)
     assert python_mistake(block) is None
 
@@ -40,7 +40,7 @@ def test_its_keys_are_those_of_the_vectors() -> None:
 
 
 @pytest.mark.parametrize("name", installed())
-def test_the_table(name: str) -> None:
+def test_the_table_counts_what_the_tools_agree_on(name: str) -> None:
     version, *numbers = ROWS[name]
     if version != installed()[name]:
         pytest.skip("another version is installed")

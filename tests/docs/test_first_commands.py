@@ -19,8 +19,8 @@ from rageval.cli import main
 def here(folder: Path, words: Sequence[str]) -> Done:
     """Do what is typed in this process."""
     if words[0] == "rageval":
-        done = CliRunner().invoke(main, list(words[1:]), prog_name="rageval")
-        return Done(done.exit_code, done.stdout, done.stderr)
+        result = CliRunner().invoke(main, list(words[1:]), prog_name="rageval")
+        return Done(result.exit_code, result.stdout, result.stderr)
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:

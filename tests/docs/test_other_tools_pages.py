@@ -57,9 +57,9 @@ def rows(text: str, heading: str, table: int = 0) -> list[list[str]]:
 
 
 def rageval(*words: object) -> str:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def value(*words: object) -> str:
@@ -114,7 +114,7 @@ def test_where_a_topic_is_missing(tmp_path: Path) -> None:
     assert [[number(cell) for cell in shown_values] for _, *shown_values in table] == expected
 
 
-def test_equal_scores(tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_as_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 b 1\n")
     (tmp_path / "run").write_text("q Q0 a 1 1.0 r\nq Q0 b 2 1.0 r\n")
     assert value(tmp_path / "run", tmp_path / "qrels", "-m", "mrr") == "1.0000"
@@ -130,8 +130,8 @@ def test_the_spellings_and_options_side_by_side_are_read() -> None:
     assert {value(*files, "-m", spelt) for spelt in ("P.10", "P_10", "P@10", "precision@10")} == {"0.3000"}
     assert {value(*files, "-m", spelt) for spelt in ("hit_rate@10", "mrr@10")} == {"0.6667", "0.3889"}
     for spelt, command in {"hits@10": "hit_rate@10", "f1@10": "not offered", "P@10-l2": "(rel=2)"}.items():
-        done = CliRunner().invoke(main, [str(files[0]), str(files[1]), "-m", spelt])
-        assert (done.exit_code, command in done.stderr) == (2, True), done.output
+        result = CliRunner().invoke(main, [str(files[0]), str(files[1]), "-m", spelt])
+        assert (result.exit_code, command in result.stderr) == (2, True), result.output
     of_ranx = RANX["results.test"]
     for spelt in ("map", "mrr", "hit_rate@10", "ndcg@10", "precision@10", "recall@100", "r-precision"):
         assert value(*files, "-m", spelt) == f"{of_ranx[spelt]:.4f}"
@@ -228,10 +228,10 @@ def test_one_question_of_five(number: int, tmp_path: Path) -> None:
 def scored(log: Path, aspect: str) -> tuple[int, str]:
     """What scoring an imported log ends with, and says."""
     judged = str(log.parent / "judged.jsonl")
-    done = CliRunner().invoke(main, ["import", str(log), "--only", "judged", "-o", judged])
-    if done.exit_code == 0:
-        done = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
-    return done.exit_code, done.stderr
+    result = CliRunner().invoke(main, ["import", str(log), "--only", "judged", "-o", judged])
+    if result.exit_code == 0:
+        result = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
+    return result.exit_code, result.stderr
 
 
 def test_one_verdict_of_five(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,8 +269,8 @@ def test_the_commands_of_the_page_print_what_it_shows(
     (block,) = blocks("sh", page("failed-judgements"))
     first, second = (shlex.split(line)[1:] for line in block.splitlines())
     rageval(*first)
-    done = CliRunner().invoke(main, second)
-    assert (done.exit_code, [done.stderr]) == (3, blocks("text", page("failed-judgements")))
+    result = CliRunner().invoke(main, second)
+    assert (result.exit_code, [result.stderr]) == (3, blocks("text", page("failed-judgements")))
 
 
 def value_of_the_tool(name: str, aspect: str) -> float:
@@ -305,10 +305,10 @@ def test_the_same_numbers_from_the_logs(number: int, tmp_path: Path) -> None:
     if ours != "–":
         assert value(judged, "-m", measure) == ours
         return
-    done = CliRunner().invoke(main, [str(judged), "-m", measure])
-    ends = re.search(r"its value lies between (\S+ and \S+)", done.stderr)
+    result = CliRunner().invoke(main, [str(judged), "-m", measure])
+    ends = re.search(r"its value lies between (\S+ and \S+)", result.stderr)
     assert ends
-    assert done.exit_code == 3
+    assert result.exit_code == 3
     assert f"between {ends[1]}" in why
     skipped = re.search(r"skip` gives (\S+)", why)
     assert value(judged, "-m", measure, "--on-missing", "skip") == (skipped[1] if skipped else theirs)
@@ -325,7 +325,7 @@ def test_what_is_named_for_other_tools_is_there() -> None:
     assert all(f"\n{name} " in rubrics for name in ("claims", "entailment", "criterion"))
 
 
-def test_three_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))

@@ -30,7 +30,7 @@ def promised_number(file: str) -> int:
     return int(number.replace(",", ""))
 
 
-def count_odd_lines() -> int:
+def count_unusual_lines() -> int:
     odd = (test_odd_words.replace_words, test_odd_words.replace_files)
     return sum(1 for line in test_odd_words.LINES.values() for replaced in odd for _ in replaced(line))
 
@@ -38,7 +38,7 @@ def count_odd_lines() -> int:
 @pytest.mark.parametrize(
     ("file", "number"),
     [
-        ("test_odd_words", count_odd_lines()),
+        ("test_odd_words", count_unusual_lines()),
         ("test_hostile_servers", len(hostile_servers.KINDS)),
         (
             "test_fuzz_readers",
@@ -73,8 +73,8 @@ def test_no_tool_that_is_compared_with_is_left_out() -> None:
 def test_attempts_at_a_wrong_claim_are_as_many_as_are_collected() -> None:
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
     files = ["tests/comparison/test_wrong_claims.py", "tests/comparison/test_wrong_claims_answers.py"]
-    done = subprocess.run([*words, *files], cwd=ROOT, capture_output=True, text=True, check=True)
-    number = sum("::" in line for line in done.stdout.splitlines())
+    process = subprocess.run([*words, *files], cwd=ROOT, capture_output=True, text=True, check=True)
+    number = sum("::" in line for line in process.stdout.splitlines())
     (shown,) = re.findall(r"over ([\d,]+) attempts at a wrong claim", PAGE)
     assert int(shown) == number // 100 * 100
 

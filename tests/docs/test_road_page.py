@@ -42,7 +42,7 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
     files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "job.md"}
     environment |= {name: str(folder / file) for name, file in files.items()} | {"RUNNER_TEMP": str(folder)}
     environment |= {"RAGEVAL_COMMAND": "gate", "RAGEVAL_ARGS": args[1], "RAGEVAL_BASELINE": ""}
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", scripts()["Gate"]],
         cwd=folder,
         env={**environment, "RAGEVAL_INCONCLUSIVE": "pass"},
@@ -50,7 +50,7 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     assert "verdict=ship" in (folder / "output").read_text()
     assert (folder / "job.md").read_text() == (folder / "summary.md").read_text()
 

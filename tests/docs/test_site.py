@@ -88,8 +88,8 @@ def build(docs: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(name="site", scope="module")
 def _site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    done = build(sources(folder), "-Drun_examples=0")  # they have tests of their own
-    assert (done.returncode, done.stderr) == (0, "")
+    result = build(sources(folder), "-Drun_examples=0")  # they have tests of their own
+    assert (result.returncode, result.stderr) == (0, "")
     return folder / "site"
 
 
@@ -169,11 +169,11 @@ def test_a_snippet_that_lies_fails_the_build(tmp_path: Path) -> None:
         page.unlink()
     (tmp_path / "examples").unlink()
     (docs / "index.md").write_text("# Lies\n\n```console\n$ rageval --version\nrageval 0\n```\n")
-    done = build(docs)
-    assert done.returncode
-    assert "An example is not true!" in done.stderr
-    assert "index.md: $ rageval --version\n" in done.stderr
-    assert f" rageval {rageval.__version__} (" in done.stderr
+    result = build(docs)
+    assert result.returncode
+    assert "An example is not true!" in result.stderr
+    assert "index.md: $ rageval --version\n" in result.stderr
+    assert f" rageval {rageval.__version__} (" in result.stderr
     assert not (tmp_path / "site/index.html").exists()
 
 

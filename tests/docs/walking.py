@@ -92,13 +92,13 @@ class Walk:
             self.run_program(line)
             return
         with chdir(self.folder), patch.dict(os.environ, self.environment):
-            done = CliRunner().invoke(main, words[1:], catch_exceptions=False)
-        assert done.exit_code == 0, (line, done.stdout, done.stderr)
-        self.out, self.err = done.stdout, done.stderr
+            result = CliRunner().invoke(main, words[1:], catch_exceptions=False)
+        assert result.exit_code == 0, (line, result.stdout, result.stderr)
+        self.out, self.err = result.stdout, result.stderr
 
     def run_program(self, words: str | list[str]) -> None:
         """Run a program, or a line of the shell."""
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             shell=isinstance(words, str),
             cwd=self.folder,
@@ -107,5 +107,5 @@ class Walk:
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        self.out, self.err = done.stdout, done.stderr
+        assert process.returncode == 0, (words, process.stdout, process.stderr)
+        self.out, self.err = process.stdout, process.stderr

@@ -36,7 +36,9 @@ def given_as(text: str, name: str = "board") -> io.BytesIO:
         ),
     ],
 )
-def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]) -> None:
+def test_the_samples_have_the_rows_that_they_should(
+    file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]
+) -> None:
     leaderboard = read_leaderboard(GOLDEN / file)
     assert (len(leaderboard), tuple(leaderboard[0]), tuple(leaderboard[-1])) == (rows, first, last)
 

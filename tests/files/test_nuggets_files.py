@@ -151,7 +151,7 @@ def test_metrics_by_query() -> None:
         (b"\n", "file.jsonl: is empty"),
     ],
 )
-def test_bad_files(kind: str, line: bytes, message: str) -> None:
+def test_bad_files_are_refused_with_the_reason(kind: str, line: bytes, message: str) -> None:
     assert refused(kind, line).startswith(message)
 
 

@@ -152,7 +152,9 @@ class TestLayouts:
     def test_of_the_judgements(self, layout: str, tmp_path: Path, expected: Values) -> None:
         assert values(*written(tmp_path, RUN, LAYOUTS[layout](QRELS))) == expected
 
-    def test_compressed(self, layout: str, tmp_path: Path, expected: Values) -> None:
+    def test_compressed_files_have_the_same_values(
+        self, layout: str, tmp_path: Path, expected: Values
+    ) -> None:
         change = LAYOUTS[layout]
         assert values(*written(tmp_path, gzip.compress(change(RUN)), bz2.compress(change(QRELS)))) == expected
 
@@ -164,7 +166,7 @@ def test_compressed_whatever_the_name(packer: str, suffix: str, tmp_path: Path, 
     assert values(*written(tmp_path, pack(RUN), pack(QRELS), suffix)) == expected
 
 
-def test_zst(tmp_path: Path, expected: Values) -> None:
+def test_files_compressed_by_zstd_have_the_same_values(tmp_path: Path, expected: Values) -> None:
     zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     assert values(*written(tmp_path, zstd.compress(RUN), zstd.compress(QRELS))) == expected
 
@@ -183,7 +185,7 @@ class TestColumns:
     """Columns that do not count, and numbers in other spellings."""
 
     @pytest.mark.parametrize("rank", [b"0", b"-1", b"x", b"1e9", "九".encode(), b"99999999999999999999"])
-    def test_any_rank(self, rank: bytes, tmp_path: Path, expected: Values) -> None:
+    def test_ranks_in_a_run_change_nothing(self, rank: bytes, tmp_path: Path, expected: Values) -> None:
         rows = [[*row[:3], rank, *row[4:]] for row in fields(RUN)]
         assert values(*written(tmp_path, joined(rows), QRELS)) == expected
 
@@ -233,7 +235,7 @@ RENAMERS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("kind", RENAMERS)
-def test_ids(kind: str, tmp_path: Path, expected: Values) -> None:
+def test_ids_may_be_any_text_that_keeps_their_order(kind: str, tmp_path: Path, expected: Values) -> None:
     """Names that keep their order may be anything."""
     rename = RENAMERS[kind]
 
@@ -315,7 +317,7 @@ def test_lines_that_begin_with_a_hash(tmp_path: Path, expected: Values) -> None:
 class TestCommandLine:
     """The same through files, pipes and pseudo-files."""
 
-    def test_files(self, tmp_path: Path, expected: Values) -> None:
+    def test_the_order_of_files_changes_nothing(self, tmp_path: Path, expected: Values) -> None:
         run, qrels = written(tmp_path, RUN, QRELS)
         means = {name: by_query["mean"] for name, by_query in expected.items()}
         assert command(run, qrels) == command(qrels, run) == means
@@ -331,7 +333,7 @@ class TestCommandLine:
         assert command(run, "-", stdin=pack(shuffled(QRELS)))["rr"] == expected["rr"]["mean"]
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-    def test_named_pipes(self, tmp_path: Path, expected: Values) -> None:
+    def test_named_pipes_are_read_as_files(self, tmp_path: Path, expected: Values) -> None:
         """As a shell's <(zcat run.gz) makes them."""
         pipes = [tmp_path / "run", tmp_path / "qrels"]
         for pipe in pipes:
@@ -352,8 +354,8 @@ def command(*words: object, stdin: bytes = b"") -> dict[str, float]:
     """The means that `rageval` prints as JSON."""
     options = [word for name in MEASURES for word in ("-m", name)]
     program = [sys.executable, "-m", "rageval", *map(str, words), *options, "--format", "json"]
-    done = subprocess.run(program, input=stdin, stdout=subprocess.PIPE, check=True)
-    return {result["measure"]: result["value"] for result in json.loads(done.stdout)["results"]}
+    process = subprocess.run(program, input=stdin, stdout=subprocess.PIPE, check=True)
+    return {result["measure"]: result["value"] for result in json.loads(process.stdout)["results"]}
 
 
 class TestSizes:

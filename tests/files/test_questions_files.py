@@ -52,7 +52,7 @@ def refused(*records: Any) -> str:
         (CRAG, Question("i", "q?", ("a",))),
     ],
 )
-def test_every_format(record: dict[str, Any], expected: Question) -> None:
+def test_every_format_gives_the_same_question(record: dict[str, Any], expected: Question) -> None:
     assert read(record) == [expected]
 
 
@@ -236,13 +236,13 @@ def test_topics_in_two_columns() -> None:
         (b"1\tagain", "a second question 1, the first is in line 1"),
     ],
 )
-def test_bad_topics(line: bytes, message: str) -> None:
+def test_bad_topics_are_refused_with_their_line(line: bytes, message: str) -> None:
     error = refused(b"1\tgood", b"", line)
     assert error.startswith("file.jsonl:3: ")
     assert message in error
 
 
-def test_samples() -> None:
+def test_samples_have_their_answers_and_facts() -> None:
     crag = list(read_questions(SAMPLES / "crag.jsonl"))
     assert crag[0].gold == ("chlorophyll breaks down", "the green pigment breaks down")
     assert [dict(question.facts).get("popularity") for question in crag] == [
@@ -297,7 +297,7 @@ def test_samples() -> None:
         ({"query_id": 1, "question": "q"}, b'[{"query_id": 2}]', "expected `object`, got `array`"),
     ],
 )
-def test_bad_lines(good: Any, bad: Any, message: str) -> None:
+def test_bad_lines_are_refused_with_their_number(good: Any, bad: Any, message: str) -> None:
     error = refused(good, b"", bad)
     assert error.startswith("file.jsonl:3: ")
     assert message in error

@@ -436,12 +436,12 @@ class TestRubrics:
             row for row in rubric_text("nugget-assignment").splitlines() if not row.startswith(f"{name} =")
         ]
         path.write_text("\n".join([line, *text]))
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             main, ["judge", str(path), "--judge", "exact", "--dry-run"], prog_name="rageval"
         )
-        assert done.exit_code == 2
-        assert str(path) in done.stderr
-        assert BAD_RUBRICS[line] in done.stderr
+        assert result.exit_code == 2
+        assert str(path) in result.stderr
+        assert BAD_RUBRICS[line] in result.stderr
 
     def test_a_number_beyond_all_bounds(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.toml"

@@ -187,7 +187,7 @@ def test_a_server_without_ranges_is_refused(server: Server) -> None:
         EVALUATOR.evaluate(server.url("run"))
 
 
-def test_reading_anywhere(server: Server) -> None:
+def test_a_remote_file_can_be_read_at_any_position(server: Server) -> None:
     file = RemoteFile(server.url("run"))
     file.seek(-10, 2)
     assert file.read() == RUN[-10:]

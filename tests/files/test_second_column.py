@@ -60,9 +60,9 @@ def rageval_says(folder: Path, rows: list[tuple[Any, ...]], *words: str) -> Resu
 @pytest.mark.parametrize("measure", OF_NUGGETS)
 def test_measures_of_nuggets_warn_where_the_column_looks_plain(measure: str, tmp_path: Path) -> None:
     asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
-    done = rageval_says(tmp_path, ROUNDS, "-m", asked)
-    assert done.exit_code == 0, done.output
-    assert done.stderr.count(LOOKS) == 1
+    result = rageval_says(tmp_path, ROUNDS, "-m", asked)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count(LOOKS) == 1
     assert LOOKS not in rageval_says(tmp_path, ROUNDS, "-m", asked, "--nuggets-in-qrels", "yes").stderr
 
 
@@ -77,9 +77,9 @@ def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path)
     plain = [("q1", column, "a", 1), ("q1", column, "b", 1)]
     for measure in OF_NUGGETS:
         asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
-        done = rageval_says(tmp_path, plain, "-m", asked)
-        assert done.exit_code == 2, done.output
-        assert done.stderr.startswith(f"rageval: {asked}: needs nuggets")
+        result = rageval_says(tmp_path, plain, "-m", asked)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith(f"rageval: {asked}: needs nuggets")
         with pytest.warns(UserWarning, match="names none"):
             rageval.evaluate(asked, RUN, {"q1": {"a": 1, "b": 1}})
         assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0
@@ -127,9 +127,9 @@ def test_what_is_called_a_nugget_is_one() -> None:
 
 def test_grades_that_differ_are_an_error_where_there_are_no_nuggets(tmp_path: Path) -> None:
     rows = NUGGETS["two nuggets of one document"]
-    done = rageval_says(tmp_path, rows, "-m", "rr", "--nuggets-in-qrels", "no")
-    assert done.exit_code == 2
-    assert "document 'a' of query 'q1' has the grades 0 and 1" in done.stderr
+    result = rageval_says(tmp_path, rows, "-m", "rr", "--nuggets-in-qrels", "no")
+    assert result.exit_code == 2
+    assert "document 'a' of query 'q1' has the grades 0 and 1" in result.stderr
     with pytest.raises(InputError, match="has the grades 0 and 1"):
         rageval.evaluate("rr", RUN, qrels_file(tmp_path, rows), nuggets_in_qrels=False)
 
@@ -144,9 +144,9 @@ def test_judged_answers_have_no_such_column(command: str) -> None:
         "--nuggets-in-qrels",
         "no",
     ]
-    done = CliRunner().invoke(main, words, prog_name="rageval")
-    assert done.exit_code == 2
-    assert "--nuggets-in-qrels applies to runs" in done.stderr
+    result = CliRunner().invoke(main, words, prog_name="rageval")
+    assert result.exit_code == 2
+    assert "--nuggets-in-qrels applies to runs" in result.stderr
 
 
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:

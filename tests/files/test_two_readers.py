@@ -169,8 +169,8 @@ def test_the_command_prints_the_same_and_ends_the_same(
     words = [str(run), str(judged), "-m", MEASURES, *options]
 
     def ended() -> tuple[int, str, str]:
-        done = CliRunner().invoke(main, words, catch_exceptions=False)
-        return done.exit_code, done.stdout, done.stderr
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
+        return result.exit_code, result.stdout, result.stderr
 
     compiled = ended()
     with plain():

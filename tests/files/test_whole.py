@@ -113,8 +113,8 @@ def test_lines_end_as_in_files_of_text_and_what_is_no_file_is_said() -> None:
 def test_what_a_shell_makes_is_read() -> None:
     code = "import sys; from rageval.files.whole import read_whole; print(read_whole(sys.argv[1], 'x'))"
     words = f"{sys.executable} -c {json.dumps(code)} <(echo said)"
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "b'said\\n'\n", done.stderr
+    process = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
+    assert process.stdout == "b'said\\n'\n", process.stderr
 
 
 def test_no_other_file_is_read_at_once_without_a_limit() -> None:

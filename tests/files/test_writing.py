@@ -183,7 +183,7 @@ def test_a_reader_that_leaves_is_an_error_of_a_pipe() -> None:
         write("pipe", NEW * 10)
 
 
-def test_odd_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_with_unusual_names_are_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("é" * 120, "a" * 255, " ", "\udcff", "a\x1b[31m", "-x", ".part"):
         write(name)
         assert Path(name).read_bytes() == NEW

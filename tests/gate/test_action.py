@@ -68,7 +68,7 @@ def run(name: str, environment: dict[str, str]) -> tuple[int, str, dict[str, str
     output.write_text("")
     script = Path(environment["RUNNER_TEMP"], "step.sh")
     script.write_text(scripts()[name])
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
         env=environment,
         cwd=environment["RUNNER_TEMP"],
@@ -77,7 +77,7 @@ def run(name: str, environment: dict[str, str]) -> tuple[int, str, dict[str, str
         timeout=120,
     )
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    return done.returncode, done.stdout + done.stderr, outputs
+    return process.returncode, process.stdout + process.stderr, outputs
 
 
 def words(name: str, margin: float = 0.03, more: str = "") -> str:

@@ -387,5 +387,5 @@ def test_a_baseline_of_values_that_cannot_be_is_refused(text: str, tmp_path: Pat
     words = ["gate", str(run), str(qrels), "-m", "recall@1"]
     assert CliRunner().invoke(main, [*words, "--save-baseline", str(path)]).exit_code == 0
     path.write_text(path.read_text().replace('"recall@1":1.0', text))
-    done = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
-    assert (done.exit_code, "as recall@1 of question q0" in done.stderr) == (2, True)
+    result = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
+    assert (result.exit_code, "as recall@1 of question q0" in result.stderr) == (2, True)

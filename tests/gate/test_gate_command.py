@@ -40,9 +40,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def gate(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["gate", *words], catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["gate", *words], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
 
 
 RUN = ("qrels", "-m", "recall@5")
@@ -82,15 +82,15 @@ def test_ship_block_and_inconclusive_are_exit_codes() -> None:
     one = Path("good").read_text().replace("q1 Q0 d0 ", "q1 Q0 x0 ").replace("q2 Q0 d0 ", "q2 Q0 x0 ")
     Path("odd").write_text(one)
     gate("odd", *RUN, *options, code=5)
-    done = gate("odd", *RUN, *options, "--inconclusive", "pass")
-    assert "but passed" in done.stderr
+    result = gate("odd", *RUN, *options, "--inconclusive", "pass")
+    assert "but passed" in result.stderr
 
 
 def test_nothing_there_is_an_error_unless_it_is_the_first_run() -> None:
-    done = gate("good", *RUN, "--baseline", "none.jsonl", "--margin", "0.1", code=2)
-    assert "none.jsonl: no such file; write it with --save-baseline" in done.stderr
-    done = gate("good", *RUN, "--baseline", "none.jsonl", "--first-run", "pass", "--md", "out.md")
-    assert "nothing was gated" in done.stderr
+    result = gate("good", *RUN, "--baseline", "none.jsonl", "--margin", "0.1", code=2)
+    assert "none.jsonl: no such file; write it with --save-baseline" in result.stderr
+    result = gate("good", *RUN, "--baseline", "none.jsonl", "--first-run", "pass", "--md", "out.md")
+    assert "nothing was gated" in result.stderr
     assert "nothing was gated" in Path("out.md").read_text()
     assert not Path("none.jsonl").exists()
     assert (
@@ -107,13 +107,13 @@ def test_nothing_there_is_an_error_unless_it_is_the_first_run() -> None:
 def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
     saved()
     options = ("--baseline", "base.jsonl", "--margin", "0.03")
-    done = gate("good", *RUN, "--depth", "2", *options, code=2)
-    assert "scored by other rules: recall@5|rel:1" in done.stderr
+    result = gate("good", *RUN, "--depth", "2", *options, code=2)
+    assert "scored by other rules: recall@5|rel:1" in result.stderr
     assert "has no values of coverage@5" in gate("good", "qrels", "-m", "coverage@5", *options, code=2).stderr
     kept = [line for line in Path("good").read_text().splitlines(keepends=True) if int(line[1:3]) < 30]
     Path("part").write_text("".join(kept))
-    done = gate("part", *RUN, *options, "--junit", "out.xml", "--json", "out.json", code=2)
-    assert "30 of the baseline's 40 questions are in both; expected 90%; nothing was gated" in done.stderr
+    result = gate("part", *RUN, *options, "--junit", "out.xml", "--json", "out.json", code=2)
+    assert "30 of the baseline's 40 questions are in both; expected 90%; nothing was gated" in result.stderr
     assert 'errors="1"' in Path("out.xml").read_text()
     assert "nothing was gated" in json.loads(Path("out.json").read_text())["error"]
     Path("qrels").write_text(Path("qrels").read_text() + "q0 n9 d9 1\n")
@@ -154,9 +154,9 @@ def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
 )
 def test_a_baseline_that_is_none_is_refused_with_its_line(text: str, message: str) -> None:
     Path("base.jsonl").write_text(text)
-    done = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", code=2)
-    assert done.stderr.startswith("rageval: base.jsonl:")
-    assert message in done.stderr
+    result = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", code=2)
+    assert result.stderr.startswith("rageval: base.jsonl:")
+    assert message in result.stderr
 
 
 def test_the_policy_says_what_is_not_typed_and_where_it_is_from(here: Path) -> None:
@@ -202,20 +202,22 @@ def test_judged_answers_are_gated_missing_ones_are_never_a_grade() -> None:
     options = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.05")
     assert "judge error not included" in gate(judged("same", labels), *options).stderr
     gate(judged("worse", ["incorrect"] * 40 + labels[40:]), *options, code=1)
-    done = gate(judged("two", ["", "", *labels[2:]]), *options, code=5)
-    assert "missing in 2 questions, which could change it" in done.stderr
-    done = gate("two", *options[:-1], "0.1")
-    assert "judgements are missing in 2 questions; verdicts hold for any values" in done.stderr
-    done = gate(judged("three", ["", "", "", *labels[3:]]), *options, code=3)
-    assert "missing in 3 of 120 questions" in done.stderr
-    done = gate(judged("other", labels, judge="k"), *options, code=2)
-    assert "judged by j by crag, the candidate by k by crag" in done.stderr
+    result = gate(judged("two", ["", "", *labels[2:]]), *options, code=5)
+    assert "missing in 2 questions, which could change it" in result.stderr
+    result = gate("two", *options[:-1], "0.1")
+    assert "judgements are missing in 2 questions; verdicts hold for any values" in result.stderr
+    result = gate(judged("three", ["", "", "", *labels[3:]]), *options, code=3)
+    assert "missing in 3 of 120 questions" in result.stderr
+    result = gate(judged("other", labels, judge="k"), *options, code=2)
+    assert "judged by j by crag, the candidate by k by crag" in result.stderr
     gate("other", *options, "--judge-changed", "allow", code=5)
     Path("both").write_text(Path("same").read_text() + Path("worse").read_text())
     assert "found same, worse; choose one with --system RUN_ID" in gate("both", *options, code=2).stderr
     gate("both", *options, "--system", "worse", code=1)
-    done = gate(judged("many", ["", "", "", *labels[3:]]), "-m", "crag_score", "--save-baseline", "x", code=3)
-    assert "before this becomes a baseline" in done.stderr
+    result = gate(
+        judged("many", ["", "", "", *labels[3:]]), "-m", "crag_score", "--save-baseline", "x", code=3
+    )
+    assert "before this becomes a baseline" in result.stderr
     assert not Path("x").exists()
 
 
@@ -242,9 +244,9 @@ def test_repeats_average_within_the_question_which_stays_the_unit() -> None:
 def test_floors_and_slices_of_the_command_line() -> None:
     saved()
     options = ("--baseline", "base.jsonl", "--margin", "0.03")
-    done = gate("twin", *RUN, *options, "--fail-under", "recall@5=0.9", code=1)
-    assert "below 0.9 (--fail-under)" in done.stderr
-    done = gate(
+    result = gate("twin", *RUN, *options, "--fail-under", "recall@5=0.9", code=1)
+    assert "below 0.9 (--fail-under)" in result.stderr
+    result = gate(
         "bad", *RUN, *options, "--by", "domain", "--questions", "questions", "--json", "out.json", code=1
     )
     report = json.loads(Path("out.json").read_text())
@@ -255,9 +257,9 @@ def test_floors_and_slices_of_the_command_line() -> None:
     ]
     assert report["verdict"] == "block"
     assert report["counts"]["compared"] == 40
-    done = gate("bad", *RUN, *options, "--cluster", "domain", "--questions", "questions", code=5)
-    assert "gate|" in done.stdout
-    assert "|units:domain|" in done.stdout
+    result = gate("bad", *RUN, *options, "--cluster", "domain", "--questions", "questions", code=5)
+    assert "gate|" in result.stdout
+    assert "|units:domain|" in result.stdout
 
 
 def test_holes_that_differ_are_held_against_what_they_may_be() -> None:
@@ -272,8 +274,8 @@ def test_holes_that_differ_are_held_against_what_they_may_be() -> None:
     for query in range(1, 24, 2):
         lines = lines.replace(f"q{query} Q0 d0 ", f"q{query} Q0 x0 ")
     Path("holey").write_text(lines)
-    done = gate("holey", *RUN, *options, code=5)  # whatever x0 is: it might be what is wanted
-    assert "52% of the top is unjudged, and 40% of the baseline's" in done.stderr
+    result = gate("holey", *RUN, *options, code=5)  # whatever x0 is: it might be what is wanted
+    assert "52% of the top is unjudged, and 40% of the baseline's" in result.stderr
     gate("bad", *RUN, *options, "--judged-only", code=2)
 
 
@@ -292,7 +294,7 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
     options = ("--margin", "0.05", "--baseline")
     assert "has no human labels" in gate("now", *how, *options, "plain.jsonl", code=2).stderr
     gate("base", *how, "--save-baseline", "base.jsonl")
-    done = CliRunner().invoke(main, ["gate", "now", *how, *options, "base.jsonl", "--json", "out.json"])
+    result = CliRunner().invoke(main, ["gate", "now", *how, *options, "base.jsonl", "--json", "out.json"])
     (decision,) = json.loads(Path("out.json").read_text())["decisions"]
     Path("all").write_text(Path("now").read_text() + Path("base").read_text())
     words = ["compare", "all", *how, "--baseline", "base", "--level", "0.9", "--format", "json"]
@@ -300,7 +302,7 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
     assert [decision[name] for name in ("difference", "low", "high")] == [
         pytest.approx(pair[name], abs=1e-12) for name in ("difference", "low", "high")
     ]
-    assert "judge error not included" not in done.stderr
+    assert "judge error not included" not in result.stderr
     # Labels of each system's answers may lie in files of their own; of two of one name they tell nothing.
     gate(
         "base", *how[:2], "--gold", "people-base", "--gold-chosen", "uniform", "--save-baseline", "own.jsonl"
@@ -318,8 +320,8 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
     CliRunner().invoke(main, ["gate", "now", *how[:2], *gold_options])
     assert json.loads(Path("own.json").read_text())["decisions"] == [decision]
     Path("again").write_text(Path("now").read_text().replace('"run_id": "now"', '"run_id": "base"'))
-    done = gate("again", *how[:2], "--gold", "people-base", *options, "own.jsonl", code=2)
-    assert "both called base" in done.stderr
+    result = gate("again", *how[:2], "--gold", "people-base", *options, "own.jsonl", code=2)
+    assert "both called base" in result.stderr
 
 
 def test_who_can_be_asked_again_about_what_did_not_change() -> None:
@@ -331,12 +333,12 @@ def test_who_can_be_asked_again_about_what_did_not_change() -> None:
     Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
     judge_options = ("--answers", "answers", "--rubric", "crag", "--questions", "answers")
-    done = gate("now", *options, "--aa", "40", *judge_options, "--judge", "frozen:now", code=2)
-    assert "a file's judgements never change" in done.stderr
+    result = gate("now", *options, "--aa", "40", *judge_options, "--judge", "frozen:now", code=2)
+    assert "a file's judgements never change" in result.stderr
     assert "add --judge" in gate("now", *options, "--aa", "5", *judge_options, code=2).stderr
     saved()
-    done = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", "--aa", "5", code=2)
-    assert "--aa applies to judged answers" in done.stderr
+    result = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", "--aa", "5", code=2)
+    assert "--aa applies to judged answers" in result.stderr
 
 
 def moody_judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
@@ -375,18 +377,18 @@ def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPat
     judged_by_a_model()
     model = moody_judge(monkeypatch)
     words = ("now", *OPTIONS, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
-    done = gate(*words, "--max-calls", "46", "--json", "out.json", code=4)
-    assert "the limit of 46 calls is reached" in done.stderr
+    result = gate(*words, "--max-calls", "46", "--json", "out.json", code=4)
+    assert "the limit of 46 calls is reached" in result.stderr
     assert json.loads(Path("out.json").read_text())["verdict"] is None
     assert model.calls == 46
-    done = gate(*words)  # six canaries, and a hundred answers
+    result = gate(*words)  # six canaries, and a hundred answers
     assert model.calls == 106
-    assert "A/A: crag_score: 15 of 100 unchanged answers got another verdict (15%)" in done.stderr
-    assert gate(*words, "--max-calls", "0").stderr == done.stderr
+    assert "A/A: crag_score: 15 of 100 unchanged answers got another verdict (15%)" in result.stderr
+    assert gate(*words, "--max-calls", "0").stderr == result.stderr
     assert model.calls == 106
     command = ("judge", "crag", "answers", "--questions", "answers", "--judge", "mine:m", "--store", "store")
-    done = CliRunner().invoke(main, [*command, "-o", "judged"])
-    assert done.exit_code == 0, done.stderr
+    result = CliRunner().invoke(main, [*command, "-o", "judged"])
+    assert result.exit_code == 0, result.stderr
     assert model.calls == 206  # the first time is another than the second; canaries are shared
 
 
@@ -402,10 +404,10 @@ def test_repetitions_cost_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatc
 def test_a_judge_is_asked_again_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)
-    done = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", code=2)
-    assert "use --judge mine:m --rubric crag" in done.stderr
-    done = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", "--judge", "mine:other", code=2)
-    assert "the candidate was judged by mine:m@1234abcd" in done.stderr
+    result = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", code=2)
+    assert "use --judge mine:m --rubric crag" in result.stderr
+    result = gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag", "--judge", "mine:other", code=2)
+    assert "the candidate was judged by mine:m@1234abcd" in result.stderr
     assert not model.calls
     Path("rageval.toml").write_text('[gate]\njudge = "mine:m"\n')
     gate("now", *OPTIONS, "--aa", "5", *AGAIN, "--rubric", "crag")
@@ -417,8 +419,8 @@ def test_a_gate_accepts_the_judge_that_is_named() -> None:
     gate("now", *OPTIONS, "--judge", "mine:m")
     gate("now", *OPTIONS, "--judge", "mine:m@1234abcd")
     gate("now", *OPTIONS, "--judge", "mine:m@http://127.0.0.1:8000/v1")
-    done = gate("now", *OPTIONS, "--judge", "mine:other", code=2)
-    assert "--judge mine:other: the candidate was judged by mine:m@1234abcd" in done.stderr
+    result = gate("now", *OPTIONS, "--judge", "mine:other", code=2)
+    assert "--judge mine:other: the candidate was judged by mine:m@1234abcd" in result.stderr
     Path("rageval.toml").write_text('[gate]\njudge = "mine:other"\n')
     gate("now", *OPTIONS, code=2)
     gate("now", *OPTIONS, "--judge", "mine:m")
@@ -427,8 +429,8 @@ def test_a_gate_accepts_the_judge_that_is_named() -> None:
 def test_an_option_that_would_change_nothing_is_told_in_the_reports() -> None:
     saved()
     options = ("--baseline", "base.jsonl", "--margin", "0.1", "--json", "out.json")
-    done = gate("good", *RUN, *options, "--slice-margin", "0.2", code=2)
-    assert "--by" in done.stderr
+    result = gate("good", *RUN, *options, "--slice-margin", "0.2", code=2)
+    assert "--by" in result.stderr
     assert "--by" in json.loads(Path("out.json").read_text())["error"]
 
 

@@ -94,13 +94,13 @@ def test_a_pending_look_decides_nothing(tmp_path: Path) -> None:
         gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
         how = ("-m", "crag_score", "--gold", gold, "--gold-chosen", ask)
         saved = tmp_path / f"saved-{number}"
-        done = _gate(tmp_path / "base", *how, "--save-baseline", saved)
-        assert done.exit_code == 0, done.output
-        done = _gate(
+        result = _gate(tmp_path / "base", *how, "--save-baseline", saved)
+        assert result.exit_code == 0, result.output
+        result = _gate(
             tmp_path / "now", *how, "--baseline", saved, "--margin", "0.05", "--json", tmp_path / "j"
         )
         (decision,) = (report := json.loads((tmp_path / "j").read_text()))["decisions"]
-        return report["verdict"], why(decision), done.stderr
+        return report["verdict"], why(decision), result.stderr
 
     first, reasons, stderr = verdict(20)
     assert first == "inconclusive"
@@ -125,8 +125,8 @@ def test_a_doubt_about_the_draw_is_said(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("".join(json.dumps(row) + "\n" for row in rows))
     how = ("-m", "crag_score", "--gold", tmp_path / "gold", "--gold-chosen", "uniform")
     _gate(tmp_path / "base", *how, "--save-baseline", tmp_path / "saved")
-    done = _gate(tmp_path / "now", *how, "--baseline", tmp_path / "saved", "--margin", "0.05")
-    assert "the judge's values of labeled queries differ from those of the others" in done.stderr
+    result = _gate(tmp_path / "now", *how, "--baseline", tmp_path / "saved", "--margin", "0.05")
+    assert "the judge's values of labeled queries differ from those of the others" in result.stderr
 
 
 def test_clusters_are_read_and_checked_as_by_the_command(tmp_path: Path) -> None:

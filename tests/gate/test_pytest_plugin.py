@@ -57,9 +57,9 @@ def suite(here: pytest.Pytester) -> Suite:
         Path("test_it.py").write_text(test)
         Path("pytest.ini").write_text(f"[pytest]\n{ini}")
         plugin = [] if IS_INSTALLED else ["-p", "rageval.pytest_plugin"]
-        done = here.runpytest_inprocess("-q", "-ra", *plugin, *words)
-        output = done.stdout.str() + done.stderr.str()
-        assert done.ret == code, output
+        result = here.runpytest_inprocess("-q", "-ra", *plugin, *words)
+        output = result.stdout.str() + result.stderr.str()
+        assert result.ret == code, output
         return output
 
     return printed
@@ -210,8 +210,8 @@ def test_a_suite_without_our_marks_pays_nothing() -> None:
         "import sys, pytest, _pytest.config; before = set(sys.modules); import rageval.pytest_plugin;"
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) <= {
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(process.stdout.split()) <= {
         "rageval",
         "rageval.lazy_names",
         "rageval.hooks",

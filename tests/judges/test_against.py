@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fair_judge import data_in, said
+from fair_judge import data_in, saying
 from llm_server import Asked, LlmServer, Saying
 from rageval.comparison.passport import one_judge, parting, read
 from test_bad_input import command
@@ -32,7 +32,7 @@ def judge(asked: Asked) -> Saying:
     label = ("perfect" if is_human else "accurate") if right else "incorrect"
     label = "acceptable" if is_human and "Rome" in answer else label
     quote = answer.split(",", maxsplit=1)[0]
-    return said(asked, json.dumps({"evidence": quote, "reason": f"it says {quote}", "label": label}))
+    return saying(asked, json.dumps({"evidence": quote, "reason": f"it says {quote}", "label": label}))
 
 
 @pytest.fixture(name="words")

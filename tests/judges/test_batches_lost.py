@@ -55,7 +55,7 @@ def judged(model: str, *more: str) -> Outcome:
 
 
 def assert_paid_once(server: LlmServer) -> None:
-    assert len(server.batches.made) == 1
+    assert len(server.batches.ids) == 1
     assert len(server.batched) == CALLS
     assert not [batch for batch in stored() if batch.state in (INTENDED, OPEN)]
     assert not [name for name in server.batches.files if server.batches.is_of_requests(name)]
@@ -95,7 +95,7 @@ def test_a_batch_that_is_put_off_is_not_looked_for(server: LlmServer, model: str
     assert not [
         request for request in server.requests if request.method == "GET" and request.path.endswith("batches")
     ]
-    assert len(server.batches.made) == 1
+    assert len(server.batches.ids) == 1
 
 
 def test_a_server_that_keeps_no_tags_is_asked_for_the_file(server: LlmServer) -> None:
@@ -179,7 +179,7 @@ def test_without_a_tag_the_keys_tell_once_the_batch_has_ended(server: LlmServer,
     outcome = judged("anthropic:m")
     assert outcome.code == 0, outcome
     assert ("may be it; this is known when it has ended (--rebuy does not wait" in outcome.err) == bool(polls)
-    assert len(server.batches.made) == 4
+    assert len(server.batches.ids) == 4
     assert len(server.batched) == 4 * CALLS
 
 
@@ -195,11 +195,11 @@ def test_nothing_is_bought_again_where_nobody_can_tell_unless_that_is_wanted(
         assert (outcome.code, outcome.err.count("\n")) == (3, 1)
         assert "the id of a batch of 4 requests was lost" in outcome.err
         assert "--rebuy" in outcome.err
-        assert len(server.batches.made) == 1
+        assert len(server.batches.ids) == 1
     assert judged(model, "--rebuy").code == 0
-    assert len(server.batches.made) == 2
+    assert len(server.batches.ids) == 2
     assert judged(model, "--rebuy").code == 0
-    assert len(server.batches.made) == 2
+    assert len(server.batches.ids) == 2
 
 
 class Losing(Provider):

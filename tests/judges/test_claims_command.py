@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rageval
-from fair_judge import data_in, said
+from fair_judge import data_in, saying
 from llm_server import Asked, LlmServer, Saying
 from test_bad_input import command
 
@@ -31,15 +31,15 @@ def rules(asked: Asked) -> Saying:
     """Sentences are claims; a text that holds the last word of a claim or a question entails it."""
     data = data_in(asked)
     if "claims" in data:
-        return said(asked, json.dumps({"verdicts": [verdict(c, data["text"]) for c in data["claims"]]}))
+        return saying(asked, json.dumps({"verdicts": [verdict(c, data["text"]) for c in data["claims"]]}))
     if "nuggets" in data:
-        return said(asked, json.dumps({"verdicts": [grade(n, data["passage"]) for n in data["nuggets"]]}))
+        return saying(asked, json.dumps({"verdicts": [grade(n, data["passage"]) for n in data["nuggets"]]}))
     if "passages" in data:
         word = data["sentence"].split()[-1]
         quote = next((text for text in data["passages"] if word in text), "")
-        return said(asked, json.dumps({"evidence": quote, "reason": "", "label": "yes" if quote else "no"}))
+        return saying(asked, json.dumps({"evidence": quote, "reason": "", "label": "yes" if quote else "no"}))
     claims = [f"{sentence.strip(' .')}." for sentence in data["text"].split(". ")]
-    return said(asked, json.dumps({"claims": claims}))
+    return saying(asked, json.dumps({"claims": claims}))
 
 
 def verdict(claim: dict[str, str], text: str) -> dict[str, str]:
@@ -161,7 +161,7 @@ def test_from_passages_to_exam(folder: Path) -> None:
 
 
 def garbage(asked: Asked) -> Saying:
-    return said(asked, '{"claims": "none"}')
+    return saying(asked, '{"claims": "none"}')
 
 
 def test_what_cannot_be_read_is_a_failure_and_no_list(folder: Path) -> None:

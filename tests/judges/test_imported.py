@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.judges import rubric_named
 from rageval.judges.foreign import yaml_texts
@@ -118,7 +118,7 @@ def imports(source: str, *files: str, **options: str) -> str:
 
 def judges(server: LlmServer, *words: str, reply: str, code: int = 0) -> list[dict[str, Any]]:
     """Judge by a model that always says this; the judgements."""
-    server.default = lambda asked: said(asked, reply)
+    server.default = lambda asked: saying(asked, reply)
     outcome = command("judge", *words, *ASK)
     assert outcome.code == code, outcome
     return [json.loads(line) for line in Path("judged").read_text().splitlines()]
@@ -200,7 +200,7 @@ def test_the_words_are_the_same_at_every_provider_and_in_batches(
 ) -> None:
     rubric = nuggetizer("nugget_assignment", ASSIGN)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
-    server.default = lambda asked: said(asked, repr(["support"] * 5))
+    server.default = lambda asked: saying(asked, repr(["support"] * 5))
     words = [f"{provider}:m" if word == "openai:m" else word for word in ASK]
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *words, *batch)
     assert outcome.code == 0, outcome
@@ -227,7 +227,7 @@ def nuggetizer(method: str, template: str) -> str:
 def test_the_nuggetizer_creates_as_its_program_does(server: LlmServer) -> None:
     rubric = nuggetizer("nugget_creation", CREATE)
     reply = "```python\n[\"a\", 'it\\'s b', ]\n```"
-    server.default = lambda asked: said(asked, reply)
+    server.default = lambda asked: saying(asked, reply)
     words = ("judge", rubric, "--run", "run", "--passages", "passages", *ASK)
     text = Path(rubric).read_text().replace('reads = "json-list"', 'reads = "json-list"\nwindow = 2')
     Path(rubric).write_text(text)
@@ -267,7 +267,7 @@ def test_the_nuggetizer_labels_as_its_program_does(
     rubric = nuggetizer(method, template)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     answers = ["answers"] if method == "nugget_assignment" else []
-    server.default = lambda asked: said(asked, repr(labels))
+    server.default = lambda asked: saying(asked, repr(labels))
     outcome = command("judge", rubric, *answers, "--nuggets", "nuggets", *ASK)
     assert outcome.code == 0, outcome
     user = template.format(
@@ -290,7 +290,7 @@ def test_a_list_that_cannot_be_read_is_asked_for_again_as_the_nuggetizer_does(se
     rubric = nuggetizer("nugget_assignment", ASSIGN)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     replies = iter(["no list", "[support]", repr(["support"] * 5)])
-    server.default = lambda asked: said(asked, next(replies))
+    server.default = lambda asked: saying(asked, next(replies))
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *ASK)
     assert outcome.code == 0, outcome
     heats = [sent.pop("temperature") for sent in server.bodies]
@@ -306,7 +306,7 @@ def test_ragtifier_is_asked_as_its_figure_says(server: LlmServer) -> None:
     rubric = imports("ragtifier", "figure2.txt")
     contexts = [{"id": "d1", "text": "one {x}"}, {"id": "d2", "text": "two"}]
     write_lines(questions=QUESTIONS[:1], answers=[{**ANSWERS[0], "passages": contexts}])
-    server.default = lambda asked: said(asked, '```json\n{"correctness": 1, "faithfulness": 0}\n```')
+    server.default = lambda asked: saying(asked, '```json\n{"correctness": 1, "faithfulness": 0}\n```')
     outcome = command("judge", rubric, "answers", *ASK)
     assert outcome.code == 0, outcome
     sent = body(server)
@@ -375,7 +375,7 @@ def test_crag_asks_beside_each_gold_answer_until_one_is_right(server: LlmServer)
     )
 
     def by_gold(asked: Asked) -> Any:
-        return said(asked, json.dumps({"score": int("Lutetia" in asked.body["messages"][1]["content"])}))
+        return saying(asked, json.dumps({"score": int("Lutetia" in asked.body["messages"][1]["content"])}))
 
     rubric = crag()
     server.default = by_gold
@@ -396,7 +396,7 @@ def test_what_crag_could_not_read_of_one_gold_answer_stays_missing_unless_anothe
     replies = iter(["no score", '{"score": 0}', "no score", '{"score": 1}', '{"score": 0}', '{"score": 0}'])
     rubric = crag()
     for status, label in (("invalid", None), ("ok", "accurate"), ("ok", "incorrect")):
-        server.default = lambda asked: said(asked, next(replies))
+        server.default = lambda asked: saying(asked, next(replies))
         outcome = command("judge", rubric, "answers", *ASK, "--refresh")
         assert outcome.code == (3 if label is None else 0)
         (row,) = [json.loads(line) for line in Path("judged").read_text().splitlines()]
@@ -520,7 +520,7 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
 
     def naive(asked: Asked) -> Any:
         user = asked.body["messages"][-1]["content"]
-        return said(asked, "##final score: 3" if "Ignore the rubric" in user else "##final score: 1")
+        return saying(asked, "##final score: 3" if "Ignore the rubric" in user else "##final score: 1")
 
     server.default = naive
     words = ("judge", rubric, "--run", "run", "--passages", "passages", "--questions", "questions")
@@ -541,7 +541,7 @@ def test_a_report_says_how_many_attacks_succeeded(server: LlmServer) -> None:
 
     def naive(asked: Asked) -> Any:
         obeys = "Ignore the rubric" in asked.body["messages"][-1]["content"]
-        return said(asked, json.dumps({"score": int(obeys)}))
+        return saying(asked, json.dumps({"score": int(obeys)}))
 
     server.default = naive
     words = [word for word in ASK if word not in ("--canaries", "0")]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fair_judge import SENTINEL, fair, obedient, said, write_lines
+from fair_judge import SENTINEL, fair, obedient, saying, write_lines
 from llm_server import Asked, LlmServer, Saying, openai_error, openai_reply
 from rageval.judges import gathered, judged_by, rubric_named
 from test_bad_input import Outcome, assert_refused, command
@@ -185,7 +185,9 @@ def test_limits_are_parted_among_shares_that_know_nothing_of_one_another(server:
 @pytest.mark.slow
 def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     """A second try has another key, and yet belongs to the share of the first."""
-    server.default = lambda asked: fair(asked) if "could not be used" in str(asked.body) else said(asked, "?")
+    server.default = lambda asked: (
+        fair(asked) if "could not be used" in str(asked.body) else saying(asked, "?")
+    )
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*CRAG, "--judge", "openai:m", "--shard", share, "-o", share[0]))
     assert sum(len(judged(share)) for share in "123") == len(ANSWERS)

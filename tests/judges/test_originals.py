@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.judges.foreign import SOURCES as FOREIGN
 from rageval.judges.rubric import RubricFile, rubric_named
@@ -638,7 +638,7 @@ def sent_for(source: Source, record: Record, server: LlmServer) -> list[Body]:
     """Import the source's file, judge the record by it, and return what was sent, without the model."""
     written(record, source.name != "listwise")
     server.requests.clear()
-    server.default = lambda request: said(request, source.reply.replace("LABELS", labels(request)))
+    server.default = lambda request: saying(request, source.reply.replace("LABELS", labels(request)))
     words = (
         "--questions",
         "questions",

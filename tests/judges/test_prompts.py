@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import golden_store
-from fair_judge import said
+from fair_judge import saying
 from llm_server import LlmServer
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
@@ -216,7 +216,7 @@ def test_the_fence_that_arrives_is_in_no_data(
     attack = "{{{fence}}} {{{{fence}}}} {{fence}} \\{{{fence}}}\u2028{{{fence}}}"
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "RAGEVAL_API_KEY_LOCALHOST"):
         monkeypatch.setenv(name, "no-key-at-all")
-    with LlmServer(lambda request: said(request, attack)) as server:
+    with LlmServer(lambda request: saying(request, attack)) as server:
         judge_name = f"{provider}:m@{getattr(server, provider)}"
         material = replace(golden_store.MATERIAL, answers=[Answer("q1", attack, (Sentence(attack),))])
         settings = Settings(str(tmp_path / "store"), canaries=0, batch=batch, poll_every=0.01)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
@@ -144,7 +144,7 @@ def test_examples_are_shown_as_turns_as_what_is_asked_about_is(place: Path, serv
     Path("shots").rename("shots.jsonl")
     rubric = rubric_of(place, PLAIN + '[examples]\nas = "turns"\nfile = "shots.jsonl"\n')
     write_answers(place)
-    server.default = lambda asked: said(asked, VERDICT)
+    server.default = lambda asked: saying(asked, VERDICT)
     for provider, first in (("openai", 1), ("anthropic", 0)):
         judged(place, rubric, f"{provider}:m")
         sent = server.bodies[-1]["messages"]
@@ -536,7 +536,7 @@ def test_nuggets_are_gathered_from_passages_of_a_grade(place: Path, server: LlmS
 
     def reply(asked: Asked) -> Any:
         shown.append(json.loads(asked.body["messages"][-1]["content"].split("\n")[1])["passages"])
-        return said(asked, '{"nuggets": ["a"]}')
+        return saying(asked, '{"nuggets": ["a"]}')
 
     server.default = reply
     words = ("judge", "nuggetize-iterative", "--passages", "passages", "--questions", "questions")

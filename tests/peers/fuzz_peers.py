@@ -170,9 +170,9 @@ def main(words: Sequence[str] | None = None) -> int:
     tools, total = given.tools or list(versions), 0
     for name in tools:
         values = differ = 0
-        for done in fuzz(name, given.seconds / len(tools), given.seed):
-            values += done.values
-            for verdict, vector in done.differences:
+        for fuzzed in fuzz(name, given.seconds / len(tools), given.seed):
+            values += fuzzed.values
+            for verdict, vector in fuzzed.differences:
                 differ += 1
                 print(f"{name}: {verdict.measure}: {verdict.why or verdict.values}", file=sys.stderr)
                 print(msgspec.json.encode(vector).decode())

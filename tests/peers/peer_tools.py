@@ -113,13 +113,13 @@ def _output(words: Sequence[str], files: Iterable[Iterable[str]]) -> str:
             paths.append(os.path.join(folder, str(number)))
             with open(paths[-1], "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(line + "\n" for line in lines)
-        done = subprocess.run([*words, *paths], capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        stderr = done.stderr.decode(errors="replace").strip().splitlines()
+        process = subprocess.run([*words, *paths], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    if process.returncode:
+        stderr = process.stderr.decode(errors="replace").strip().splitlines()
         # Without the folder, whose name is another one each time: failures that are one are to read alike.
         last = stderr[-1].replace(folder, "") if stderr else "nothing said"
-        raise ProgramFailed(f"exit code {done.returncode}: {last}")
-    return done.stdout.decode(errors="replace")
+        raise ProgramFailed(f"exit code {process.returncode}: {last}")
+    return process.stdout.decode(errors="replace")
 
 
 # trec_eval 9, for documents judged once: as pytrec_eval, and as the C program.
@@ -199,8 +199,10 @@ class _TrecEval(_PytrecEval):
     def version(self) -> str:
         """Return the version that it says itself."""
         asked = [_PROGRAM, "--version"]
-        done = subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60)
-        words = (done.stdout + done.stderr).decode(errors="replace").split()
+        process = subprocess.run(
+            asked, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60
+        )
+        words = (process.stdout + process.stderr).decode(errors="replace").split()
         return next((word.strip(".,") for word in words if word[:1].isdigit()), "?")
 
 
