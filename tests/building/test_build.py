@@ -233,7 +233,7 @@ def test_nuggets_that_failed_leave_the_question_out(server: LlmServer) -> None:
 
 
 @pytest.mark.parametrize(("rule", "stay"), [("strict", 7), ("documents", 10), ("none", 12)])
-def test_filters(server: LlmServer, rule: str, stay: int) -> None:
+def test_a_filter_keeps_some_of_the_questions(server: LlmServer, rule: str, stay: int) -> None:
     assert built("--filter", rule).code == 0
     assert len(read_topics("c/queries.tsv")) == stay
     assert _read_manifest(Path("c/manifest.json")).thresholds["filter"] == rule

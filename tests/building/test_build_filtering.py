@@ -52,7 +52,9 @@ BANK = {"q": [Nugget("q", "n1", "one"), Nugget("q", "n2", "two")]}
         ("", "n2", UNDECIDED, ("n2",)),
     ],
 )
-def test_fates(support: str, failed: str, verdict: str, to_blame: tuple[str, ...]) -> None:
+def test_a_question_falls_with_the_nuggets_to_blame(
+    support: str, failed: str, verdict: str, to_blame: tuple[str, ...]
+) -> None:
     qrels = [Qrel("q", "d", 1, name) for name in support.split()] + [Qrel("q", "e", 0, "n1")]
     pairs = {("q", name, "f") for name in failed.split()}
     (fate,) = fates_of(["q"], BANK, qrels, pairs)

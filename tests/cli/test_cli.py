@@ -98,11 +98,11 @@ def test_options_that_measures_have_too(option: list[str], other: str) -> None:
     assert value(*ONE, "-m", "rr", *option) == value(*ONE, "-m", other)
 
 
-def test_places() -> None:
+def test_numbers_have_as_many_decimal_places_as_asked() -> None:
     assert run(*ONE, "-m", "alpha_ndcg@10", "-p", "2").stdout.split()[-1] == "0.53"
 
 
-def test_gates() -> None:
+def test_a_mean_below_its_gate_is_exit_1() -> None:
     assert run(*ONE, "--fail-under", "alpha_ndcg@10=0.5").exit_code == 0
     result = run(*FILES, "-m", "rr", "--fail-under", "alpha_ndcg(alpha=0.5)@10=0.5")
     assert result.exit_code == 1
@@ -110,7 +110,7 @@ def test_gates() -> None:
     assert run(*ONE, "--fail-under", "alpha_ndcg@10").exit_code == 2
 
 
-def test_groups(tmp_path: Path) -> None:
+def test_means_of_groups_are_printed(tmp_path: Path) -> None:
     path = tmp_path / "groups.tsv"
     path.write_text(
         "".join(f"{7640 + number}\t{'small' if number < 2 else 'large'}\n" for number in range(12))

@@ -39,7 +39,7 @@ def settled(*words: str) -> tuple[dict[str, Any], list[list[str]]]:
     return gate, [shlex.split(line.partition("rageval ")[2]) for line in lines]
 
 
-def test_runs() -> None:
+def test_of_runs_the_gate_has_a_measure_of_their_judgements() -> None:
     for name in ("new.trec", "a.trec"):
         Path(name).write_text(RUN)
     Path("qrels").write_text("".join(f"q{q} n{n} d{n} 1\n" for q in range(30) for n in (0, 1)))
@@ -60,7 +60,7 @@ def test_runs() -> None:
 
 
 @pytest.mark.parametrize("judge", ["short@9f2c41aa", "openai:m@1234", "person:kim"])
-def test_judged_answers(judge: str) -> None:
+def test_of_judged_answers_the_gate_has_their_rubric(judge: str) -> None:
     fields = {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": judge}
     written("v1.jsonl", **fields)
     written("v2.jsonl", **fields)

@@ -44,7 +44,7 @@ def words_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [*given, "--store", str(tmp_path / "store"), "--canaries", "0", "--quiet"]
 
 
-def test_one_table(words: list[str], tmp_path: Path) -> None:
+def test_two_judges_are_compared_in_one_table(words: list[str], tmp_path: Path) -> None:
     with LlmServer(judge) as server:
         model = f"openai:m@{server.openai}"
         output = str(tmp_path / "ours")

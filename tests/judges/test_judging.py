@@ -299,7 +299,7 @@ def rows(**labels: str | None) -> list[dict[str, object]]:
     ]
 
 
-def test_votes() -> None:
+def test_a_vote_without_a_majority_is_invalid() -> None:
     split = rows(a="perfect", b="incorrect", c="perfect", d=None)
     assert [vote["label"] for vote in voted(split, "majority")] == ["perfect"]
     assert [vote["label"] for vote in voted(rows(a="perfect", b="missing", c="incorrect"), "median")] == [

@@ -197,7 +197,7 @@ def test_a_tool_used_twice_is_not_read_as_one_verdict(server: LlmServer, model: 
         ({**anthropic_reply(), "usage": {"input_tokens": None, "output_tokens": "x"}}, OK, VERDICT, ""),
     ],
 )
-def test_replies(
+def test_a_reply_is_read_with_its_status(
     server: LlmServer, model: AnthropicMessages, body: Any, status: str, text: str, detail: str
 ) -> None:
     server.say(Saying(body=body))
@@ -268,7 +268,7 @@ def test_a_page_for_people_is_no_reply(server: LlmServer, model: AnthropicMessag
     ("header", "seconds"), [("1", 1.0), ("130", 130.0), ("-1", None), ("1e9", 600.0), ("never", None)]
 )
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_retry_after(
+def test_a_header_says_when_to_try_again(
     server: LlmServer, model: AnthropicMessages, status: int, header: str, seconds: float | None
 ) -> None:
     server.say(Saying(status, anthropic_error("busy"), headers={"retry-after": header}))
@@ -427,7 +427,7 @@ def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytes
 # Names.
 
 
-def test_specs(server: LlmServer) -> None:
+def test_a_spec_names_model_and_endpoint(server: LlmServer) -> None:
     own, other = model_named("anthropic:claude-x"), model_named(f"anthropic:claude@1@{server.anthropic}")
     assert (own.name, own.endpoint) == ("anthropic:claude-x", "https://api.anthropic.com")
     assert (other.name, other.endpoint) == ("anthropic:claude@1", server.anthropic)

@@ -384,7 +384,7 @@ def test_hostile_text(text: str) -> None:
 @given(st.text(), st.text())
 @example("2½", "21⁄2")
 @example("\u0130", "i\u0307")
-def test_laws(one: str, other: str) -> None:
+def test_rules_are_symmetric_and_imply_one_another(one: str, other: str) -> None:
     assert 0.0 <= _lexical_support(one, other) <= 1.0
     assert token_f1(one, [other]) == token_f1(other, [one])
     assert exact(one, [other]) == exact(other, [one])

@@ -216,7 +216,9 @@ def test_calls_at_the_same_time_learn_once_each(server: LlmServer, model: OpenAI
         ({**openai_reply(), "usage": {"prompt_tokens": "many", "completion_tokens": -1}}, OK, ""),
     ],
 )
-def test_replies(server: LlmServer, model: OpenAIChat, body: Any, status: str, detail: str) -> None:
+def test_a_reply_is_read_with_its_status(
+    server: LlmServer, model: OpenAIChat, body: Any, status: str, detail: str
+) -> None:
     server.say(Saying(body=body))
     reply = outcome(model)
     assert reply.status == status
@@ -353,7 +355,9 @@ def test_what_concerns_one_request_only(
         ("Mon, 99 Foo 2026 99:99:99 GMT", None),
     ],
 )
-def test_retry_after(server: LlmServer, model: OpenAIChat, header: str, seconds: float | None) -> None:
+def test_a_header_says_when_to_try_again(
+    server: LlmServer, model: OpenAIChat, header: str, seconds: float | None
+) -> None:
     server.say(Saying(429, openai_error("slow down"), headers={"retry-after": header}))
     result = outcome(model)
     assert (result.retry_after, result.throttled) == (seconds, True)
@@ -543,7 +547,7 @@ def test_which_variable_holds_the_key(url: str | None, variable: str) -> None:
         ("openai:@cf/meta/llama@https://h.example/v1", "@cf/meta/llama", "https://h.example/v1"),
     ],
 )
-def test_specs(spec: str, model: str, endpoint: str) -> None:
+def test_a_spec_names_model_and_endpoint(spec: str, model: str, endpoint: str) -> None:
     built = model_named(spec, timeout=9)
     assert isinstance(built, OpenAIChat)
     assert (built.model, built.endpoint, built.timeout) == (model, endpoint, 9.0)

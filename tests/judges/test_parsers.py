@@ -203,7 +203,7 @@ def test_labels_between_tags(tags: tuple[str, str], reply: str, label: str | Non
         ("① > ③ > ２", ["n1", "n3", "n2"]),
     ],
 )
-def test_a_ranking(reply: str, order: list[str]) -> None:
+def test_a_ranking_is_read_as_places(reply: str, order: list[str]) -> None:
     verdicts = read("ranking", reply, ReplyRules(RubricScale({}, {})), IDS)
     assert [verdict.id for verdict in verdicts] == order
     assert [verdict.grade for verdict in verdicts] == [1.0, 2.0, 3.0]

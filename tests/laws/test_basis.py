@@ -217,7 +217,7 @@ def test_slices_with_labels(labeller: str, files: Path) -> None:
 
 @pytest.mark.some(6)
 @pytest.mark.parametrize("labeller", [None, *LABELLERS])
-def test_gates(labeller: str | None, files: Path) -> None:
+def test_gates_have_the_basis_of_their_scores(labeller: str | None, files: Path) -> None:
     basis = JUDGES["openai:m@3f2a"] if labeller is None else LABELLERS[labeller]
     for run, more in (("bad", ("--save-baseline",)), ("good", ("--margin", "0.05", "--json"))):
         kept = judged(files, "openai:m@3f2a")
@@ -235,7 +235,7 @@ def test_gates(labeller: str | None, files: Path) -> None:
 
 
 @pytest.mark.slow
-def test_strengths(files: Path) -> None:
+def test_strengths_have_the_basis_of_their_games(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 
     def strengths(judge: str, *more: object) -> set[str]:

@@ -80,7 +80,7 @@ def _command(*words: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("whole", "better"), ("half", "refused")])
-def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
+def test_claims_of_runs_are_the_same_in_every_way_to_compare(kind: str, verdict: str, tmp_path: Path) -> None:
     one, other, qrels = _runs(tmp_path, kind)
     claims = _claims_of_pairs(_command("compare", one, other, qrels, "-m", "rr")["pairs"])
     assert {ruling for _, _, ruling, _ in claims} == {verdict}
@@ -97,7 +97,9 @@ def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
     ("kind", "verdict"),
     [("plain", "better"), ("failed", "refused"), ("fewer", "refused"), ("nuggets", "refused")],
 )
-def test_answers(kind: str, verdict: str, tmp_path: Path) -> None:
+def test_claims_of_answers_are_the_same_in_every_way_to_compare(
+    kind: str, verdict: str, tmp_path: Path
+) -> None:
     measure, files = _answers(tmp_path, kind)
     skip = ("--on-missing", "skip")
     claims = _claims_of_pairs(_command("compare", *files, "-m", measure, *skip)["pairs"])

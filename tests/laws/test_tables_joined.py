@@ -239,7 +239,7 @@ def scores_of(*given: Any, **options: Any) -> dict[str, float]:
     return {name: scores["crag_score"].value for name, scores in judging.items()}
 
 
-def test_frames(tmp_path: Path) -> None:
+def test_frames_are_joined_as_files_are(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     one, two = pandas.DataFrame(rows(10)), pandas.DataFrame(rows(20))
     assert scores_of({"v1": one, "v2": two}) == pytest.approx(SCORES)

@@ -29,7 +29,7 @@ def test_nothing_is_cut_off(browser: Any, boards: Mapping[str, Path], width: int
     tab.context.close()
 
 
-def test_a_site(boards: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_published_bundle_is_verified_by_its_digest(boards: Mapping[str, Path], tmp_path: Path) -> None:
     site = tmp_path / "site"
     result = command("board", "publish", str(boards["answers"]), "-o", str(site))
     assert result.code == 0, result.err
