@@ -36,7 +36,19 @@ from rageval.statistics.power import labels_needed, needed, needed_between, savi
 from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.significance import holm, sign_flip
 from timing import markdown
-from worlds import JUDGES, NUGGETS, NULLS, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
+from worlds import (
+    JUDGES,
+    NUGGETS,
+    NULLS,
+    RATES,
+    SELDOM,
+    WORLDS,
+    Drawn,
+    Float,
+    binary,
+    clustered,
+    judge_values,
+)
 
 LABELS = (30, 50, 100, 200)
 PLANNED = (
@@ -62,12 +74,12 @@ COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
 PARTS = Limits((0.925, 1.0), (0.93, 0.99))
 NEAR = Limits((0.9, 1.1), (0.9, 1.1))
-HELD = Limits((0.94, 1.0), (0.95, 1.0))
+SIMULTANEOUS = Limits((0.94, 1.0), (0.95, 1.0))
 REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
 
 
-class Found(NamedTuple):
+class Figures(NamedTuple):
     """A row's figures by column: of each cell one."""
 
     row: str
@@ -79,13 +91,15 @@ class Found(NamedTuple):
 class Outcome(NamedTuple):
     """How often intervals held the truth and a difference was claimed, and how wide they were on average."""
 
-    held: float
+    coverage: float
     claimed: float
     width: float
 
 
-def outcome(found: Sequence[Corrected], truth: float | Float) -> Outcome:
-    low, high, p = (np.array([getattr(each, name) for each in found]) for name in ("low", "high", "p"))
+def outcome(corrections: Sequence[Corrected], truth: float | Float) -> Outcome:
+    low, high, p = (
+        np.array([getattr(correction, name) for correction in corrections]) for name in ("low", "high", "p")
+    )
     return Outcome(
         float(((low <= truth) & (truth <= high)).mean()), float((p < 0.05).mean()), float((high - low).mean())
     )
@@ -142,99 +156,103 @@ def everywhere(
     return [settled(partial(figure, *cell), replays, limits) for cell in cells]
 
 
-def intervals(replays: int) -> Iterator[Found]:
+def intervals(replays: int) -> Iterator[Figures]:
     for labels in LABELS:
-        without = everywhere(replays, labels, "held", COVERAGE)
-        yield Found("95 % coverage, no floor", str(labels), without, COVERAGE)
-        known = everywhere(replays, labels, "held", span=1.0)
-        yield Found(
-            "95 % coverage as claimed, with the floor", str(labels), known, Limits((0.92, 1), (0.93, 1))
+        without = everywhere(replays, labels, "coverage", COVERAGE)
+        yield Figures("95 % coverage, no floor", str(labels), without, COVERAGE)
+        with_floor = everywhere(replays, labels, "coverage", span=1.0)
+        yield Figures(
+            "95 % coverage as claimed, with the floor", str(labels), with_floor, Limits((0.92, 1), (0.93, 1))
         )
-        yield Found("power at δ = .08", str(labels), everywhere(replays, labels, "claimed"))
+        yield Figures("power at δ = .08", str(labels), everywhere(replays, labels, "claimed"))
     for queries in (400, 2000):
-        some = everywhere(replays, 100, "held", COVERAGE, queries=queries)
-        yield Found(f"the same of {queries:,} queries", "100", some, COVERAGE)
+        some = everywhere(replays, 100, "coverage", COVERAGE, queries=queries)
+        yield Figures(f"the same of {queries:,} queries", "100", some, COVERAGE)
 
 
-def of_the_set(replays: int) -> Iterator[Found]:
+def of_the_set(replays: int) -> Iterator[Figures]:
     """Without the perfect judge, of whom nothing is left to be known."""
     for labels in LABELS:
-        found = everywhere(replays, labels, "held", COVERAGE, JUDGES[1:], population="set")
-        yield Found("coverage of the set's mean", str(labels), found, COVERAGE)
+        values = everywhere(replays, labels, "coverage", COVERAGE, JUDGES[1:], population="set")
+        yield Figures("coverage of the set's mean", str(labels), values, COVERAGE)
 
 
-def no_difference(replays: int) -> Iterator[Found]:
+def no_difference(replays: int) -> Iterator[Figures]:
     for labels in LABELS:
-        found = everywhere(replays, labels, "claimed", WRONG, delta=0.0)
-        yield Found("claims where there is no difference", str(labels), found, WRONG)
+        values = everywhere(replays, labels, "claimed", WRONG, delta=0.0)
+        yield Figures("claims where there is no difference", str(labels), values, WRONG)
 
 
-def widths(replays: int) -> Iterator[Found]:
+def widths(replays: int) -> Iterator[Figures]:
     for judge in JUDGES:
-        found = []
+        widths_by_row = []
         for world in WORLDS:
             rng = np.random.default_rng([3, JUDGES.index(judge)])
             drawn = WORLDS[world](rng, (replays, QUERIES), DELTA, judge)
-            found.append(
+            widths_by_row.append(
                 outcome(estimated(drawn, 100), drawn.mean).width / students(drawn.people[:, :100], 0)[1]
             )
-        yield Found(f"width against labels alone, 100 labels, {judge}", "100", found)
+        yield Figures(f"width against labels alone, 100 labels, {judge}", "100", widths_by_row)
 
 
-def seldom(replays: int) -> Iterator[Found]:
+def seldom(replays: int) -> Iterator[Figures]:
     cells = [("three", judge, delta) for judge in ("perfect", "good", "noisy") for delta in (0.0, 0.02)]
     cells += [("rare", judge, 0.0) for judge in ("perfect", "good", "noisy")]
     for labels in LABELS:
         for row, span, limits in (("with the floor", 1.0, FLOOR), ("without", 0.0, NONE)):
-            found = [simulated(world, judge, labels, replays, delta=delta, span=span).held
+            coverages = [simulated(world, judge, labels, replays, delta=delta, span=span).coverage
                      for world, judge, delta in cells]  # fmt: skip
-            yield Found(f"systems that differ on 3 % or fewer, {row}", str(labels), found, limits)
+            yield Figures(f"systems that differ on 3 % or fewer, {row}", str(labels), coverages, limits)
         alone = []
         for world, judge, delta in cells:
             drawn = SELDOM[world](np.random.default_rng(labels), (replays, QUERIES), delta, judge)
             alone.append(students(drawn.people[:, :labels], delta)[0])
-        yield Found("systems that differ on 3 % or fewer, labels alone (t)", str(labels), alone)
+        yield Figures("systems that differ on 3 % or fewer, labels alone (t)", str(labels), alone)
 
 
-def one_mean(replays: int) -> Iterator[Found]:
+def one_mean(replays: int) -> Iterator[Figures]:
     """A mean of .96 (and .6), not a difference."""
     for labels in LABELS:
-        found = []
+        coverages = []
         for share in (0.96, 0.6):
             rng = np.random.default_rng([labels, int(share * 100)])
             people = (rng.random((replays, QUERIES)) < share).astype(float)
-            drawn = Drawn(people, said(rng, people, RATES["good"][0]), share)
+            drawn = Drawn(people, judge_values(rng, people, RATES["good"][0]), share)
             options: dict[str, Any] = {"paired": False, "span": 1.0, "within": (0, 1)}
-            found.append(outcome(estimated(drawn, labels, **options), share).held)
-        yield Found(
-            "coverage of one system's mean (.96, .6)", str(labels), found, Limits((0.925, 1), (0.93, 1))
+            coverages.append(outcome(estimated(drawn, labels, **options), share).coverage)
+        yield Figures(
+            "coverage of one system's mean (.96, .6)", str(labels), coverages, Limits((0.925, 1), (0.93, 1))
         )
 
 
-def families(replays: int) -> Iterator[Found]:
+def families(replays: int) -> Iterator[Figures]:
     """Nine systems against one, none better, four of which the judge favours."""
     rng = np.random.default_rng(9)
     wrong = dict.fromkeys(("holm", "max_t", "judge"), 0)
     for _ in range(replays):
         z = rng.normal(size=QUERIES)
         truth = [((z + rng.normal(size=QUERIES)) > math.sqrt(2) * -0.2533).astype(float) for _ in range(10)]
-        judge = [said(rng, each, RATES["biased"][int(at > 4)]) for at, each in enumerate(truth)]
-        found = [corrected(judge[at] - judge[9], list(enumerate((truth[at] - truth[9])[:100])), paired=True)
-                 for at in range(9)]  # fmt: skip
-        wrong["holm"] += bool((holm(np.array([each.p for each in found])) < 0.05).any())
-        wrong["max_t"] += min(max_t(found, draws=300)) < 0.05
-        whole = [corrected(judge[at] - judge[9], list(enumerate(judge[at] - judge[9])), paired=True).p
-                 for at in range(9)]  # fmt: skip
+        judge = [
+            judge_values(rng, people, RATES["biased"][int(index > 4)]) for index, people in enumerate(truth)
+        ]
+        corrections = [
+            corrected(judge[index] - judge[9], list(enumerate((truth[index] - truth[9])[:100])), paired=True)
+            for index in range(9)
+        ]
+        wrong["holm"] += bool((holm(np.array([correction.p for correction in corrections])) < 0.05).any())
+        wrong["max_t"] += min(max_t(corrections, draws=300)) < 0.05
+        whole = [corrected(judge[index] - judge[9], list(enumerate(judge[index] - judge[9])), paired=True).p
+                 for index in range(9)]  # fmt: skip
         wrong["judge"] += bool((holm(np.array(whole)) < 0.05).any())
     rates = {name: count / replays for name, count in wrong.items()}
-    yield Found("anything claimed of 9 equal systems, Holm", "100", [rates["holm"]], WRONG)
-    yield Found("anything claimed of 9 equal systems, max-T", "100", [rates["max_t"]], WRONG)
-    yield Found("anything claimed of 9 equal systems, by the judge alone (Holm)", "100", [rates["judge"]])
+    yield Figures("anything claimed of 9 equal systems, Holm", "100", [rates["holm"]], WRONG)
+    yield Figures("anything claimed of 9 equal systems, max-T", "100", [rates["max_t"]], WRONG)
+    yield Figures("anything claimed of 9 equal systems, by the judge alone (Holm)", "100", [rates["judge"]])
 
 
-def in_clusters(replays: int, estimate: Estimator = corrected) -> Iterator[Found]:
+def in_clusters(replays: int, estimate: Estimator = corrected) -> Iterator[Figures]:
     shapes = ((100, 10), (200, 5), (50, 20))
-    found: dict[str, list[float]] = {
+    coverages: dict[str, list[float]] = {
         "scattered": [],
         "scattered, ignored": [],
         "whole": [],
@@ -246,22 +264,26 @@ def in_clusters(replays: int, estimate: Estimator = corrected) -> Iterator[Found
                   "whole": np.arange(clusters * size)[: 20 * size]}  # fmt: skip
         for way, places in orders.items():
             for row, options in ((way, {"clusters": names.tolist()}), (f"{way}, ignored", {})):
-                each = [
+                estimates = [
                     estimate(
-                        judge, [(at, people[at]) for at in places.tolist()], paired=True, span=0, **options
+                        judge,
+                        [(index, people[index]) for index in places.tolist()],
+                        paired=True,
+                        span=0,
+                        **options,
                     )
                     for people, judge in zip(drawn.people, drawn.judge, strict=True)
                 ]
-                found[row].append(outcome(each, 0.0).held)
-    for row, values in found.items():
+                coverages[row].append(outcome(estimates, 0.0).coverage)
+    for row, values in coverages.items():
         limits = NONE if "ignored" in row else Limits((0.925, 0.99), (0.93, 0.99))
-        yield Found(f"labels in clusters, {row}", "", values, limits)
+        yield Figures(f"labels in clusters, {row}", "", values, limits)
 
 
-def strengths(replays: int) -> Iterator[Found]:
+def strengths(replays: int) -> Iterator[Figures]:
     """Four systems of which the judge favours the first; their errors on a query hang together."""
     for labels in (50, 100):
-        rng, held = np.random.default_rng([4, labels]), np.zeros(4)
+        rng, covered = np.random.default_rng([4, labels]), np.zeros(4)
         true = np.array([0.0, 0.4, -0.2, -0.2])
         for _ in range(replays):
             draw, pairs = rng.logistic(size=400), {}
@@ -272,20 +294,24 @@ def strengths(replays: int) -> Iterator[Found]:
                 judge = np.where((rng.random(400) < 0.4) & (one == 0), 0.5, judge)
                 some = list(enumerate(people[:labels].tolist()))
                 pairs[one, other] = corrected(judge, some, paired=True)
-            found = corrected_strengths(pairs, 4)
-            held += [each.low <= s <= each.high for each, s in zip(found, true.tolist(), strict=True)]
-        yield Found("coverage of strengths in the arena", str(labels), (held / replays).tolist(), COVERAGE)
+            fitted = corrected_strengths(pairs, 4)
+            covered += [
+                strength.low <= s <= strength.high for strength, s in zip(fitted, true.tolist(), strict=True)
+            ]
+        yield Figures(
+            "coverage of strengths in the arena", str(labels), (covered / replays).tolist(), COVERAGE
+        )
 
 
-def unequal(replays: int) -> Iterator[Found]:
+def unequal(replays: int) -> Iterator[Figures]:
     for labels in (50, 100, 200):
-        found: dict[str, list[float]] = {"weighted": [], "as if drawn alike": []}
+        coverages: dict[str, list[float]] = {"weighted": [], "as if drawn alike": []}
         for world in WORLDS:
             for judge in ("good", "biased"):
                 seed = [labels, JUDGES.index(judge), list(WORLDS).index(world)]
                 rng = np.random.default_rng(seed)
                 drawn = WORLDS[world](rng, (replays, QUERIES), DELTA, judge)
-                ends: dict[str, list[Corrected]] = {name: [] for name in found}
+                ends: dict[str, list[Corrected]] = {name: [] for name in coverages}
                 for people, values in zip(*drawn[:2], strict=True):
                     weight = np.where(values != 0, 4.0, 1.0)
                     chance = np.minimum(labels * weight / weight.sum(), 1)
@@ -293,16 +319,16 @@ def unequal(replays: int) -> Iterator[Found]:
                     some = list(zip(taken.tolist(), people[taken].tolist(), strict=True))
                     ends["weighted"].append(corrected(values, some, paired=True, span=0, chosen=chance))
                     ends["as if drawn alike"].append(corrected(values, some, paired=True, span=0))
-                for row, each in ends.items():
-                    found[row].append(outcome(each, drawn.mean).held)
-        for row, values in found.items():
+                for row, corrections in ends.items():
+                    coverages[row].append(outcome(corrections, drawn.mean).coverage)
+        for row, values in coverages.items():
             limits = COVERAGE if row == "weighted" else NONE
-            yield Found(
+            yield Figures(
                 f"4 × as many labels where the judge sees a difference, {row}", str(labels), values, limits
             )
 
 
-def of_parts(replays: int) -> Iterator[Found]:
+def of_parts(replays: int) -> Iterator[Figures]:
     """People judged some nuggets of answers, a mean of .5 (common) or .05 (rare ones): how drawn, by row.
 
     Answers of four to twelve nuggets; in clusters three answers are alike.
@@ -319,9 +345,9 @@ def of_parts(replays: int) -> Iterator[Found]:
             cells = []
             for judge in ("good", "biased"):
                 rng = np.random.default_rng([answers, JUDGES.index(judge), len(row)])
-                found = [of_part(rng, row, answers, judge) for _ in range(replays)]
-                cells.append(outcome(found, 0.05 if row.startswith("rare") else 0.5).held)
-            yield Found(f"labels of parts: {row}", f"{answers} answers", cells, limits)
+                parts = [of_part(rng, row, answers, judge) for _ in range(replays)]
+                cells.append(outcome(parts, 0.05 if row.startswith("rare") else 0.5).coverage)
+            yield Figures(f"labels of parts: {row}", f"{answers} answers", cells, limits)
 
 
 def of_part(rng: np.random.Generator, row: str, answers: int, judge: str) -> Corrected:
@@ -338,34 +364,34 @@ def of_part(rng: np.random.Generator, row: str, answers: int, judge: str) -> Cor
     else:
         chance = None
     full, people, parts = np.empty(answers), {}, {}
-    for at, size in enumerate(sizes.tolist()):
-        truth = (rng.random(size) < level[at]).astype(float)
-        seen = said(rng, truth, NUGGETS[judge][0])
-        full[at] = seen.mean()
+    for index, size in enumerate(sizes.tolist()):
+        truth = (rng.random(size) < level[index]).astype(float)
+        seen = judge_values(rng, truth, NUGGETS[judge][0])
+        full[index] = seen.mean()
         if chance is None:
             drawn = rng.random(size) < 0.3
         else:
             number = 2 if "two" in row else round(size / 3)
-            drawn = np.arange(size) < number * (rng.random() < chance[at])
+            drawn = np.arange(size) < number * (rng.random() < chance[index])
         if drawn.any():
-            people[at] = float(truth[drawn].mean())
+            people[index] = float(truth[drawn].mean())
             # Two of each whatever its size: then answers count alike, not by their share.
             share = 0.2 if "two" in row else float(drawn.mean())
-            parts[at] = Part(float(seen[drawn].mean()), share)
+            parts[index] = Part(float(seen[drawn].mean()), share)
     clusters = (np.arange(answers) // 3).tolist() if "clusters, nuggets" in row else None
     chances = chance if "unequal" in row else None
     how: dict[str, Any] = {"paired": False, "within": (0, 1), "chosen": chances, "clusters": clusters}
     return corrected(full, people, parts=parts, fewest=10, **how)
 
 
-def looks(replays: int) -> Iterator[Found]:
+def looks(replays: int) -> Iterator[Figures]:
     """Up to 200 labels, looked at 19 times, from 20 on: a plan may be looked at whenever one likes."""
     sizes = range(20, 201, 10)
     bounds = [bound_at(size, 200) for size in sizes]
     skewed = [(name, draw) for name, draw in NULLS.items()]
     for delta in (0.0, 0.08, 0.15, 0.2):
         columns: dict[str, list[float]] = {
-            name: [] for name in ("looks", "fixed", "at .05", "labels", "held")
+            name: [] for name in ("looks", "fixed", "at .05", "labels", "coverage")
         }
         worlds = [(judge, None) for judge in ("good", "biased")] + ([] if delta else skewed)
         for world, draw in worlds:
@@ -377,14 +403,16 @@ def looks(replays: int) -> Iterator[Found]:
                 noise = np.random.default_rng([*seed, 1]).normal(0, people.std(), people.shape)
                 drawn = Drawn(people, people + noise, 0.0)
             # The last look is none before all labels are there, and has the interval of these.
-            found = [
+            at_each_look = [
                 estimated(drawn, size, span=1.0, look=1 - max(bound, 1e-12) if size < 200 else None)
                 for size, bound in zip(sizes, bounds, strict=True)
             ]
-            ends = np.array([[(each.low, each.high) for each in at_look] for at_look in found])
-            held = (ends[:, :, 0] <= drawn.mean) & (drawn.mean <= ends[:, :, 1])
-            columns["held"].append(float(held[:-1].all(axis=0).mean()))
-            p = np.array([[each.p for each in at_look] for at_look in found])
+            ends = np.array(
+                [[(correction.low, correction.high) for correction in at_look] for at_look in at_each_look]
+            )
+            covered = (ends[:, :, 0] <= drawn.mean) & (drawn.mean <= ends[:, :, 1])
+            columns["coverage"].append(float(covered[:-1].all(axis=0).mean()))
+            p = np.array([[correction.p for correction in at_look] for at_look in at_each_look])
             over = p < np.array(bounds)[:, None]
             stop = np.where(over.any(axis=0), over.argmax(axis=0), len(sizes) - 1)
             columns["looks"].append(float(over.any(axis=0).mean()))
@@ -392,37 +420,40 @@ def looks(replays: int) -> Iterator[Found]:
             columns["at .05"].append(float((p < 0.05).any(axis=0).mean()))
             columns["labels"].append(float(np.array(sizes)[stop].mean()))
         limits = NONE if delta else WRONG
-        yield Found("claimed at any of 19 looks", f"δ = {delta:g}", columns["looks"], limits)
-        yield Found("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"])
-        yield Found("claimed by looking each time at .05", f"δ = {delta:g}", columns["at .05"])
-        yield Found("mean labels of 200", f"δ = {delta:g}", columns["labels"])
-        yield Found(
-            "intervals of 18 looks before the last, all hold", f"δ = {delta:g}", columns["held"], HELD
+        yield Figures("claimed at any of 19 looks", f"δ = {delta:g}", columns["looks"], limits)
+        yield Figures("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"])
+        yield Figures("claimed by looking each time at .05", f"δ = {delta:g}", columns["at .05"])
+        yield Figures("mean labels of 200", f"δ = {delta:g}", columns["labels"])
+        yield Figures(
+            "intervals of 18 looks before the last, all hold",
+            f"δ = {delta:g}",
+            columns["coverage"],
+            SIMULTANEOUS,
         )
 
 
-def by_strong_judges(replays: int) -> Iterator[Found]:
+def by_strong_judges(replays: int) -> Iterator[Figures]:
     """A strong judge in people's place, and a cheap one whose differences correlate .47 or .65 with its."""
     for labels in (50, 100, 200):
-        held, wrong, cost = [], [], []
+        coverages, wrong, cost = [], [], []
         for follows in (0.47, 0.65):
             for delta in (0.0, DELTA):
                 rng = np.random.default_rng([labels, int(100 * follows), int(100 * delta)])
                 strong = binary(rng, (replays, QUERIES), delta, "good").people
                 other = binary(rng, (replays, QUERIES), delta, "good").people
                 cheap = np.where(rng.random(strong.shape) < follows, strong, other)
-                found = outcome(estimated(Drawn(strong, cheap, delta), labels, span=1.0), delta)
-                held.append(found.held)
+                result = outcome(estimated(Drawn(strong, cheap, delta), labels, span=1.0), delta)
+                coverages.append(result.coverage)
                 if not delta:
-                    wrong.append(found.claimed)
+                    wrong.append(result.claimed)
                 expected = 1 - saving(0.0, follows)[0] * (1 - labels / QUERIES)
-                cost.append((found.width / students(strong[:, :labels], delta)[1]) ** 2 / expected)
-        yield Found("a strong judge as gold, coverage", str(labels), held, COVERAGE)
-        yield Found("a strong judge as gold, claims without a difference", str(labels), wrong, WRONG)
-        yield Found("a strong judge as gold, variance against what is said", str(labels), cost, NEAR)
+                cost.append((result.width / students(strong[:, :labels], delta)[1]) ** 2 / expected)
+        yield Figures("a strong judge as gold, coverage", str(labels), coverages, COVERAGE)
+        yield Figures("a strong judge as gold, claims without a difference", str(labels), wrong, WRONG)
+        yield Figures("a strong judge as gold, variance against what is said", str(labels), cost, NEAR)
 
 
-def plans(replays: int) -> Iterator[Found]:
+def plans(replays: int) -> Iterator[Figures]:
     """A plan from a pilot, and the width that the labels then give."""
     for pilot in (30, 50):
         met, plain = [], []
@@ -438,34 +469,37 @@ def plans(replays: int) -> Iterator[Found]:
                     reached.append((then.high - then.low) / 2 <= 1.1 * width)
             met.append(float(np.mean(reached)))
             plain.append(len(reached) / replays)
-        yield Found(
+        yield Figures(
             "plans that attain ≤ 1.1 of the width", f"pilot {pilot}", met, Limits((0.8, 1), (0.85, 1))
         )
-        yield Found("plans that are possible", f"pilot {pilot}", plain)
+        yield Figures("plans that are possible", f"pilot {pilot}", plain)
 
 
-def where_they_differ(replays: int) -> Iterator[Found]:
+def where_they_differ(replays: int) -> Iterator[Figures]:
     """80 % the same answers: 100 labels among the others, against 100 anywhere."""
-    ratio, held = [], []
+    ratio, coverages = [], []
     for judge in ("good", "noisy", "biased"):
         rng = np.random.default_rng([10, JUDGES.index(judge)])
         drawn = binary(rng, (replays, QUERIES), DELTA, judge)
         same = rng.random((replays, QUERIES)) < 0.8
-        people, values = (np.where(same, 0.0, each) for each in drawn[:2])
+        people, values = (np.where(same, 0.0, item) for item in drawn[:2])
         anywhere = estimated(Drawn(people, values, 0.0), 100)
-        found = []
+        corrections = []
         for truth, judged, alike in zip(people, values, same, strict=True):
-            at = np.flatnonzero(~alike)[:100]
-            some = list(zip(at.tolist(), truth[at].tolist(), strict=True))
-            found.append(corrected(judged, some, paired=True, span=0, same=np.flatnonzero(alike).tolist(),
-                                   population="set"))  # fmt: skip
+            differing = np.flatnonzero(~alike)[:100]
+            some = list(zip(differing.tolist(), truth[differing].tolist(), strict=True))
+            corrections.append(
+                corrected(
+                    judged, some, paired=True, span=0, same=np.flatnonzero(alike).tolist(), population="set"
+                )
+            )
         truths = people.mean(axis=1)
-        held.append(outcome(found, truths).held)
-        wide = np.array([each.value for each in anywhere]) - truths
-        near = np.array([each.value for each in found]) - truths
+        coverages.append(outcome(corrections, truths).coverage)
+        wide = np.array([item.value for item in anywhere]) - truths
+        near = np.array([item.value for item in corrections]) - truths
         ratio.append(float((near**2).mean() / (wide**2).mean()))
-    yield Found("labels only where answers differ, coverage", "100", held, COVERAGE)
-    yield Found(
+    yield Figures("labels only where answers differ, coverage", "100", coverages, COVERAGE)
+    yield Figures(
         "labels only where answers differ, variance against anywhere",
         "100",
         ratio,
@@ -473,43 +507,43 @@ def where_they_differ(replays: int) -> Iterator[Found]:
     )
 
 
-def lenient(replays: int) -> Iterator[Found]:
+def lenient(replays: int) -> Iterator[Figures]:
     """Two equally good systems, a judge lenient to one of them: how many of 20 seeds give a winner."""
     seeds = [binary(np.random.default_rng(seed), (1, 200), 0.0, "biased") for seed in range(20)]
-    claims = sum(each.p < 0.05 for drawn in seeds for each in estimated(drawn, 60, span=1.0))
+    claims = sum(correction.p < 0.05 for drawn in seeds for correction in estimated(drawn, 60, span=1.0))
     alone = [corrected(drawn.judge[0], list(enumerate(drawn.judge[0])), paired=True).p for drawn in seeds]
-    yield Found(
+    yield Figures(
         "winners of 20 contests of equals, 60 labels of 200", "", [float(claims)], Limits((0, 1), (0, 1))
     )
-    yield Found(
+    yield Figures(
         "winners of 20 contests of equals, by the judge alone", "", [float(np.sum(np.array(alone) < 0.05))]
     )
 
 
-def of_runs(replays: int) -> Iterator[Found]:
+def of_runs(replays: int) -> Iterator[Figures]:
     """Ten runs, none better: alike, and eight of them near-copies (`significance.py` has more)."""
     for copies, others in ((0, 10), (8, 2)):
         for queries in (25, 100):
             name = "8 near-copies and 2" if copies else "10 alike"
             for way, rate in significance.errors(queries, copies, others, replays, ("holm", "max_t")).items():
-                yield Found(
+                yield Figures(
                     f"anything claimed of 10 equal runs, {name}, {way}", f"{queries} queries", [rate], WRONG
                 )
 
 
-def of_values(replays: int) -> Iterator[Found]:
+def of_values(replays: int) -> Iterator[Figures]:
     """Intervals of rare events, and what flipped signs make of lopsided differences."""
     for values, queries, share, alone, printed, _ in significance.coverage(replays):
         row, column = f"{values} at {share}", f"{queries} queries"
-        yield Found(f"{row}: BCa alone", column, [float(alone)])
-        yield Found(f"{row}: as printed", column, [float(printed)], Limits((0.9, 1), (0.9, 1)))
+        yield Figures(f"{row}: BCa alone", column, [float(alone)])
+        yield Figures(f"{row}: as printed", column, [float(printed)], Limits((0.9, 1), (0.9, 1)))
     for world, queries, rate, claimed in significance.lopsided(replays):
         row = f"skewed differences of mean 0 ({world})"
-        yield Found(f"{row}: p ≤ .05 by signs", f"{queries} queries", [float(rate)])
-        yield Found(f"{row}: claimed", f"{queries} queries", [float(claimed)])
+        yield Figures(f"{row}: p ≤ .05 by signs", f"{queries} queries", [float(rate)])
+        yield Figures(f"{row}: claimed", f"{queries} queries", [float(claimed)])
 
 
-def of_numbers(replays: int) -> Iterator[Found]:
+def of_numbers(replays: int) -> Iterator[Figures]:
     """How many queries are needed (in truth 90), and how far two judges agree on ten queries."""
     rng = np.random.default_rng(90)
     needs, alone = [], []
@@ -519,28 +553,28 @@ def of_numbers(replays: int) -> Iterator[Found]:
         least, most = needed_between(mean - half, mean + half, error, 50)
         needs.append(least is not None and least <= 90 and (most is None or most >= 90))
         alone.append(needed(mean, error, 50) or 10**9)
-    yield Found(
+    yield Figures(
         "needed, a range, holds the true 90",
         "50 queries",
         [float(np.mean(needs))],
         Limits((0.93, 0.99), (0.93, 0.99)),
     )
     for share in (0.05, 0.95):
-        yield Found(
+        yield Figures(
             f"needed, a number, {share:.0%} of samples below",
             "50 queries",
             [float(np.quantile(alone, share))],
         )
-    names, held = [f"q{at // 12}" for at in range(120)], []
+    names, covered = [f"q{index // 12}" for index in range(120)], []
     for _ in range(replays):
         easy = np.repeat(rng.beta(6, 2, 10), 12)  # how often two judges agree differs by query
         same, one = rng.random(120) < easy, rng.integers(0, 2, 120).astype(float)
-        found = agreement(one, np.where(same, one, 1 - one), names, resamples=500)[0]
-        held.append(found.low <= 0.75 <= found.high)
-    yield Found(
+        kappa = agreement(one, np.where(same, one, 1 - one), names, resamples=500)[0]
+        covered.append(kappa.low <= 0.75 <= kappa.high)
+    yield Figures(
         "coverage of how far two judges agree",
         "10 queries",
-        [float(np.mean(held))],
+        [float(np.mean(covered))],
         Limits((0.91, 0.98), (0.91, 0.98)),
     )
 
@@ -555,7 +589,7 @@ CHANCES = {
 ANSWERS, DRAWN = 5, 3  # answers to each question, and k of pass@k and pass^k
 
 
-def of_repeats(replays: int) -> Iterator[Found]:
+def of_repeats(replays: int) -> Iterator[Figures]:
     """Several answers to each question: intervals of pass@3 and pass^3, and how often equals differ."""
     from rageval.measures import pass_all, pass_any
 
@@ -564,7 +598,7 @@ def of_repeats(replays: int) -> Iterator[Found]:
         assert over is not None
         value_of = np.array([over([1.0] * c + [0.0] * (ANSWERS - c), DRAWN) for c in range(ANSWERS + 1)])
         for questions in (25, 50, 100):
-            held, wrong = [], []
+            covered, wrong = [], []
             for chances, (a, b) in CHANCES.items():
                 rng = np.random.default_rng([questions, len(chances)])
                 shape = questions, replays
@@ -572,32 +606,32 @@ def of_repeats(replays: int) -> Iterator[Found]:
                 values, others = (value_of[rng.binomial(ANSWERS, p)] for _ in range(2))
                 low, high = bootstrap_intervals(significance.column(values), resamples=2000, seed=1)
                 one, other = (b, a) if name == "pass@3" else (a, b)
-                truth = math.prod((one + at) / (one + other + at) for at in range(DRAWN))
+                truth = math.prod((one + index) / (one + other + index) for index in range(DRAWN))
                 truth = 1 - truth if name == "pass@3" else truth
-                held.append(float(((low <= truth) & (truth <= high)).mean()))
+                covered.append(float(((low <= truth) & (truth <= high)).mean()))
                 pairs = np.stack((np.arange(replays), np.full(replays, replays)), axis=1)
                 sums = np.column_stack((values - others, np.zeros(questions)))
                 wrong.append(float((sign_flip(sums, pairs, 999).p <= 0.05).mean()))
-            yield Found(f"{name} of {ANSWERS} answers: coverage", str(questions), held, REPEATED)
-            yield Found(f"{name} of {ANSWERS} answers: equal systems differ", str(questions), wrong, WRONG)
+            yield Figures(f"{name} of {ANSWERS} answers: coverage", str(questions), covered, REPEATED)
+            yield Figures(f"{name} of {ANSWERS} answers: equal systems differ", str(questions), wrong, WRONG)
 
 
-def of_doors(replays: int) -> Iterator[Found]:
+def of_doors(replays: int) -> Iterator[Figures]:
     """Contests of equal systems at every door of the program, with people's labels and without."""
-    found: dict[str, list[float]] = {}
+    outcomes: dict[str, list[float]] = {}
     contests_of = {"report": max(replays // 25, 1)}
     for kind, doors in contests.DOORS.items():
         for door in doors:
             for with_gold in (True, False):
                 number = contests_of.get(door, max(replays // 10, 1)) // (1 if with_gold else 5) or 1
-                found.setdefault(f"{door}{'' if with_gold else ', by the judge alone'}", []).append(
+                outcomes.setdefault(f"{door}{'' if with_gold else ', by the judge alone'}", []).append(
                     _at_a_door(kind, door, number, with_gold)
                 )
-    for row, values in found.items():
-        known = [value for value in values if not math.isnan(value)]
+    for row, values in outcomes.items():
+        defined = [value for value in values if not math.isnan(value)]
         limits = NONE if "alone" in row else Limits((0, 0.13), (0, 0.065))
-        if known:
-            yield Found(f"wrong of what equals are said to be: {row}", "40 of 120", known, limits)
+        if defined:
+            yield Figures(f"wrong of what equals are said to be: {row}", "40 of 120", defined, limits)
 
 
 def _at_a_door(kind: str, door: str, number: int, with_gold: bool) -> float:
@@ -611,7 +645,7 @@ def _at_a_door(kind: str, door: str, number: int, with_gold: bool) -> float:
     return wrong / of if of else math.nan
 
 
-def peers(replays: int) -> Iterator[Found]:
+def peers(replays: int) -> Iterator[Figures]:
     """The same cells by ppi_py and truescore: normal quantile, λ within 0 … 1, no floor."""
     ways: dict[str, Callable[[Float, Float, int], tuple[float, float]]] = {}
     with warnings.catch_warnings():
@@ -630,8 +664,8 @@ def peers(replays: int) -> Iterator[Found]:
             from truescore.correct import ppi_estimate  # type: ignore[import-not-found]
 
             def by_truescore(people: Float, judge: Float, n: int) -> tuple[float, float]:
-                found = ppi_estimate(judge, people[:n], np.arange(n))
-                return found.low, found.high
+                estimate = ppi_estimate(judge, people[:n], np.arange(n))
+                return estimate.low, estimate.high
 
             ways["truescore"] = by_truescore
         except ImportError as error:
@@ -643,12 +677,12 @@ def peers(replays: int) -> Iterator[Found]:
                     for world in WORLDS
                     for judge in JUDGES
                 ]
-                yield Found(f"95 % coverage, {name}", str(labels), usual)
+                yield Figures(f"95 % coverage, {name}", str(labels), usual)
                 few = [
                     _peer(way, SELDOM, "three", judge, labels, replays, 0.02)
                     for judge in ("perfect", "good", "noisy")
                 ]
-                yield Found(f"systems that differ on 3 % by .02, {name}", str(labels), few)
+                yield Figures(f"systems that differ on 3 % by .02, {name}", str(labels), few)
 
 
 def _peer(way: Any, worlds: Any, world: str, judge: str, labels: int, replays: int, delta: float) -> float:
@@ -658,7 +692,7 @@ def _peer(way: Any, worlds: Any, world: str, judge: str, labels: int, replays: i
     return float(((ends[:, 0] <= drawn.mean) & (drawn.mean <= ends[:, 1])).mean())
 
 
-ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
+ROWS: dict[str, Callable[[int], Iterator[Figures]]] = {
     "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "parts": of_parts,
     "looks": looks, "strong": by_strong_judges,
@@ -668,34 +702,34 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
 }  # fmt: skip
 
 
-def run(name: str, replays: int, folder: str | None) -> list[Found]:
+def run(name: str, replays: int, folder: str | None) -> list[Figures]:
     if folder:
         sys.path.append(folder)
-    found = list(ROWS[name](replays))
+    figures = list(ROWS[name](replays))
     print(f"{name} is done", file=sys.stderr)
-    return found
+    return figures
 
 
-def is_within(found: Found) -> bool:
-    mean = sum(found.values) / len(found.values)
+def is_within(figure: Figures) -> bool:
+    mean = sum(figure.values) / len(figure.values)
     return (
-        all(found.limits.cell[0] <= value <= found.limits.cell[1] for value in found.values)
-        and found.limits.row[0] <= mean <= found.limits.row[1]
+        all(figure.limits.cell[0] <= value <= figure.limits.cell[1] for value in figure.values)
+        and figure.limits.row[0] <= mean <= figure.limits.row[1]
     )
 
 
-def shown(found: Found) -> tuple[str, ...]:
-    places = 3 if max(found.values) <= 1 else 0
-    numbers = min(found.values), max(found.values), sum(found.values) / len(found.values)
+def shown(figure: Figures) -> tuple[str, ...]:
+    places = 3 if max(figure.values) <= 1 else 0
+    numbers = min(figure.values), max(figure.values), sum(figure.values) / len(figure.values)
     low, high, mean = (f"{number:.{places}f}" for number in numbers)
     spread = low if low == high else f"{low} – {high}"
     return (
-        found.row,
-        found.column,
-        str(len(found.values)),
+        figure.row,
+        figure.column,
+        str(len(figure.values)),
         spread,
         mean,
-        "" if is_within(found) else "outside",
+        "" if is_within(figure) else "outside",
     )
 
 
@@ -708,12 +742,14 @@ def main() -> int:
     asked = parser.parse_args()
     with ProcessPoolExecutor(asked.workers) as pool:
         work = partial(run, replays=asked.replays, folder=asked.peers)
-        found = [each for rows in pool.map(work, asked.rows or list(ROWS)) for each in rows]
-    order = list(dict.fromkeys(each.row for each in found))
-    found.sort(key=lambda each: order.index(each.row))
-    print(markdown(("", "labels", "cells", "least – most", "mean", ""), [shown(each) for each in found]))
+        figures = [figure for rows in pool.map(work, asked.rows or list(ROWS)) for figure in rows]
+    order = list(dict.fromkeys(figure.row for figure in figures))
+    figures.sort(key=lambda figure: order.index(figure.row))
+    print(
+        markdown(("", "labels", "cells", "least – most", "mean", ""), [shown(figure) for figure in figures])
+    )
     print(f"\n{asked.replays:,} replays a cell.")
-    return int(not all(map(is_within, found)))
+    return int(not all(map(is_within, figures)))
 
 
 if __name__ == "__main__":

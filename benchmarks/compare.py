@@ -39,7 +39,7 @@ SCRIPT = Path(__file__).with_name("peers") / "ranx_compare_script.py"
 
 def commands(options: argparse.Namespace, number: int) -> dict[str, Command]:
     files = Files(options.data / "R")
-    runs = [str(files.run(at)) for at in range(number)]
+    runs = [str(files.run(index)) for index in range(number)]
     ours = [options.rageval, "compare", *runs, str(files.plain_qrels), "-m", MEASURES, "--all-pairs"]
     ours += ["--draws", str(options.draws), "--format", "csv"]
     scoring = [options.rageval, *runs, str(files.plain_qrels), "-m", MEASURES]

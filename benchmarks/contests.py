@@ -93,19 +93,24 @@ def labels(
     if clusters:
         z = np.repeat(rng.normal(size=QUERIES // 4), 4) * 0.8 + 0.6 * z
     level = [(z + rng.normal(size=QUERIES)) / math.sqrt(2) for _ in range(runs)]
-    seen = [each + 0.6 * rng.normal(size=QUERIES) + 0.6 * (run == 0) for run, each in enumerate(level)]
-    judged = [worth(each).tolist() for each in seen]
+    seen = [
+        chance_of_run + 0.6 * rng.normal(size=QUERIES) + 0.6 * (run == 0)
+        for run, chance_of_run in enumerate(level)
+    ]
+    judged = [worth(chance_of_run).tolist() for chance_of_run in seen]
     some = _drawn(rng)
     more = ["--cluster", "page"] if clusters else []
     if chosen:
         chance = np.where(np.array(judged[0]) > np.array(judged[1]), 0.6, 0.25)
         some = set(np.flatnonzero(rng.random(QUERIES) < chance).tolist())
-        lines = "".join(f"q{query:03d} {each}\n" for query, each in enumerate(chance.tolist()))
+        lines = "".join(
+            f"q{query:03d} {chance_of_run}\n" for query, chance_of_run in enumerate(chance.tolist())
+        )
         (folder / "chances").write_text(lines)
-    people = [worth(each).tolist() for each in level]
-    found = _contest(folder, _labels(judged), _labels(people), some, "crag_score", _mean_of_crag(), more)
+    people = [worth(chance_of_run).tolist() for chance_of_run in level]
+    paths = _contest(folder, _labels(judged), _labels(people), some, "crag_score", _mean_of_crag(), more)
     return (
-        found._replace(gold=[*found.gold[:2], "--gold-chosen", str(folder / "chances")]) if chosen else found
+        paths._replace(gold=[*paths.gold[:2], "--gold-chosen", str(folder / "chances")]) if chosen else paths
     )
 
 
@@ -113,7 +118,7 @@ def rare(folder: Path, rng: Generator) -> Contest:
     """Nearly always right, and hardly ever different."""
     first = rng.random(QUERIES) < 0.96
     second = np.where(rng.random(QUERIES) < 0.9, first, rng.random(QUERIES) < 0.96)
-    people = [np.where(each, 1.0, -1.0).tolist() for each in (first, second)]
+    people = [np.where(table, 1.0, -1.0).tolist() for table in (first, second)]
     judged = [np.where(rng.random(QUERIES) < 0.05, 1.0, np.array(people[0])).tolist(), people[1]]
     return _contest(folder, _labels(judged), _labels(people), _drawn(rng), "hallucination", 0.04)
 
@@ -124,8 +129,8 @@ def nuggets(folder: Path, rng: Generator) -> Contest:
     judged, people = [], []
     for run in "ab":
         truth = rng.random((QUERIES, 4)) < p[:, None]
-        said = rng.random((QUERIES, 4)) < np.where(truth, 0.95, 0.35 if run == "a" else 0.1)
-        for rows, values in ((people, truth), (judged, said)):
+        labels_of_judge = rng.random((QUERIES, 4)) < np.where(truth, 0.95, 0.35 if run == "a" else 0.1)
+        for rows, values in ((people, truth), (judged, labels_of_judge)):
             rows += [
                 {"query_id": f"q{query:03d}", "run_id": run, "domain": "xy"[query % 2],
                  "rubric": "nugget-assignment", "aspect": f"n{nugget}", "importance": "vital",
@@ -189,10 +194,10 @@ CONTESTS: dict[str, Maker] = {
 
 
 def command(*words: str) -> str:
-    done = CliRunner().invoke(main, list(words))
-    if done.exit_code:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
-    return done.stdout
+    result = CliRunner().invoke(main, list(words))
+    if result.exit_code:
+        raise RuntimeError(f"{' '.join(words)}: {result.stderr}")
+    return result.stdout
 
 
 def _of_pairs(pairs: list[Row], with_gold: bool) -> Asked:
@@ -210,10 +215,10 @@ def _of_pairs(pairs: list[Row], with_gold: bool) -> Asked:
 
 
 def _of_ends(rows: list[Row], truth: float, basis: str) -> Asked:
-    known = [row for row in rows if row["low"] is not None]
-    wrong = sum(not row["low"] <= truth <= row["high"] for row in known)
+    with_interval = [row for row in rows if row["low"] is not None]
+    wrong = sum(not row["low"] <= truth <= row["high"] for row in with_interval)
     is_said = all(row.get("basis", basis) == basis for row in rows)
-    return Asked(wrong, len(known), is_said, len(rows) - len(known))
+    return Asked(wrong, len(with_interval), is_said, len(rows) - len(with_interval))
 
 
 def compare(contest: Contest, with_gold: bool) -> Asked:
@@ -234,7 +239,7 @@ def report(contest: Contest, with_gold: bool) -> Asked:
 def score(contest: Contest, with_gold: bool) -> Asked:
     gold = contest.gold if with_gold else []
     words = [*contest.files, *gold, "-m", contest.measure, "--by", "domain", "--format", "json"]
-    slices = [each for row in json.loads(command("score", *words))["results"] for each in row["slices"]]
+    slices = [slice_ for row in json.loads(command("score", *words))["results"] for slice_ in row["slices"]]
     return _of_ends(slices, contest.truth, PEOPLE if with_gold else JUDGE)
 
 

@@ -40,7 +40,7 @@ def generate_crag(path: Path, lines: int) -> None:
     words = [f"w{rng.randrange(10**6)}" for _ in range(5000)]
     pages = [" ".join(rng.choices(words, k=PAGE // 7)) for _ in range(997)]
     with bz2.open(path, "wt", encoding="utf-8", compresslevel=1) as out:
-        for at in range(lines):
+        for index in range(lines):
             results = [
                 {
                     "page_name": f"p{page}",
@@ -51,15 +51,15 @@ def generate_crag(path: Path, lines: int) -> None:
                 for page, text in enumerate(rng.sample(pages, 5))
             ]
             line = {
-                "interaction_id": f"00000000-0000-4000-8000-{at:012d}",
+                "interaction_id": f"00000000-0000-4000-8000-{index:012d}",
                 "query_time": "03/10/2024, 23:19:21 PT",
                 "domain": rng.choice(("finance", "music", "movie", "sports", "open")),
                 "question_type": "simple",
                 "static_or_dynamic": "static",
-                "query": f"what is {at}?",
-                "answer": str(at),
+                "query": f"what is {index}?",
+                "answer": str(index),
                 "alt_ans": [],
-                "split": at % 2,
+                "split": index % 2,
                 "search_results": results,
             }
             out.write(json.dumps(line) + "\n")
@@ -79,11 +79,11 @@ def generate_corpus(path: Path, documents: int) -> None:
         for start in range(0, documents, 1000):
             rows = [
                 {
-                    "_id": f"repo/src/file{at}.py_0_{at}",
+                    "_id": f"repo/src/file{index}.py_0_{index}",
                     "text": " ".join(rng.choices(words, k=300)),
                     "title": "",
                 }
-                for at in range(start, min(start + 1000, documents))
+                for index in range(start, min(start + 1000, documents))
             ]
             writer.write_table(pyarrow.Table.from_pylist(rows, schema))
 

@@ -38,7 +38,7 @@ Call = Callable[[], object]
 
 def main() -> int:
     rng = random.Random(1)
-    names = {f"q{query}": [f"doc{query}_{at}" for at in range(POOL)] for query in range(QUERIES)}
+    names = {f"q{query}": [f"doc{query}_{index}" for index in range(POOL)] for query in range(QUERIES)}
     qrels = {
         query: {doc: rng.choice((0, 0, 1, 2)) for doc in rng.sample(docs, JUDGED)}
         for query, docs in names.items()
@@ -90,23 +90,23 @@ def evaluators(run: Dicts, qrels: Dicts) -> list[tuple[str, str, Call, dict[str,
     ours_of_one = rageval.Evaluator(PLAIN, of_one)
     theirs_of_one = pytrec_eval.RelevanceEvaluator(of_one, THEIRS)
 
-    def beside(what: str, mine: Call, other: Call, aim: float) -> Any:
+    def compared(what: str, mine: Call, other: Call, aim: float) -> Any:
         return "dicts", what, mine, {"pytrec_eval": (other, aim)}
 
     return [
-        beside(
+        compared(
             "an evaluator",
             lambda: rageval.Evaluator(PLAIN, qrels),
             lambda: pytrec_eval.RelevanceEvaluator(qrels, THEIRS),
             4,
         ),
-        beside(
+        compared(
             f"{EPOCHS} epochs of one evaluator",
             lambda: [ours.evaluate(run) for _ in range(EPOCHS)],
             lambda: [theirs.evaluate(run) for _ in range(EPOCHS)],
             1.1,
         ),
-        beside(
+        compared(
             "one query, 100 times",
             lambda: [ours_of_one.evaluate(one) for _ in range(100)],
             lambda: [theirs_of_one.evaluate(one) for _ in range(100)],
@@ -125,8 +125,8 @@ def row(data: str, what: str, ours: Call, peer: str, theirs: Call, aim: float | 
 
 
 def ranked(rng: random.Random, docs: list[str]) -> dict[str, float]:
-    found = rng.sample(docs, DOCS)
-    return dict(zip(found, sorted((rng.random() for _ in found), reverse=True), strict=True))
+    sampled = rng.sample(docs, DOCS)
+    return dict(zip(sampled, sorted((rng.random() for _ in sampled), reverse=True), strict=True))
 
 
 def frame(dicts: Dicts, value: str) -> pd.DataFrame:

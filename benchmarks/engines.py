@@ -35,14 +35,14 @@ def entrants(options: argparse.Namespace, folder: Path) -> dict[str, Command]:
     """Everybody's command; those with a number in their name use so many cores."""
     run, qrels = str(folder / "run"), str(folder / "qrels")
     words = [run, qrels, "-m", MEASURES, "-p", "17"]
-    found: dict[str, Command] = {"rageval": [options.rageval, *words]}
-    found["rageval -j 2"] = [options.rageval, *words, "-j", "2"]
-    found["rageval --dask, 2 workers"] = [options.peers, str(PEERS / "dask_script.py"), "2", *words]
+    entrants: dict[str, Command] = {"rageval": [options.rageval, *words]}
+    entrants["rageval -j 2"] = [options.rageval, *words, "-j", "2"]
+    entrants["rageval --dask, 2 workers"] = [options.peers, str(PEERS / "dask_script.py"), "2", *words]
     for threads in ("1", "2"):
         script = [options.peers, str(PEERS / "polars_script.py"), qrels, run]
-        found[f"polars, {threads}"] = ["env", f"POLARS_MAX_THREADS={threads}", *script]
-        found[f"DuckDB, {threads}"] = [options.peers, str(PEERS / "duckdb_script.py"), qrels, run, threads]
-    return found
+        entrants[f"polars, {threads}"] = ["env", f"POLARS_MAX_THREADS={threads}", *script]
+        entrants[f"DuckDB, {threads}"] = [options.peers, str(PEERS / "duckdb_script.py"), qrels, run, threads]
+    return entrants
 
 
 def write_files(folder: Path, queries: int) -> None:
@@ -63,21 +63,23 @@ def values(sample: Sample) -> dict[str, float]:
 def refuse_differences(samples: dict[str, list[Sample]]) -> None:
     expected = values(samples["rageval"][0])
     for name, runs in samples.items():
-        for found in map(values, runs):
-            same = found.keys() == expected.keys()
-            if not same or any(abs(found[measure] - expected[measure]) > AGREEMENT for measure in found):
-                raise timing.ProcessError(f"{name}: printed {found}, expected {expected}")
+        for values_by_run in map(values, runs):
+            same = values_by_run.keys() == expected.keys()
+            if not same or any(
+                abs(values_by_run[measure] - expected[measure]) > AGREEMENT for measure in values_by_run
+            ):
+                raise timing.ProcessError(f"{name}: printed {values_by_run}, expected {expected}")
 
 
 def rows(millions: int, samples: dict[str, list[Sample]]) -> list[Row]:
-    found = []
+    table = []
     for name, runs in samples.items():
         taken = timing.median(runs, seconds)
         ratio = timing.median_ratio(runs, samples["rageval"], seconds)
         speed = f"{millions * 10**6 / taken:,.0f}"
         peak = f"{timing.median(runs, megabytes):,.0f}"
-        found.append((f"{millions} M", name, f"{taken:.2f}", speed, peak, f"{ratio:.2f}"))
-    return found
+        table.append((f"{millions} M", name, f"{taken:.2f}", speed, peak, f"{ratio:.2f}"))
+    return table
 
 
 def main() -> int:

@@ -46,7 +46,7 @@ def drawn(world: str, questions: int, difference: float, random: np.random.Gener
 
 def side(values: Any, name: str = "coverage") -> GateSide:
     """Return values as one side of a gate."""
-    ids = [f"q{at:05}" for at in range(len(values))]
+    ids = [f"q{index:05}" for index in range(len(values))]
     score = Score(builtin()[name], ids, values.tolist(), 0, name)
     header = BaselineHeader(measures={name: name}, questions=len(ids))
     return GateSide(Scores("system", (score,)), header)
@@ -55,24 +55,24 @@ def side(values: Any, name: str = "coverage") -> GateSide:
 def rates(world: str, questions: int, difference: float, pairs: int, **settings: Any) -> tuple[float, float]:
     """Return the shares of pairs that are blocked and shipped."""
     random = np.random.default_rng([questions, round(1000 * difference) + 10_000, len(world)])
-    told = []
+    verdicts = []
     for _ in range(pairs):
         before, now = drawn(world, questions, difference, random)
-        told.append(gate(side(now), side(before), GateSettings(MARGIN, **settings)).verdict)
-    return told.count(BLOCK) / pairs, told.count(SHIP) / pairs
+        verdicts.append(gate(side(now), side(before), GateSettings(MARGIN, **settings)).verdict)
+    return verdicts.count(BLOCK) / pairs, verdicts.count(SHIP) / pairs
 
 
-def slices_blocked(slices: int, each: int, pairs: int) -> tuple[float, float]:
+def slices_blocked(slices: int, size: int, pairs: int) -> tuple[float, float]:
     """Return the share of pairs of equal systems of which anything blocks, with Holm and without."""
     random = np.random.default_rng(slices)
-    groups = {f"q{at:05}": f"s{at % slices:02}" for at in range(slices * each)}
-    told = []
+    groups = {f"q{index:05}": f"s{index % slices:02}" for index in range(slices * size)}
+    blocked = []
     for _ in range(pairs):
-        before, now = drawn("binary", slices * each, 0.0, random)
-        found = gate(side(now), side(before), GateSettings(MARGIN, MARGIN), {"slice": groups})
-        alone = [each.p <= 0.05 and each.high < 0 and each.difference < -MARGIN for each in found.decisions]
-        told.append((found.verdict == BLOCK, any(alone)))
-    return sum(each[0] for each in told) / pairs, sum(each[1] for each in told) / pairs
+        before, now = drawn("binary", slices * size, 0.0, random)
+        report = gate(side(now), side(before), GateSettings(MARGIN, MARGIN), {"slice": groups})
+        alone = [size.p <= 0.05 and size.high < 0 and size.difference < -MARGIN for size in report.decisions]
+        blocked.append((report.verdict == BLOCK, any(alone)))
+    return sum(size[0] for size in blocked) / pairs, sum(size[1] for size in blocked) / pairs
 
 
 def power(pairs: int) -> Iterator[str]:
@@ -95,16 +95,18 @@ def skewed(pairs: int) -> Iterator[str]:
     for number, (name, draw) in enumerate(NULLS.items()):
         for sign, world in ((1.0, name), (-1.0, f"{name}, turned")):
             for questions in (50, 200):
-                found = []
+                rates_found = []
                 for difference in (0.0, -MARGIN):
                     random = np.random.default_rng([number, questions, int(sign > 0)])
-                    told = []
+                    verdicts = []
                     for change in sign * draw(random, (pairs, questions)):
                         change = np.clip(change + difference, -1.0, 1.0)
                         before = np.where(change > 0, 0.0, 1.0)
-                        told.append(gate(side(before + change), side(before), GateSettings(MARGIN)).verdict)
-                    found.append(told.count(SHIP if difference else BLOCK) / pairs)
-                yield f"| {world} | {questions} | {found[0]:.1%} | {found[1]:.1%} |"
+                        verdicts.append(
+                            gate(side(before + change), side(before), GateSettings(MARGIN)).verdict
+                        )
+                    rates_found.append(verdicts.count(SHIP if difference else BLOCK) / pairs)
+                yield f"| {world} | {questions} | {rates_found[0]:.1%} | {rates_found[1]:.1%} |"
 
 
 VERSIONS = 10
@@ -127,22 +129,22 @@ def anchored(pairs: int) -> Iterator[tuple[str, float]]:
                     lost, won = (0.06 - change) / 2 / 0.7, (0.06 + change) / 2 / 0.3
                     flips = random.random(questions) < np.where(versions[-1] > 0, lost, won)
                     versions.append(np.where(flips, 1 - versions[-1], versions[-1]))
-                told = [
+                verdicts_of_pairs = [
                     [
                         gate(side(now), side(before), settings, None, anchor).verdict
                         for before, now in itertools.pairwise(versions)
                     ]
                     for anchor in (None, side(versions[0]))
                 ]
-                first += told[1][0] == BLOCK
-                for at, verdicts in enumerate(told):
-                    passed[at] += BLOCK not in verdicts
-                if BLOCK not in told[0]:
+                first += verdicts_of_pairs[1][0] == BLOCK
+                for index, verdicts in enumerate(verdicts_of_pairs):
+                    passed[index] += BLOCK not in verdicts
+                if BLOCK not in verdicts_of_pairs[0]:
                     falls.append(float((versions[-1] - versions[0]).mean()))
-            alone, beside, wrong = (count / pairs for count in (*passed, first))
+            alone, with_anchor, wrong = (count / pairs for count in (*passed, first))
             fell = f"{np.mean(falls):+.3f}" if falls else ""
             yield (
-                f"| {questions} | {change:+.3f} | {alone:.1%} | {fell} | {beside:.1%} | {wrong:.1%} |",
+                f"| {questions} | {change:+.3f} | {alone:.1%} | {fell} | {with_anchor:.1%} | {wrong:.1%} |",
                 wrong if change == 0 else 0.0,
             )
 

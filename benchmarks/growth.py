@@ -30,14 +30,14 @@ AGAIN = 4  # turns in which both sizes are measured once more, as long as the la
 FLOOR = 16  # megabytes over start-up below which memory says nothing
 
 
-def cost(each: Growing, number: int) -> Sample:
+def cost(command: Growing, number: int) -> Sample:
     """Return the processor time and memory of a command on an input of this size, the least of two."""
-    each.make(number)
-    words = each.words.replace("{runs}", names_of_runs()) if "{runs}" in each.words else each.words
+    command.make(number)
+    words = command.words.replace("{runs}", names_of_runs()) if "{runs}" in command.words else command.words
     samples = []
     for _ in range(2):
         cleared()
-        samples.append(measure([sys.executable, "-m", "rageval", *shlex.split(words)], each.codes))
+        samples.append(measure([sys.executable, "-m", "rageval", *shlex.split(words)], command.codes))
     return cheaper(*samples)
 
 
@@ -46,26 +46,26 @@ def cheaper(one: Sample, other: Sample) -> Sample:
     return replace(one, cpu=min(one.cpu, other.cpu), megabytes=min(one.megabytes, other.megabytes))
 
 
-def measured(name: str, each: Growing) -> bool:
+def measured(name: str, command: Growing) -> bool:
     """Print how a command grows; return whether that is no faster than allowed."""
-    start = cost(each, LEAST)
-    number = each.number
-    once = cost(each, number)
-    while once.cpu - start.cpu < ENOUGH and number < each.most:
+    start = cost(command, LEAST)
+    number = command.number
+    once = cost(command, number)
+    while once.cpu - start.cpu < ENOUGH and number < command.most:
         number *= 2
-        once = cost(each, number)
-    twice = cost(each, 2 * number)
-    for again in range(AGAIN + 1):
+        once = cost(command, number)
+    twice = cost(command, 2 * number)
+    for repetition in range(AGAIN + 1):
         seconds = (twice.cpu - start.cpu) / max(once.cpu - start.cpu, ENOUGH / RATIO)
         grown = twice.megabytes - start.megabytes
         memory = grown / max(once.megabytes - start.megabytes, FLOOR / RATIO) if grown > FLOOR else 1.0
         is_right = seconds <= RATIO and memory <= RATIO
-        if is_right or again == AGAIN:
+        if is_right or repetition == AGAIN:
             break
         # A machine that is shared is slower for minutes at a time: what grows too fast does so in each turn.
-        once, twice = cheaper(once, cost(each, number)), cheaper(twice, cost(each, 2 * number))
+        once, twice = cheaper(once, cost(command, number)), cheaper(twice, cost(command, 2 * number))
     print(
-        f"{name:18} {each.thing:20} {number:9,} {once.cpu:8.2f} s {seconds:6.2f} {memory:6.2f}"
+        f"{name:18} {command.thing:20} {number:9,} {once.cpu:8.2f} s {seconds:6.2f} {memory:6.2f}"
         f"{'' if is_right else '  grows too fast'}",
         flush=True,
     )
@@ -78,11 +78,11 @@ def main() -> None:
     print(f"{'command':18} {'in':20} {'n':>9} {'cpu of n':>10} {'cpu ×':>6} {'mem ×':>6}")
     wrong = 0
     for name, several in GROWS.items():
-        for each in several if name in sys.argv[1:] or not sys.argv[1:] else ():
+        for command in several if name in sys.argv[1:] or not sys.argv[1:] else ():
             with tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
                 os.environ["RAGEVAL_STORE"] = str(Path(folder) / "store.sqlite")
-                wrong += not measured(name, each)
+                wrong += not measured(name, command)
                 os.chdir(ROOT)
     raise SystemExit(wrong > 0)
 

@@ -51,32 +51,37 @@ def installed(extra: str) -> Installed:
             [*pip, f"{ROOT}[{extra}]" if extra else str(ROOT)], check=True, stderr=subprocess.DEVNULL
         )
         seconds = time.monotonic() - began
-        said = subprocess.run([python, "-c", _SIZES], check=True, capture_output=True).stdout
-        return Installed(json.loads(said), seconds)
+        output = subprocess.run([python, "-c", _SIZES], check=True, capture_output=True).stdout
+        return Installed(json.loads(output), seconds)
 
 
-def row(name: str, found: Installed, core: Installed | None) -> str:
+def row(name: str, installation: Installed, core: Installed | None) -> str:
     """Return a line of the table: what is new, the largest of it first."""
-    known = core.sizes if core is not None else {}
-    new = {package: size for package, size in found.sizes.items() if package not in known}
+    sizes = core.sizes if core is not None else {}
+    new = {package: size for package, size in installation.sizes.items() if package not in sizes}
     largest = sorted(new, key=lambda package: -new[package])[:4]
     named = ", ".join(f"{package} {new[package] / 1e6:.0f}" for package in largest if new[package] >= 5e5)
-    print(f"{name}: {found.seconds:.0f} s", file=sys.stderr, flush=True)
+    print(f"{name}: {installation.seconds:.0f} s", file=sys.stderr, flush=True)
     return f"| {name} | {len(new)} | {sum(new.values()) / 1e6:.0f} | {named} |"
 
 
 def main(extras: list[str]) -> None:
     """Print the table."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    made = set(project["optional-dependencies"]) - {"docs", "fuzz", "lint", "test"}  # of those who make it
+    extra_names = set(project["optional-dependencies"]) - {
+        "docs",
+        "fuzz",
+        "lint",
+        "test",
+    }  # of those who make it
     unknown = set(extras) - set(project["optional-dependencies"])
     if unknown:
-        raise SystemExit(f"{min(unknown)}: no such extra; expected some of {', '.join(sorted(made))}")
+        raise SystemExit(f"{min(unknown)}: no such extra; expected some of {', '.join(sorted(extra_names))}")
     print("| | packages | MB | the largest, in MB |")
     print("|---|---:|---:|---|")
     core = installed(CORE)
     print(row("the core", core, None), flush=True)
-    for extra in extras or [*sorted(made - {"all", "dev"}), "all", "dev"]:
+    for extra in extras or [*sorted(extra_names - {"all", "dev"}), "all", "dev"]:
         print(row(f"`{extra}`", installed(extra), core), flush=True)
 
 

@@ -59,7 +59,7 @@ class People(NamedTuple):
         return self.only(sorted(order[len(order) // 2 :] if second else order[: len(order) // 2]))
 
     def only(self, places: Sequence[int]) -> People:
-        chosen = ([each[at] for at in places] for each in (self.questions, self.gold, self.texts))
+        chosen = ([column[index] for index in places] for column in (self.questions, self.gold, self.texts))
         questions, gold, texts = chosen
         return People(self.name, self.sha, questions, gold, texts, self.right[places], self.features[places])  # type: ignore[arg-type]
 
@@ -67,17 +67,17 @@ class People(NamedTuple):
 def people(path: Path) -> People:
     """Read a file; queries of which any answer was not judged are left out."""
     rows: dict[str, list] = {}
-    for each in judged([File(str(path))]):
-        rows.setdefault(each.question.query_id, []).append(each)
-    whole = [of for of in rows.values() if [each.answer.run_id for each in of] == list(SYSTEMS)]
+    for judgement in judged([File(str(path))]):
+        rows.setdefault(judgement.question.query_id, []).append(judgement)
+    whole = [of for of in rows.values() if [judgement.answer.run_id for judgement in of] == list(SYSTEMS)]
     features = [[short.features(e.answer.text, e.question.text, e.question.gold) for e in of] for of in whole]
     return People(
         path.stem,
         hashlib.sha256(path.read_bytes()).hexdigest(),
         [of[0].question.text for of in whole],
         [of[0].question.gold for of in whole],
-        [[each.answer.text for each in of] for of in whole],
-        np.array([[float(each.is_right) for each in of] for of in whole]),
+        [[judgement.answer.text for judgement in of] for of in whole],
+        np.array([[float(judgement.is_right) for judgement in of] for of in whole]),
         np.array(features),
     )
 
@@ -116,12 +116,16 @@ def kappa(one: Float, other: Float) -> float:
 
 def wrong_winners(values: Float, right: Float) -> int:
     """Pairs of systems of which the judge is sure, and wrong."""
-    found = 0
+    wrong = 0
     for one, other in combinations(range(right.shape[1]), 2):
-        apart, truth = values[:, one] - values[:, other], right[:, one] - right[:, other]
-        z = apart.mean() / (apart.std(ddof=1) / len(apart) ** 0.5) if apart.std() else 0.0
-        found += abs(z) > 1.96 and np.sign(z) != np.sign(truth.mean())
-    return found
+        differences, truth = values[:, one] - values[:, other], right[:, one] - right[:, other]
+        z = (
+            differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5)
+            if differences.std()
+            else 0.0
+        )
+        wrong += abs(z) > 1.96 and np.sign(z) != np.sign(truth.mean())
+    return wrong
 
 
 class Agreed(NamedTuple):
@@ -134,10 +138,10 @@ class Agreed(NamedTuple):
 
 
 def agreed(values: Float, data: People) -> Agreed:
-    said, right = (values >= 0.5).astype(float), data.right
+    judged_right, right = (values >= 0.5).astype(float), data.right
     bias = float(np.abs(values.mean(axis=0) - right.mean(axis=0)).mean())
-    error = float((said != right).mean())
-    return Agreed(error, kappa(said, right), bias, wrong_winners(values, right))
+    error = float((judged_right != right).mean())
+    return Agreed(error, kappa(judged_right, right), bias, wrong_winners(values, right))
 
 
 def judges(train: People, test: People) -> Iterator[Row]:
@@ -151,21 +155,32 @@ def judges(train: People, test: People) -> Iterator[Row]:
     return (_row(name, agreed(values, test)) for name, values in tried.items())
 
 
-def _row(name: str, found: Agreed) -> Row:
-    return name, f"{1 - found.error:.3f}", f"{found.kappa:.2f}", f"{found.bias:.3f}", f"{found.wrong} of 10"
+def _row(name: str, row_of: Agreed) -> Row:
+    return (
+        name,
+        f"{1 - row_of.error:.3f}",
+        f"{row_of.kappa:.2f}",
+        f"{row_of.bias:.3f}",
+        f"{row_of.wrong} of 10",
+    )
 
 
 def calibration(chance: Float, right: Float) -> tuple[list[Row], float]:
     """Rows of ten bins, and the expected calibration error."""
     bins = np.minimum((chance * 10).astype(int), 9)
     rows, error = [], 0.0
-    for at in range(10):
-        inside = bins == at
+    for decile in range(10):
+        inside = bins == decile
         if inside.any():
             mean, share = float(chance[inside].mean()), float(right[inside].mean())
             error += abs(mean - share) * float(inside.mean())
             rows.append(
-                (f"{at / 10:.1f} … {(at + 1) / 10:.1f}", f"{inside.sum():,}", f"{mean:.3f}", f"{share:.3f}")
+                (
+                    f"{decile / 10:.1f} … {(decile + 1) / 10:.1f}",
+                    f"{inside.sum():,}",
+                    f"{mean:.3f}",
+                    f"{share:.3f}",
+                )
             )
     return rows, error
 
@@ -184,7 +199,7 @@ def worth(
     """Of each system: 100 labels and a correction, beside the mean of 100 labels; the last of all"
     " together."""
     squares = np.zeros((2, right.shape[1]))
-    held, width = np.zeros(right.shape[1]), np.zeros(right.shape[1])
+    covered, width = np.zeros(right.shape[1]), np.zeros(right.shape[1])
     number_of = len(right)
     for system in range(right.shape[1]):
         truth = float(right[:, system].mean())
@@ -193,40 +208,45 @@ def worth(
         for _ in range(replays):
             plain = rng.choice(number_of, LABELS, replace=False)
             drawn = plain if size is None else np.argsort(rng.random(number_of) / size)[:LABELS]
-            labels = {int(at): float(right[at, system]) for at in drawn}
+            labels = {int(index): float(right[index, system]) for index in drawn}
             how = {"paired": False, "population": "set", "within": (0.0, 1.0)}
-            found = corrected(values[:, system], labels, chosen=chance, **how)  # type: ignore[arg-type]
-            alone = corrected(np.zeros(number_of), {int(at): float(right[at, system]) for at in plain}, **how)  # type: ignore[arg-type]
-            squares[:, system] += (alone.value - truth) ** 2, (found.value - truth) ** 2
-            held[system] += found.low <= truth <= found.high
-            width[system] += (found.high - found.low) / (alone.high - alone.low) / replays
-    each = [
+            correction = corrected(values[:, system], labels, chosen=chance, **how)  # type: ignore[arg-type]
+            alone = corrected(
+                np.zeros(number_of), {int(index): float(right[index, system]) for index in plain}, **how
+            )  # type: ignore[arg-type]
+            squares[:, system] += (alone.value - truth) ** 2, (correction.value - truth) ** 2
+            covered[system] += correction.low <= truth <= correction.high
+            width[system] += (correction.high - correction.low) / (alone.high - alone.low) / replays
+    by_system = [
         Worth(100 * plain / other, in_it / replays, wide)
-        for plain, other, in_it, wide in zip(*squares, held, width, strict=True)
+        for plain, other, in_it, wide in zip(*squares, covered, width, strict=True)
     ]
     together = 100 * squares[0].sum() / squares[1].sum()
-    return [*each, Worth(float(together), float(held.sum() / replays / len(held)), float(width.mean()))]
+    return [
+        *by_system,
+        Worth(float(together), float(covered.sum() / replays / len(covered)), float(width.mean())),
+    ]
 
 
 def worths(curve: short.Curve, data: People, replays: int) -> Iterator[Row]:
     rng = np.random.default_rng(1)
     chance = chances(curve, data)
-    said = verdicts(chance, data).astype(float)
+    judged_right = verdicts(chance, data).astype(float)
     doubt = np.maximum(np.sqrt(chance * (1 - chance)), 0.1)
     rows = {
         "contains, labels drawn alike": (by(contains, data), None),
-        "short, labels drawn alike": (said, None),
-        "short, labels drawn by doubt": (said, doubt),
+        "short, labels drawn alike": (judged_right, None),
+        "short, labels drawn by doubt": (judged_right, doubt),
     }
     for name, (values, sizes) in rows.items():
-        found = worth(values, data.right, sizes, replays, rng)
+        worths_found = worth(values, data.right, sizes, replays, rng)
         yield (
             name,
-            " ".join(f"{each.worth:.0f}" for each in found[:-1]),
-            f"{found[-1].worth:.0f}",
-            f"{min(each.coverage for each in found[:-1]):.3f} …"
-            f" {max(each.coverage for each in found[:-1]):.3f}",
-            f"{found[-1].width:.2f}",
+            " ".join(f"{worth_of_size.worth:.0f}" for worth_of_size in worths_found[:-1]),
+            f"{worths_found[-1].worth:.0f}",
+            f"{min(worth_of_size.coverage for worth_of_size in worths_found[:-1]):.3f} …"
+            f" {max(worth_of_size.coverage for worth_of_size in worths_found[:-1]):.3f}",
+            f"{worths_found[-1].width:.2f}",
         )
 
 
@@ -249,9 +269,9 @@ def kept(curve: short.Curve, data: People, replays: int) -> Row:
     shares, broken = [], 0
     for _ in range(replays):
         labels = rng.choice(len(wrong), LABELLED, replace=False)
-        found = keep(doubt.tolist(), {int(at): bool(wrong[at]) for at in labels}, BOUND)
-        shares.append(0.0 if found is None else found.share)
-        broken += found is not None and wrong[doubt <= found.doubt].mean() > BOUND
+        kept_part = keep(doubt.tolist(), {int(index): bool(wrong[index]) for index in labels}, BOUND)
+        shares.append(0.0 if kept_part is None else kept_part.share)
+        broken += kept_part is not None and wrong[doubt <= kept_part.doubt].mean() > BOUND
     return f"{np.median(shares):.2f}", f"{min(shares):.2f}", f"{broken:,} of {replays:,}"
 
 
@@ -297,18 +317,18 @@ def diagram(chance: Float, right: Float) -> str:
         f'<rect x="{MARGIN}" y="{MARGIN}" width="{SIDE}" height="{SIDE}" fill="none" stroke="{FAINT}"/>',
         f'<line x1="{MARGIN}" y1="{MARGIN + SIDE}" x2="{MARGIN + SIDE}" y2="{MARGIN}" stroke="{FAINT}"/>',
     ]
-    for at in (0, 0.5, 1):
-        along, up = MARGIN + at * SIDE, MARGIN + (1 - at) * SIDE
-        parts.append(f'<text x="{along}" y="{MARGIN + SIDE + 16}" text-anchor="middle">{at:g}</text>')
-        parts.append(f'<text x="{MARGIN - 6}" y="{up + 4}" text-anchor="end">{at:g}</text>')
+    for tick in (0, 0.5, 1):
+        along, up = MARGIN + tick * SIDE, MARGIN + (1 - tick) * SIDE
+        parts.append(f'<text x="{along}" y="{MARGIN + SIDE + 16}" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="{MARGIN - 6}" y="{up + 4}" text-anchor="end">{tick:g}</text>')
     middle = MARGIN + SIDE / 2
     parts.append(
         f'<text x="{middle}" y="{whole - 8}" text-anchor="middle">chance that the answer is right</text>'
     )
     parts.append(f'<text x="{MARGIN}" y="{MARGIN - 10}">share that people call right</text>')
     bins = np.minimum((chance * 10).astype(int), 9)
-    for at in range(10):
-        inside = bins == at
+    for tick in range(10):
+        inside = bins == tick
         if inside.any():
             along = MARGIN + float(chance[inside].mean()) * SIDE
             up = MARGIN + (1 - float(right[inside].mean())) * SIDE
@@ -324,7 +344,7 @@ def write(data: People) -> None:
     curve = fitted(data)
     splits = [(data.half(False, seed), data.half(True, seed)) for seed in range(20)]
     tried = [(chances(fitted(train), test), test) for train, test in splits]
-    found = [agreed(verdicts(chance, test).astype(float), test) for chance, test in tried]
+    rows = [agreed(verdicts(chance, test).astype(float), test) for chance, test in tried]
     off = [calibration(chance.ravel(), test.right.ravel())[1] for chance, test in tried]
     words = [len(text.split()) for of in data.texts for text in of]
     lines = [
@@ -339,10 +359,10 @@ def write(data: People) -> None:
         f"penalty = {PENALTY}",
         "",
         "[measured]  # means of 20 splits: fitted on half of the questions, tried on the other half",
-        f"error = {np.mean([each.error for each in found]):.4f}",
-        f"kappa = {np.mean([each.kappa for each in found]):.3f}",
-        f"bias = {np.mean([each.bias for each in found]):.4f}",
-        f"wrong_winners = {max(each.wrong for each in found)}  # most in any split, of 10 pairs",
+        f"error = {np.mean([row.error for row in rows]):.4f}",
+        f"kappa = {np.mean([row.kappa for row in rows]):.3f}",
+        f"bias = {np.mean([row.bias for row in rows]):.4f}",
+        f"wrong_winners = {max(row.wrong for row in rows)}  # most in any split, of 10 pairs",
         f"calibration = {np.mean(off):.4f}  # expected calibration error",
         f"longest = {max(words)}  # words of an answer",
     ]

@@ -80,15 +80,15 @@ def picture(rows: Sequence[Row], ink: str, faint: str, ours: str, theirs: str) -
         y += 10
         group = list(bars(of(rows, data, what)))
         longest = max(seconds for _, seconds, _ in group)
-        for who, seconds, said in group:
+        for who, seconds, label in group:
             long, mine = LONGEST * seconds / longest, who == "rageval"
             look = {
                 "ink": ink if mine else faint,
                 "weight": 600 if mine else 400,
                 "colour": ours if mine else theirs,
             }
-            at = {"left": LEFT - 8, "start": LEFT, "end": LEFT + long + 8, "middle": y + 13, "y": y}
-            parts.append(LINE.format(who=who, said=said, long=long, bar=BAR, **look, **at))
+            positions = {"left": LEFT - 8, "start": LEFT, "end": LEFT + long + 8, "middle": y + 13, "y": y}
+            parts.append(LINE.format(who=who, said=label, long=long, bar=BAR, **look, **positions))
             y += STEP
     return "\n".join([HEAD.format(width=WIDTH, height=y), *parts, "</svg>\n"])
 

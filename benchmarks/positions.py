@@ -46,7 +46,9 @@ class Rankings(NamedTuple):
 def orders(rng: np.random.Generator, queries: int, answers: int, is_balanced: bool) -> Int:
     """[query, ranking, place] = the answer that is shown there; as many rankings by either design."""
     turned = range(answers)
-    first = np.array([(at + 1) // 2 if at % 2 else (answers - at // 2) % answers for at in turned])
+    first = np.array(
+        [(place + 1) // 2 if place % 2 else (answers - place // 2) % answers for place in turned]
+    )
     square = np.array([(first + shift) % answers for shift in turned])
     if answers % 2:
         square = np.concatenate((square, square[:, ::-1]))
@@ -68,7 +70,7 @@ def judged(rng: np.random.Generator, order: Int, steps: float, sees: float) -> R
     return Rankings(query.ravel(), (query * answers + order).ravel(), shown.ravel(), given.ravel())
 
 
-class Held(NamedTuple):
+class ListFigures(NamedTuple):
     """The lead of the first place; how often its interval held it, that of every place; how far apart."""
 
     truth: float
@@ -78,31 +80,33 @@ class Held(NamedTuple):
     plain: float
 
 
-def held_in_lists(
+def coverage_in_lists(
     answers: int, queries: int, steps: float, is_balanced: bool, replays: int, sees: float
-) -> Held:
+) -> ListFigures:
     """Replay a judge of lists."""
     rng = np.random.default_rng((answers, queries, int(2 * steps), is_balanced))
     large = judged(rng, orders(rng, 20_000, answers, False), steps, sees)
     truth = (answers + 1) / 2 - np.bincount(large.shown - 1, large.given) / np.bincount(large.shown - 1)
-    held, leads, plain = [], [], []
+    covered, leads, plain = [], [], []
     for _ in range(replays):
-        found = bias_in_lists(
+        bias = bias_in_lists(
             *judged(rng, orders(rng, queries, answers, is_balanced), steps, sees), resamples=FEW_DRAWS
         )
-        if found is None:
+        if bias is None:
             raise RuntimeError("places cannot be told from answers")
-        held.append([p.low <= lead <= p.high for p, lead in zip(found.places, truth, strict=True)])
-        leads.append([place.lead for place in found.places])
-        plain.append([place.given for place in found.places])
-    spread, of_plain = (float(np.std(each, axis=0).mean()) for each in (leads, plain))
-    return Held(float(truth[0]), float(np.mean(held, axis=0)[0]), float(np.mean(held)), spread, of_plain)
+        covered.append([p.low <= lead <= p.high for p, lead in zip(bias.places, truth, strict=True)])
+        leads.append([place.lead for place in bias.places])
+        plain.append([place.given for place in bias.places])
+    spread, of_plain = (float(np.std(column, axis=0).mean()) for column in (leads, plain))
+    return ListFigures(
+        float(truth[0]), float(np.mean(covered, axis=0)[0]), float(np.mean(covered)), spread, of_plain
+    )
 
 
-def held_in_pairs(queries: int, wins: float, replays: int) -> tuple[float, float]:
+def coverage_in_pairs(queries: int, wins: float, replays: int) -> tuple[float, float]:
     """Replay a judge of pairs: how often intervals hold the truth, and how wide they are."""
     rng = np.random.default_rng((queries, int(100 * wins)))
-    held, width = 0, 0.0
+    covered, width = 0, 0.0
     for _ in range(replays):
         better = rng.random((queries, 3)) < rng.random((queries, 1))  # of three pairs a query, alike
         by_first = np.stack((better, ~better)) ^ (rng.random((2, queries, 3)) < 0.2)  # and may be mistaken
@@ -110,13 +114,13 @@ def held_in_pairs(queries: int, wins: float, replays: int) -> tuple[float, float
         query = np.broadcast_to(np.arange(queries)[:, None], (queries, 3))
         one = np.broadcast_to([0, 0, 1], (queries, 3))
         other = np.broadcast_to([1, 2, 2], (queries, 3))
-        rows = (np.stack(each).ravel() for each in ((query, query), (one, other), (other, one)))
-        found = bias_in_pairs(*rows, by_first.ravel().astype(np.float64), resamples=FEW_DRAWS)
-        if found is None:
+        rows = (np.stack(column).ravel() for column in ((query, query), (one, other), (other, one)))
+        bias = bias_in_pairs(*rows, by_first.ravel().astype(np.float64), resamples=FEW_DRAWS)
+        if bias is None:
             raise RuntimeError("no pairs in both orders")
-        held += found.low <= 0.5 + wins / 2 <= found.high
-        width += found.high - found.low
-    return held / replays, width / replays
+        covered += bias.low <= 0.5 + wins / 2 <= bias.high
+        width += bias.high - bias.low
+    return covered / replays, width / replays
 
 
 def lists(replays: int) -> Iterator[Row]:
@@ -124,9 +128,9 @@ def lists(replays: int) -> Iterator[Row]:
     for answers, queries, sees in SIZES:
         for steps in STEPS:
             for is_balanced in (False, True):
-                found = held_in_lists(answers, queries, steps, is_balanced, replays, sees)
+                result = coverage_in_lists(answers, queries, steps, is_balanced, replays, sees)
                 design = "balanced" if is_balanced else "random"
-                numbers = (f"{number:.3f}" for number in found)
+                numbers = (f"{number:.3f}" for number in result)
                 yield str(answers), str(queries), f"{sees:g}", f"{steps:g}", design, *numbers
 
 
@@ -134,8 +138,8 @@ def pairs(replays: int) -> Iterator[Row]:
     """Yield a row a world of pairs."""
     for queries in (50, 200):
         for wins in WINS:
-            held, width = held_in_pairs(queries, wins, replays)
-            yield str(queries), f"{wins:g}", f"{held:.3f}", f"{width:.3f}"
+            coverage, width = coverage_in_pairs(queries, wins, replays)
+            yield str(queries), f"{wins:g}", f"{coverage:.3f}", f"{width:.3f}"
 
 
 def main() -> int:
@@ -156,8 +160,8 @@ def main() -> int:
     print(markdown((*head, "spread", "plain"), of_lists))
     print("", markdown(("queries", "for the first", "held", "width"), of_pairs), "", sep="\n")
     print(f"{replays:,} replays a cell.")
-    held = [*(float(row[7]) for row in of_lists), *(float(row[2]) for row in of_pairs)]
-    return int(min(held) < LEAST or max(held) > MOST)
+    coverages = [*(float(row[7]) for row in of_lists), *(float(row[2]) for row in of_pairs)]
+    return int(min(coverages) < LEAST or max(coverages) > MOST)
 
 
 if __name__ == "__main__":

@@ -44,16 +44,16 @@ def quantiles(sample: Sample, resamples: int, seed: int) -> _Pair:
     generator = np.random.default_rng(seed)
     number, runs = sample.values.shape
     ranks = np.empty((resamples, runs))
-    for at in range(resamples):
+    for index in range(resamples):
         means = sample.values[generator.integers(0, number, number)].mean(axis=0)
-        ranks[at] = 1 + (means[None] > means[:, None]).sum(axis=1)
+        ranks[index] = 1 + (means[None] > means[:, None]).sum(axis=1)
     low, high = np.quantile(ranks, [0.025, 0.975], axis=0)
     return np.floor(low), np.ceil(high)
 
 
-def lacking(found: _Pair) -> tuple[float, float]:
+def lacking(pair: _Pair) -> tuple[float, float]:
     """Return the share of runs whose rank is not in its interval, and the mean width."""
-    low, high = found
+    low, high = pair
     rank = np.arange(len(low)) + 1
     return float(((rank < low) | (high < rank)).mean()), float((high - low + 1).mean())
 
@@ -63,12 +63,12 @@ def measured(
 ) -> dict[str, tuple[float, float]]:
     """Return, of both kinds, how often the rank is lacking and how wide the intervals are."""
     generator = np.random.default_rng(round(1e6 * gap) + topics)
-    found: dict[str, list[tuple[float, float]]] = {"rageval": [], "quantiles": []}
+    rates: dict[str, list[tuple[float, float]]] = {"rageval": [], "quantiles": []}
     for seed in range(replays):
         sample = drawn(generator, runs, topics, gap)
-        found["rageval"].append(lacking(rank_intervals(sample, resamples=resamples, seed=seed)))
-        found["quantiles"].append(lacking(quantiles(sample, resamples, seed)))
-    return {kind: tuple(np.mean(of, axis=0).tolist()) for kind, of in found.items()}
+        rates["rageval"].append(lacking(rank_intervals(sample, resamples=resamples, seed=seed)))
+        rates["quantiles"].append(lacking(quantiles(sample, resamples, seed)))
+    return {kind: tuple(np.mean(of, axis=0).tolist()) for kind, of in rates.items()}
 
 
 KINDS = {
@@ -85,8 +85,8 @@ def lacking_equals(kind: str, topics: int, replays: int, resamples: int) -> floa
     wrong = 0
     for seed in range(replays):
         values = np.linspace(-4, 4, 12) + generator.normal(0, 0.1, (topics, 12))
-        for at in (5, 6, 7):
-            values[:, at] = KINDS[kind](generator, topics)
+        for place in (5, 6, 7):
+            values[:, place] = KINDS[kind](generator, topics)
         sample = Sample(tuple(map(str, range(topics))), values, np.arange(topics))
         low, high = rank_intervals(sample, resamples=resamples, seed=seed)
         wrong += int(((low > 5) | (high < 7))[5:8].sum())
@@ -114,8 +114,8 @@ def lacking_tau(gap: float, runs: int, topics: int, replays: int) -> tuple[float
         low, high = _bootstrap_intervals(tables, {"tau_b": tau_b}, {"tau_b": tau_of(tables)}, [])["tau_b"]
         ours += not low <= average <= high
         picked = generator.integers(0, topics, (500, topics))
-        found = [tau_of([table[rows] for table in tables]) for rows in picked]
-        low, high = np.quantile(found, [0.025, 0.975])
+        taus = [tau_of([table[rows] for table in tables]) for rows in picked]
+        low, high = np.quantile(taus, [0.025, 0.975])
         theirs += not low <= average <= high
     return average, ours / replays, theirs / replays
 
@@ -125,7 +125,7 @@ def lacking_labels(
 ) -> tuple[float, float]:
     """Return how often the interval of a corrected rank lacks it, and how wide these are."""
     generator = np.random.default_rng(round(1e6 * gap) + labels)
-    found = []
+    pairs = []
     for seed in range(replays):
         hard = generator.normal(0, 0.2, (topics, 1))
         people = (generator.random((topics, runs)) < 0.5 + gap * np.arange(runs)[::-1] + hard).astype(float)
@@ -134,11 +134,11 @@ def lacking_labels(
         differences = {}
         for one, other in combinations(range(runs), 2):
             theirs = people[:, one] - people[:, other]
-            by_label = {at: float(theirs[at]) for at in chosen}
+            by_label = {index: float(theirs[index]) for index in chosen}
             differences[one, other] = corrected(judge[:, one] - judge[:, other], by_label, paired=True)
         low, high = corrected_rank_intervals(runs, differences, resamples=resamples, seed=seed)
-        found.append(lacking((np.array(low), np.array(high))))
-    share, width = np.mean(found, axis=0).tolist()
+        pairs.append(lacking((np.array(low), np.array(high))))
+    share, width = np.mean(pairs, axis=0).tolist()
     return share, width
 
 
@@ -154,8 +154,8 @@ def main() -> int:
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for topics in (25, 100):
         for gap in GAPS:
-            found = measured(gap, words.runs, topics, words.replays, words.resamples)
-            ours, theirs = found["rageval"], found["quantiles"]
+            rates = measured(gap, words.runs, topics, words.replays, words.resamples)
+            ours, theirs = rates["rageval"], rates["quantiles"]
             worst = max(worst, ours[0])
             print(
                 f"| {gap:g} | {topics} | {ours[0]:.3f} | {theirs[0]:.3f} | {ours[1]:.1f} | {theirs[1]:.1f} |"

@@ -59,7 +59,7 @@ def in_a_process(function: object, *arguments: object) -> None:
 
 
 def commands(options: argparse.Namespace, files: Files, page: Path) -> dict[str, Command]:
-    runs = [str(files.run(at)) for at in range(RUNS)]
+    runs = [str(files.run(index)) for index in range(RUNS)]
     inputs = [*runs, str(files.nugget_qrels), "-m", MEASURES]
     return {
         "rageval, only scores": [options.rageval, *inputs],

@@ -61,16 +61,16 @@ def main() -> int:
     }
     samples = take_turns(warm_up(commands), options.rounds)
     today = samples[f"rageval, {ANSWERS}"]
-    if len({found[0].output for found in samples.values()}) > 1:
+    if len({citations[0].output for citations in samples.values()}) > 1:
         print("the forms print different values")
         return 1
     rows, missed = [], 0
-    for name, found in samples.items():
-        ratio = median_ratio(found, today, cpu)
+    for name, citations in samples.items():
+        ratio = median_ratio(citations, today, cpu)
         missed += ratio > AIM
-        numbers = [median(found, seconds), median(found, cpu), ratio]
+        numbers = [median(citations, seconds), median(citations, cpu), ratio]
         texts = [f"{number:.3f}" for number in numbers]
-        rows.append([name, *texts, verdict(ratio, AIM), f"{median(found, megabytes):.0f}"])
+        rows.append([name, *texts, verdict(ratio, AIM), f"{median(citations, megabytes):.0f}"])
     print(conditions(options.rounds), "\n")
     print(markdown(["form", "wall, s", "CPU, s", f"of {ANSWERS}", "aim", "peak, MB"], rows))
     return 1 if missed else 0
@@ -87,14 +87,17 @@ def generate(folder: Path) -> None:
             for topic in range(TOPICS):
                 texts = [" ".join(rng.choices(words, k=15)) for _ in range(SENTENCES)]
                 docs = [
-                    f"msmarco_v2.1_doc_{rng.randrange(60):02}_{rng.randrange(10**9)}#{at}" for at in range(20)
+                    f"msmarco_v2.1_doc_{rng.randrange(60):02}_{rng.randrange(10**9)}#{index}"
+                    for index in range(20)
                 ]
                 cited = [rng.sample(docs, rng.randrange(1, 4)) for _ in texts]
                 for form in FORMS:
                     files[form].write(json.dumps(_record(form, run, topic, texts, docs, cited)) + "\n")
-                for at, found in enumerate(cited):
-                    for doc in found:
-                        judged.write(json.dumps(_judgement(run, topic, at, doc, rng.choice(LABELS))) + "\n")
+                for index, citations in enumerate(cited):
+                    for doc in citations:
+                        judged.write(
+                            json.dumps(_judgement(run, topic, index, doc, rng.choice(LABELS))) + "\n"
+                        )
     for file in files.values():
         file.close()
     (folder / "unfinished").rename(folder / "judged.jsonl")
@@ -105,12 +108,14 @@ def _record(
 ) -> dict[str, Any]:
     metadata = {"team_id": "us", "run_id": f"run{run}"}
     if form == ANSWERS:
-        places = [[docs.index(doc) for doc in found] for found in cited]
-        parts = [{"text": text, "citations": found} for text, found in zip(texts, places, strict=True)]
+        places = [[docs.index(doc) for doc in citations] for citations in cited]
+        parts = [
+            {"text": text, "citations": citations} for text, citations in zip(texts, places, strict=True)
+        ]
         return {"metadata": metadata | {"narrative_id": str(topic)}, "references": docs, "answer": parts}
-    weighed = [{doc: 100 - at for at, doc in enumerate(found)} for found in cited]
+    weighed = [{doc: 100 - index for index, doc in enumerate(citations)} for citations in cited]
     ways: list[Any] = list(weighed if form == "confidences" else cited)
-    parts = [{"text": text, "citations": found} for text, found in zip(texts, ways, strict=True)]
+    parts = [{"text": text, "citations": citations} for text, citations in zip(texts, ways, strict=True)]
     return {"metadata": metadata | {"topic_id": str(topic)}, "responses": parts, "references": docs}
 
 

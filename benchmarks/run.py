@@ -76,16 +76,16 @@ class Tools:
 
     def ndeval_on(self, files: Files, runs: int = 1) -> list[str]:
         """Return ndeval's command; of several runs, one after the other, each with the judgements again."""
-        each = [self.ndeval, "-c", "-traditional", str(files.nugget_qrels)]
+        command = [self.ndeval, "-c", "-traditional", str(files.nugget_qrels)]
         if runs == 1:
-            return [*each, str(files.run())]
+            return [*command, str(files.run())]
         paths = shlex.join(str(files.run(number)) for number in range(runs))
-        return ["sh", "-c", f'for run in {paths}; do {shlex.join(each)} "$run" || exit 1; done']
+        return ["sh", "-c", f'for run in {paths}; do {shlex.join(command)} "$run" || exit 1; done']
 
     def trec_eval_on(self, files: Files, runs: int = 1) -> list[str]:
-        each = ["trec_eval", "-c", "-m", "recall.50", "-m", "ndcg_cut.10", str(files.plain_qrels)]
+        command = ["trec_eval", "-c", "-m", "recall.50", "-m", "ndcg_cut.10", str(files.plain_qrels)]
         paths = shlex.join(str(files.run(number)) for number in range(runs))
-        return ["sh", "-c", f'for run in {paths}; do {shlex.join(each)} "$run" || exit 1; done']
+        return ["sh", "-c", f'for run in {paths}; do {shlex.join(command)} "$run" || exit 1; done']
 
 
 def of_size(tools: Tools, size: str) -> Iterator[Contest]:
@@ -150,9 +150,9 @@ def of_others(tools: Tools) -> Iterator[Contest]:
         ours = [rageval, path, "-m", "v_strict,w"]
         yield Contest(f"10⁶ judgements, {name}", "v_strict,w", ours, loop, memory)
     log = str(tools.data / "log" / "log.jsonl")
-    made = [rageval, "import", log, "-o", str(tools.data / "log" / "made"), "--overwrite"]
+    import_command = [rageval, "import", log, "-o", str(tools.data / "log" / "made"), "--overwrite"]
     loop = {"a loop of msgspec": ([tools.python, "-c", LOOP, log], 5)}
-    yield Contest("20,000 records of a log", "import", made, loop)
+    yield Contest("20,000 records of a log", "import", import_command, loop)
     pair = [rageval, "label", "agree", str(answers / "judge.jsonl"), str(answers / "gold.jsonl")]
     yield Contest("10⁵ pairs", "label agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
 
@@ -211,7 +211,7 @@ def means(output: str) -> dict[str, list[float]]:
 
 def differ(contest: Contest, samples: dict[str, list[Sample]]) -> bool:
     """Say where a peer printed other values."""
-    found = False
+    is_different = False
     mine = means(samples["rageval"][0].output)
     for name, theirs in samples.items():
         yours = means(theirs[0].output)
@@ -220,8 +220,8 @@ def differ(contest: Contest, samples: dict[str, list[Sample]]) -> bool:
             gaps = [abs(a - b) for a, b in zip(ours, other, strict=False)]
             if len(ours) != len(other) or max(gaps) > TOLERANCE:
                 note(f"{contest.data}, {measure}: rageval prints {ours[:3]}, {name} {other[:3]}")
-                found = True
-    return found
+                is_different = True
+    return is_different
 
 
 def read_options() -> argparse.Namespace:

@@ -59,7 +59,9 @@ def write(target: IO[str], queries: int, scattered: bool) -> None:
 def measure(queries: int, options: argparse.Namespace, folder: Path) -> tuple[float, int]:
     """Seconds and megabytes of one command."""
     judged = (
-        f"{10**7 + query} 0 {document(query, at)} 1\n" for query in range(queries) for at in (2, 11, 55)
+        f"{10**7 + query} 0 {document(query, workers)} 1\n"
+        for query in range(queries)
+        for workers in (2, 11, 55)
     )
     (folder / "qrels").write_text("".join(judged))
     on_disk = options.file or options.scattered
@@ -92,13 +94,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     source = "scattered file" if options.scattered else "file" if options.file else "stream"
-    found = []
+    rows = []
     for millions in options.millions:
         with tempfile.TemporaryDirectory() as name:
             seconds, peak = measure(millions * 1000, options, Path(name))
         speed = f"{millions * 10**6 / seconds:,.0f}"
-        found.append((f"{millions} M", source, str(options.jobs), f"{seconds:.1f}", speed, str(peak)))
-    print(markdown(HEADER, found))
+        rows.append((f"{millions} M", source, str(options.jobs), f"{seconds:.1f}", speed, str(peak)))
+    print(markdown(HEADER, rows))
 
 
 if __name__ == "__main__":

@@ -69,9 +69,9 @@ def errors(
 def family_wise(replays: int) -> Iterator[Row]:
     for copies, others in WORLDS:
         for queries in QUERIES:
-            found = errors(queries, copies, others, replays)
+            rates = errors(queries, copies, others, replays)
             name = f"{copies} + {others}" if copies else "alike"
-            cells = [f"{found[way]:.3f}" if way in found else "" for way in ("holm", "max_t")]
+            cells = [f"{rates[way]:.3f}" if way in rates else "" for way in ("holm", "max_t")]
             yield name, str(copies + others), str(queries), *cells
             print(f"{name}, {copies + others} runs, {queries} queries are done", file=sys.stderr)
 
@@ -82,7 +82,9 @@ def halves(replays: int) -> Iterator[Row]:
     Where queries differ by a known chance, added up over all outcomes instead of replayed.
     """
     for queries in (10, 17, 25, 50, 100):
-        wins, losses = (each.ravel() for each in np.meshgrid(np.arange(queries + 1), np.arange(queries + 1)))
+        wins, losses = (
+            counts.ravel() for counts in np.meshgrid(np.arange(queries + 1), np.arange(queries + 1))
+        )
         kept = (wins >= losses) & (wins + losses <= queries)
         wins, losses = wins[kept], losses[kept]
         places = np.arange(queries)[:, None]
@@ -96,7 +98,7 @@ def halves(replays: int) -> Iterator[Row]:
                 ways = binom.pmf(wins, wins + losses, won) + (wins > losses) * binom.pmf(
                     losses, wins + losses, won
                 )
-                cells += [f"{(differ * ways)[each].sum():.3f}" for each in small]
+                cells += [f"{(differ * ways)[counts].sum():.3f}" for counts in small]
             yield f"differ {share:g}", str(queries), *cells[:2], "", *cells[2:]
     for right in (0.5, 0.9):
         for queries in (25, 100):
@@ -150,7 +152,7 @@ def lopsided(replays: int) -> Iterator[Row]:
             pairs = np.stack((np.arange(replays), np.full(replays, replays)), axis=1)
             p = sign_flip(np.column_stack((values, np.zeros(queries))), pairs, DRAWS).p
             low, high = intervals(column(values), resamples=1000, seed=1)
-            doubtful = (low <= 0) & (high >= 0) & [is_skewed(each) for each in values.T]
+            doubtful = (low <= 0) & (high >= 0) & [is_skewed(column) for column in values.T]
             called = p <= 0.05
             yield name, str(queries), f"{called.mean():.3f}", f"{(called & ~doubtful).mean():.3f}"
 
@@ -159,7 +161,7 @@ def column(values: Float) -> Sample:
     return Sample(tuple(map(str, range(len(values)))), values, np.arange(len(values)))
 
 
-def held(low: Float, high: Float, truth: float) -> str:
+def coverage_text(low: Float, high: Float, truth: float) -> str:
     return f"{((low <= truth) & (truth <= high)).mean():.3f}"
 
 
@@ -179,10 +181,10 @@ def coverage(replays: int) -> Iterator[Row]:
             shape = queries, replays
             values = np.where(rng.random(shape) < share, draw(rng, shape), 0.0)
             truth = share * {"0 or 1": 1, "-1, 0 or 1": 0.7}.get(name, 0.25)
-            alone = held(*_resampled(column(values), "bca", 0.95, 2000, 1), truth)
+            alone = coverage_text(*_resampled(column(values), "bca", 0.95, 2000, 1), truth)
             # Differences have another scale than shares, and no Wilson's interval.
             scale = None if name == "0 or 1" else ranges_of(values, (-1.0, 1.0))
-            printed = held(*intervals(column(values), seed=1, scale=scale), truth)
+            printed = coverage_text(*intervals(column(values), seed=1, scale=scale), truth)
             _, inverted = called(values - truth)
             yield name, str(queries), f"{share:g}", alone, printed, f"{1 - float(inverted):.3f}"
 

@@ -32,7 +32,8 @@ Work = Callable[[], object]
 
 def asked(count: int) -> list[tuple[str, Request]]:
     requests = [
-        Request(SYSTEM, f"Text {at}. " + "It was a bright cold day. " * 20, SCHEMA) for at in range(count)
+        Request(SYSTEM, f"Text {index}. " + "It was a bright cold day. " * 20, SCHEMA)
+        for index in range(count)
     ]
     return [(request.key("m", "https://e"), request) for request in requests]
 
@@ -46,9 +47,9 @@ def ours(folder: Path, rows: list[tuple[str, Request]]) -> Iterator[tuple[str, W
                 store.put(key, request, REPLY, "m", "https://e")
 
         def keep_together() -> None:
-            for at in range(0, len(rows), AT_ONCE):
+            for index in range(0, len(rows), AT_ONCE):
                 with together.together():
-                    keep(together, rows[at : at + AT_ONCE])
+                    keep(together, rows[index : index + AT_ONCE])
 
         yield "write", lambda: keep(store, rows)
         yield "write together", keep_together
@@ -67,9 +68,9 @@ def bare(folder: Path, rows: list[tuple[str, Request]]) -> Iterator[tuple[str, W
             connection.execute("CREATE TABLE replies (key TEXT PRIMARY KEY, request TEXT, reply TEXT)")
 
         def insert(connection: sqlite3.Connection, at_once: int) -> None:
-            for at in range(0, len(texts), at_once):
+            for index in range(0, len(texts), at_once):
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany("INSERT INTO replies VALUES (?, ?, ?)", texts[at : at + at_once])
+                connection.executemany("INSERT INTO replies VALUES (?, ?, ?)", texts[index : index + at_once])
                 connection.execute("COMMIT")
 
         query = "SELECT reply FROM replies WHERE key = ?"
@@ -100,7 +101,9 @@ def main() -> int:
     table = []
     for name, aim in AIMS.items():
         ratio = statistics.median(mine[name] / plain[name] for mine, plain in rounds)
-        speeds = [options.rows / statistics.median(taken[at][name] for taken in rounds) for at in (0, 1)]
+        speeds = [
+            options.rows / statistics.median(taken[column][name] for taken in rounds) for column in (0, 1)
+        ]
         table.append((name, *(f"{speed:,.0f}" for speed in speeds), f"{ratio:.1f}", verdict(ratio, aim)))
     print(markdown(("", "store, rows/s", "SQLite, rows/s", "time ratio", "aim"), table))
     return int(any("over" in row[-1] for row in table))

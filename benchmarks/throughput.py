@@ -55,7 +55,7 @@ REPLY = {
 
 
 def texts(count: int) -> list[str]:
-    return [f"Text {at}. " + "It was a bright cold day in April. " * 20 for at in range(count)]
+    return [f"Text {index}. " + "It was a bright cold day in April. " * 20 for index in range(count)]
 
 
 class Server(asyncio.Protocol):
@@ -144,12 +144,12 @@ def ask_ours(url: str, count: int, under_way: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
 
         def ask(some: list[str]) -> None:
-            requests = [(at, Request(SYSTEM, text, SCHEMA)) for at, text in enumerate(some)]
-            found = list(ask_all(requests, model, store, concurrency=under_way))
-            if [reply.status for _, reply in found] != ["ok"] * len(some):
+            requests = [(index, Request(SYSTEM, text, SCHEMA)) for index, text in enumerate(some)]
+            answers = list(ask_all(requests, model, store, concurrency=under_way))
+            if [reply.status for _, reply in answers] != ["ok"] * len(some):
                 sys.exit("some calls failed")
 
-        ask([f"Warm up {at}." for at in range(under_way)])
+        ask([f"Warm up {number}." for number in range(under_way)])
         clock = Clock()
         ask(texts(count))
         return clock.read()
@@ -187,8 +187,8 @@ def sample(name: str, url: str, count: int, under_way: int) -> tuple[float, floa
     command = [sys.executable, __file__, "--ask", name, "--url", url, "--calls", str(count)]
     command += ["--under-way", str(under_way)]
     environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
-    found = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    seconds, cpu, memory = map(float, found.split())
+    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    seconds, cpu, memory = map(float, output.split())
     return count / seconds, cpu * 1e6 / count, memory
 
 
@@ -216,14 +216,14 @@ def main() -> int:
             }
             for _ in range(options.rounds)
         ]
-    speed = {key: statistics.median(each[key][0] for each in taken) for key in taken[0]}
+    speed = {key: statistics.median(sampled[key][0] for sampled in taken) for key in taken[0]}
     rows = [
         (
             f"{number}",
             name,
             f"{speed[name, number]:.0f}",
-            f"{statistics.median(each[name, number][1] for each in taken):.0f}",
-            f"{max(each[name, number][2] for each in taken):.0f}",
+            f"{statistics.median(sampled[name, number][1] for sampled in taken):.0f}",
+            f"{max(sampled[name, number][2] for sampled in taken):.0f}",
         )
         for number in UNDER_WAY
         for name in CONTESTANTS

@@ -162,16 +162,16 @@ def default_data_folder() -> Path:
 
 
 def existing_command(text: str) -> str:
-    found = shutil.which(text)
-    if found is None:
+    path = shutil.which(text)
+    if path is None:
         raise argparse.ArgumentTypeError(f"no program {text}; install rageval or name its command")
-    return found
+    return path
 
 
 def add_rageval_option(parser: argparse.ArgumentParser) -> None:
     """Add `--rageval`; what is installed beside this interpreter is measured when nothing is said."""
-    beside = str(Path(sys.executable).with_name("rageval"))
-    parser.add_argument("--rageval", type=existing_command, default=beside, help="the command to measure")
+    default = str(Path(sys.executable).with_name("rageval"))
+    parser.add_argument("--rageval", type=existing_command, default=default, help="the command to measure")
 
 
 def exit_with(main: Callable[[], int]) -> NoReturn:

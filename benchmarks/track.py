@@ -27,9 +27,9 @@ _WORDS = _TEXT.split()
 def draw(folder: Path, runs: int, topics: int, nuggets: int, seed: int = 0) -> None:
     """Write topics, nuggets and runs in the form of TREC RAG 2025."""
     generator = random.Random(seed)
-    names = [str(at) for at in range(1, topics + 1)]
+    names = [str(index) for index in range(1, topics + 1)]
     facts = {
-        topic: [" ".join(generator.choices(_WORDS, k=6)) + f" {at}" for at in range(nuggets)]
+        topic: [" ".join(generator.choices(_WORDS, k=6)) + f" {index}" for index in range(nuggets)]
         for topic in names
     }
     (folder / "runs").mkdir(parents=True)
@@ -38,8 +38,8 @@ def draw(folder: Path, runs: int, topics: int, nuggets: int, seed: int = 0) -> N
     with (folder / "nuggets.jsonl").open("w") as stream:
         for topic in names:
             bank = [
-                {"text": text, "importance": ("vital", "okay")[at % 2]}
-                for at, text in enumerate(facts[topic])
+                {"text": text, "importance": ("vital", "okay")[index % 2]}
+                for index, text in enumerate(facts[topic])
             ]
             stream.write(json.dumps({"qid": topic, "query": "", "nuggets": bank}) + "\n")
     for run in range(runs):
@@ -55,20 +55,20 @@ def _answer(
     generator: random.Random, run: str, topic: str, facts: list[str], skill: float
 ) -> dict[str, object]:
     """Return an answer of about 250 words that says a share of the facts."""
-    documents = [f"msmarco_v2.1_doc_00_{topic}#{at}_{at}" for at in range(20)]
+    documents = [f"msmarco_v2.1_doc_00_{topic}#{index}_{index}" for index in range(20)]
     parts = []
     for fact in facts:
-        said = fact if generator.random() < skill else " ".join(generator.choices(_WORDS, k=7))
+        text = fact if generator.random() < skill else " ".join(generator.choices(_WORDS, k=7))
         padding = " ".join(generator.choices(_WORDS, k=9))
         cited = sorted(generator.sample(range(len(documents)), 2))
-        parts.append({"text": f"The {said} {padding}.", "citations": cited})
-    used = {at for part in parts for at in part["citations"]}
-    kept = [at for at in range(len(documents)) if at in used]
-    place = {at: number for number, at in enumerate(kept)}
+        parts.append({"text": f"The {text} {padding}.", "citations": cited})
+    used = {index for part in parts for index in part["citations"]}
+    kept = [index for index in range(len(documents)) if index in used]
+    place = {index: number for number, index in enumerate(kept)}
     for part in parts:
-        part["citations"] = [place[at] for at in part["citations"]]
+        part["citations"] = [place[index] for index in part["citations"]]
     metadata = {"team_id": "team", "run_id": run, "narrative_id": topic}
-    return {"metadata": metadata, "references": [documents[at] for at in kept], "answer": parts}
+    return {"metadata": metadata, "references": [documents[index] for index in kept], "answer": parts}
 
 
 def timed(folder: Path) -> dict[str, float]:

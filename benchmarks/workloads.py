@@ -177,8 +177,8 @@ def ensure(name: str, data: Path) -> Path:
     """Return the folder of a workload, made unless the same one is there already."""
     if name == "files":
         source = Files(ensure("M", data))
-        for each in LINES:
-            once(data / each, lambda folder, each=each: rewrite(each, source, Files(folder)), each)
+        for form in LINES:
+            once(data / form, lambda folder, form=form: rewrite(form, source, Files(folder)), form)
         return data
     if name == "answers":
         return once(data / name, write_judgements, name)

@@ -62,7 +62,7 @@ class Drawn(NamedTuple):
     mean: float
 
 
-def said(rng: Generator, truth: Float, rates: tuple[float, float]) -> Float:
+def judge_values(rng: Generator, truth: Float, rates: tuple[float, float]) -> Float:
     """What a judge says who is right and wrong so often."""
     chance = np.where(truth > 0, *rates)
     return (rng.random(truth.shape) < chance).astype(float)
@@ -78,7 +78,7 @@ def binary(rng: Generator, shape: tuple[int, int], delta: float, judge: str) -> 
     a = (one > NORMAL.inv_cdf(0.4 - delta)).astype(float)
     b = (other > NORMAL.inv_cdf(0.4)).astype(float)
     ours, theirs = RATES[judge]
-    return Drawn(a - b, said(rng, a, ours) - said(rng, b, theirs), delta)
+    return Drawn(a - b, judge_values(rng, a, ours) - judge_values(rng, b, theirs), delta)
 
 
 def worth(level: Float) -> Float:
@@ -102,22 +102,22 @@ def crag(rng: Generator, shape: tuple[int, int], delta: float, judge: str) -> Dr
 
 def ratio(rng: Generator, shape: tuple[int, int], delta: float, judge: str) -> Drawn:
     p = 1 / (1 + np.exp(-rng.normal(size=shape)))
-    found = []
+    ratios = []
     for chance, rates in zip((np.minimum(p + delta, 1), p), NUGGETS[judge], strict=True):
         there = [(rng.random(shape) < chance).astype(float) for _ in range(4)]
-        found.append((sum(there) / 4, sum(said(rng, each, rates) for each in there) / 4))
+        ratios.append((sum(there) / 4, sum(judge_values(rng, name, rates) for name in there) / 4))
     z = np.linspace(-8, 8, 20001)
     q = 1 / (1 + np.exp(-z))
     density = np.exp(-(z**2) / 2)
     mean = float(((np.minimum(q + delta, 1) - q) * density).sum() / density.sum())
-    return Drawn(found[0][0] - found[1][0], found[0][1] - found[1][1], mean)
+    return Drawn(ratios[0][0] - ratios[1][0], ratios[0][1] - ratios[1][1], mean)
 
 
 def _differ(rng: Generator, a: Float, b: Float, same: NDArray[np.bool_], judge: str, mean: float) -> Drawn:
     """Two systems with the same answer, judged once, on some queries."""
     ours, theirs = RATES[judge]
-    there = said(rng, b, theirs)
-    return Drawn(a - b, np.where(same, 0.0, said(rng, a, ours) - there), mean)
+    there = judge_values(rng, b, theirs)
+    return Drawn(a - b, np.where(same, 0.0, judge_values(rng, a, ours) - there), mean)
 
 
 def rare(rng: Generator, shape: tuple[int, int], delta: float, judge: str) -> Drawn:
@@ -148,8 +148,8 @@ def _lognormal(rng: Generator, shape: tuple[int, int]) -> Float:
     # What is cut off above would move the mean: E min(X, c) = e^½ Φ(ln c − 1) + c (1 − Φ(ln c)).
     most = 8 + math.exp(0.5)
     mean = math.exp(0.5) * NORMAL.cdf(math.log(most) - 1) + most * (1 - NORMAL.cdf(math.log(most)))
-    found: Float = (drawn - mean) / 8
-    return found
+    centered: Float = (drawn - mean) / 8
+    return centered
 
 
 Null = Callable[[Generator, tuple[int, int]], Float]
@@ -178,5 +178,5 @@ def clustered(
     z = part()
     a, b = ((((z + part()) / math.sqrt(2)) > NORMAL.inv_cdf(0.4)).astype(float) for _ in range(2))
     ours, theirs = RATES[judge]
-    drawn = Drawn(a - b, said(rng, a, ours) - said(rng, b, theirs), 0.0)
+    drawn = Drawn(a - b, judge_values(rng, a, ours) - judge_values(rng, b, theirs), 0.0)
     return drawn, np.repeat(np.arange(clusters), size)

@@ -25,11 +25,13 @@ def main() -> None:
     print("Two judges, their mean, and what each of them says")
     for run, scores in rageval.evaluate_answers("official:crag", judged).items():
         for score in scores.values():
-            each = ", ".join(f"{name.partition('@')[0]} {value:.2f}" for name, value in score.judges.items())
-            print(f"  {run:<7} {score.measure!s:<28}{score.value:6.2f}  ({each})")
+            judge_means = ", ".join(
+                f"{name.partition('@')[0]} {value:.2f}" for name, value in score.judges.items()
+            )
+            print(f"  {run:<7} {score.measure!s:<28}{score.value:6.2f}  ({judge_means})")
 
     facts = read_facts(DATA / "crag.jsonl", ("question_type",))
-    kinds = {query: known["question_type"] for query, known in facts.items()}
+    kinds = {query: facts_of_query["question_type"] for query, facts_of_query in facts.items()}
     print("By question type, and weighted by the traffic of each")
     scores = rageval.evaluate_answers("crag_score", judged)
     weighted = rageval.evaluate_answers(

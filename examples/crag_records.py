@@ -33,11 +33,11 @@ def main(file: Path = FILE) -> None:
     answers = [answer for record in records for answer in answers_of(record)]
     pages = {record["interaction_id"]: pages_of(record) for record in records}
     nuggets = [nuggets_of(record["interaction_id"], [record["answer"]]) for record in records]
-    passages = [page for found in pages.values() for page in found]
-    texts = {query: [page["text"] for page in found] for query, found in pages.items()}
+    passages = [page for pages_found in pages.values() for page in pages_found]
+    texts = {query: [page["text"] for page in pages_found] for query, pages_found in pages.items()}
     tops = gold_in_top(list(read_questions(file)), texts, (1, 2, 5))
-    found = ", ".join(f"top {top.k} of {top.share:.0%}" for top in tops)
-    print(f"{len(records)} questions, {tops[0].questions} with an answer, which stands in the {found}")
+    pages_found = ", ".join(f"top {top.k} of {top.share:.0%}" for top in tops)
+    print(f"{len(records)} questions, {tops[0].questions} with an answer, which stands in the {pages_found}")
 
     with TemporaryDirectory() as folder:
         asked = {"questions": file, "store": f"{folder}/store.sqlite"}
@@ -54,9 +54,9 @@ def main(file: Path = FILE) -> None:
         print(f"  a report, one file: {'yes' if b'crag_score' in page.read_bytes() else 'no'}")
         same = rageval.evaluate_answers("crag_score", auto.save(f"{folder}/judged.jsonl"))
     values = {run: scores["crag_score"].value for run, scores in auto.scores.items()}
-    again = {run: scores["crag_score"].value for run, scores in same.items()} == values
+    is_reproduced = {run: scores["crag_score"].value for run, scores in same.items()} == values
     print(f"  identities: the gold answer scores {values['gold']:g}, silence {values['silent']:g};", end=" ")
-    print(f"judgements written and read again score the same: {'yes' if again else 'no'}")
+    print(f"judgements written and read again score the same: {'yes' if is_reproduced else 'no'}")
 
 
 if __name__ == "__main__":

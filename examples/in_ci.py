@@ -16,11 +16,11 @@ RAGEVAL = [sys.executable, "-m", "rageval"]  # `rageval`, where it is installed
 def main() -> None:
     for run, least in (("run.trec", 0.9), ("baseline.trec", 0.9)):
         command = [*RAGEVAL, str(DATA / run), str(DATA / "qrels.nugget"), "-m", "coverage@20"]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--fail-under", f"coverage@20={least}"], capture_output=True, text=True, check=False
         )
-        value = done.stdout.split("\t")[-1].strip()
-        print(f"{run}: coverage@20 = {value}, at least {least} wanted: exit code {done.returncode}")
+        value = process.stdout.split("\t")[-1].strip()
+        print(f"{run}: coverage@20 = {value}, at least {least} wanted: exit code {process.returncode}")
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ def main() -> None:
         rageval.read_qrels(DATA / "qrels.nugget"), columns=["qid", "docno", "label", "iteration"]
     )
     topics = pd.DataFrame({"qid": qrels["qid"].unique(), "query": "as you ask it"})
-    wanted = [coverage @ 20, alpha_ndcg @ 10, measures.rr]
-    table = pt.Experiment([run(name) for name in NAMES], topics, qrels, wanted, names=NAMES)
-    columns = ["name", *map(str, wanted)]
+    measures_asked = [coverage @ 20, alpha_ndcg @ 10, measures.rr]
+    table = pt.Experiment([run(name) for name in NAMES], topics, qrels, measures_asked, names=NAMES)
+    columns = ["name", *map(str, measures_asked)]
     print(table[columns].round(4).to_csv(index=False, lineterminator="\n"), end="")
 
 

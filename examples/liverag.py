@@ -30,12 +30,12 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         settings = Settings(store=f"{folder}/store.sqlite")
         for rubric in rubrics:
-            found: dict[str, list[float]] = {}
-            for said in judged_by([rule_judge()], rubric, material, settings):
-                if said["run_id"] != "gold":  # the other side of a comparison with the gold answer
-                    name = "wins against gold" if " | " in said["aspect"] else said["aspect"]
-                    found.setdefault(name, []).append(said["grade"])
-            measured[rubric.name] = {name: sum(grades) / len(grades) for name, grades in found.items()}
+            results: dict[str, list[float]] = {}
+            for row in judged_by([rule_judge()], rubric, material, settings):
+                if row["run_id"] != "gold":  # the other side of a comparison with the gold answer
+                    name = "wins against gold" if " | " in row["aspect"] else row["aspect"]
+                    results.setdefault(name, []).append(row["grade"])
+            measured[rubric.name] = {name: sum(grades) / len(grades) for name, grades in results.items()}
     for prompt in PROMPTS:
         print(f"{prompt:<18}", ", ".join(f"{name} {value:.2f}" for name, value in measured[prompt].items()))
     for name, value in measured["liverag-blind"].items():
@@ -46,7 +46,10 @@ def main() -> None:
     files = (DATA / "liverag" / name for name in ("run", "qrels"))
     for score in rageval.evaluate("all_gold@1,all_gold@2,all_gold@5", *files).values():
         groups = score.by_group({str(query): kind for query, kind in hops.items()})
-        print(f"  {score.measure}", ", ".join(f"{kind} {each.mean():.2f}" for kind, each in groups.items()))
+        print(
+            f"  {score.measure}",
+            ", ".join(f"{kind} {group_queries.mean():.2f}" for kind, group_queries in groups.items()),
+        )
 
 
 if __name__ == "__main__":

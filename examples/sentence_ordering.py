@@ -30,13 +30,13 @@ def answers(record: dict[str, list[str]], of_sentences: bool) -> Iterator[tuple[
     texts, rng = record["sentences"], random.Random(f"{SEED}/{record['id']}")
     vectors = bags_of_words([*texts, record["question"]])
     nearness = nearness_to(vectors[-1], vectors[:-1])
-    found = orders(clusters(vectors[:-1]), nearness, rng)
+    orders_found = orders(clusters(vectors[:-1]), nearness, rng)
     if not of_sentences:
-        for name, ordered in found.items():
-            yield name, [texts[at] for cluster in ordered for at in cluster]
+        for name, ordered in orders_found.items():
+            yield name, [texts[index] for cluster in ordered for index in cluster]
         return
     for name, sort in within(nearness, rng).items():
-        yield name, [texts[at] for cluster in found["D nearest first"] for at in sort(cluster)]
+        yield name, [texts[index] for cluster in orders_found["D nearest first"] for index in sort(cluster)]
 
 
 def judged(
@@ -52,8 +52,8 @@ def judged(
     material = Material(written, questions, permutations=10, balanced=balanced, seed=SEED)
     with TemporaryDirectory() as folder:
         settings = Settings(store=f"{folder}/store.sqlite")
-        said = list(judged_by([rule_judge()], rubric_named("listwise"), material, settings))
-    return dict(sorted(rageval.evaluate_answers("rank_score", said).items()))
+        judgements = list(judged_by([rule_judge()], rubric_named("listwise"), material, settings))
+    return dict(sorted(rageval.evaluate_answers("rank_score", judgements).items()))
 
 
 def main() -> None:
@@ -62,8 +62,8 @@ def main() -> None:
         random_orders, design = (judged(records, of_sentences, balanced) for balanced in (False, True))
         matrix = outcome_matrix([np.array(s["rank_score"].values) for s in random_orders.values()])
         print(f"{title}\n{'':<18}10 random  balanced  wins-ties-losses against the others")
-        for at, (name, scores) in enumerate(random_orders.items()):
-            duels = ("-".join(map(str, cell)) for other, cell in enumerate(matrix[at]) if other != at)
+        for index, (name, scores) in enumerate(random_orders.items()):
+            duels = ("-".join(map(str, cell)) for other, cell in enumerate(matrix[index]) if other != index)
             points = (scores["rank_score"].value, design[name]["rank_score"].value)
             print(f"  {name:<16}" + "".join(f"{point:9.3f} " for point in points) + " " + " ".join(duels))
 

@@ -27,7 +27,7 @@ FILES = [DATA / f"rag{year}.jsonl" for year in (24, 25, 26)]
 CITED = "citation_precision, citation_recall"
 
 
-def whole_way(file: Path, folder: str) -> None:
+def import_and_score(file: Path, folder: str) -> None:
     """Nuggets, assignment, support, arena, report, of one file."""
     answers = list(read_answers(file))
     records = parts_of(answers)
@@ -52,7 +52,7 @@ def whole_way(file: Path, folder: str) -> None:
 def main(files: list[Path]) -> None:
     for file in files or FILES:
         with TemporaryDirectory() as folder:
-            whole_way(file, folder)
+            import_and_score(file, folder)
 
 
 if __name__ == "__main__":

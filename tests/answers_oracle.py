@@ -143,7 +143,7 @@ class Part:
         everybody = [row for row in of_scale(self.table.rows, scale) if row["query_id"] == self.query]
         mine = [row for row in everybody if row["run_id"] == self.run and judge_of(row) == self.judge]
         absent: dict[str, Row] = {}
-        if not mine and scale not in NOT_BY_ALL and not (scale.of_answers and self.is_told):
+        if not mine and scale not in NOT_BY_ALL and not (scale.of_answers and self.is_decided):
             for row in everybody:
                 absent.setdefault(aspect_of(row), row)
         if self.left_out and scale.nothing and not weighed:  # with weights, nothing is not the worst
@@ -156,7 +156,7 @@ class Part:
         ]
 
     @property
-    def is_told(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether the answer is known, or it is known that there is none."""
         return self.answer is not None or self.left_out
 
@@ -186,12 +186,12 @@ class Part:
     def missing(self, scale: Scale, turned: bool) -> tuple[str | None, Value]:
         if self.end == "skip":
             return None, self.rules.failed
-        found = scale.worst if (self.end == "worst") != turned else scale.best
+        filling = scale.worst if (self.end == "worst") != turned else scale.best
         if scale.worth:
-            return found, scale.worth[found]
-        return None, Fraction(found)
+            return filling, scale.worth[filling]
+        return None, Fraction(filling)
 
-    def known(self, scale: Scale, weighed: bool = False) -> list[Judged]:
+    def graded(self, scale: Scale, weighed: bool = False) -> list[Judged]:
         return [row for row in self.on(scale, weighed) if row.grade is not None]
 
     def length(self, rule: str) -> Value:
@@ -239,8 +239,8 @@ def spoken(row: Row, scale: Scale) -> tuple[str | None, Fraction]:
     return next(label for label, worth in scale.worth.items() if worth == grade), grade
 
 
-def share(above: Fraction | int, below: Fraction | int, rules: Rules) -> Value:
-    return Fraction(above) / Fraction(below) if below else rules.undefined
+def share(part_sum: Fraction | int, below: Fraction | int, rules: Rules) -> Value:
+    return Fraction(part_sum) / Fraction(below) if below else rules.undefined
 
 
 def mean(values: Sequence[Fraction], rules: Rules) -> Value:
@@ -254,24 +254,24 @@ def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGE
         "okay": {"okay": Fraction(1)},
         "weighted": {"vital": part.rules.vital, "okay": part.rules.okay},
     }[importance]
-    above = below = Fraction(0)
-    for row in part.known(scale):
+    credited = below = Fraction(0)
+    for row in part.graded(scale):
         of_row = weight.get(row.importance, Fraction(0))
         full = row.label in part.rules.supported
-        above += of_row * (full if credit == "strict" else row.grade)
+        credited += of_row * (full if credit == "strict" else row.grade)
         below += of_row
-    return share(above, below, part.rules)
+    return share(credited, below, part.rules)
 
 
 def nugget_density(part: Part, rule: str) -> Value:
-    words, rows = part.length(rule), part.known(NUGGET)
+    words, rows = part.length(rule), part.graded(NUGGET)
     if not words or not rows:
         return None
     return 100 * sum(row.label in part.rules.supported for row in rows) / words
 
 
 def nugget_f(part: Part, beta: float) -> Value:
-    rows = part.known(NUGGET)
+    rows = part.graded(NUGGET)
     vital = [row for row in rows if row.importance == "vital"]
     length = part.length("nonspace")
     if not vital or length is None:
@@ -285,7 +285,7 @@ def nugget_f(part: Part, beta: float) -> Value:
 
 
 def rubric_score(part: Part, floor: str) -> Value:
-    rows = part.known(NUGGET, weighed=True)
+    rows = part.graded(NUGGET, weighed=True)
     value = share(
         sum(row.weight * row.grade for row in rows if row.grade is not None),
         sum(part.rules.rubric_total(row.weight) for row in rows),
@@ -296,29 +296,29 @@ def rubric_score(part: Part, floor: str) -> Value:
 
 def crag_score(part: Part) -> Value:
     worth = CRAG.worth | {"acceptable": part.rules.acceptable, "incorrect": part.rules.incorrect}
-    rows = part.known(CRAG)
+    rows = part.graded(CRAG)
     return mean([worth[row.label] if row.label else Fraction(0) for row in rows], part.rules)
 
 
 def crag_share(part: Part, label: str) -> Value:
     counted = part.rules.accurate if label == "accurate" else (label,)
-    return mean([Fraction(row.label in counted) for row in part.known(CRAG)], part.rules)
+    return mean([Fraction(row.label in counted) for row in part.graded(CRAG)], part.rules)
 
 
 def correctness(part: Part) -> Value:
-    return mean(grades(part.known(CORRECTNESS)), part.rules)
+    return mean(grades(part.graded(CORRECTNESS)), part.rules)
 
 
 def faithfulness(part: Part) -> Value:
-    return mean(grades(part.known(FAITHFULNESS)), part.rules)
+    return mean(grades(part.graded(FAITHFULNESS)), part.rules)
 
 
 def correctness_share(part: Part, level: int) -> Value:
-    return mean([Fraction(grade == level) for grade in grades(part.known(CORRECTNESS))], part.rules)
+    return mean([Fraction(grade == level) for grade in grades(part.graded(CORRECTNESS))], part.rules)
 
 
 def faithfulness_share(part: Part, level: int) -> Value:
-    return mean([Fraction(grade == level) for grade in grades(part.known(FAITHFULNESS))], part.rules)
+    return mean([Fraction(grade == level) for grade in grades(part.graded(FAITHFULNESS))], part.rules)
 
 
 def grades(rows: Iterable[Judged]) -> list[Fraction]:
@@ -326,10 +326,10 @@ def grades(rows: Iterable[Judged]) -> list[Fraction]:
 
 
 def cited_sentences(part: Part, credit: str) -> list[list[Value]]:
-    found = cited_grades(part)
+    grades = cited_grades(part)
     if credit == "full":
-        return [[value if value is None else Fraction(value == 1) for value in values] for values in found]
-    return found
+        return [[value if value is None else Fraction(value == 1) for value in values] for values in grades]
+    return grades
 
 
 def cited_grades(part: Part, scale: Scale = CITATION) -> list[list[Value]]:
@@ -342,29 +342,29 @@ def cited_grades(part: Part, scale: Scale = CITATION) -> list[list[Value]]:
         return list(sentences.values())
     judged = {(row.aspect, row.item): row.grade for row in rows}
     unjudged = {"skip": part.rules.failed, "worst": Fraction(0), "best": Fraction(1)}[part.end]
-    found = []
+    grades = []
     for number, (_, cited) in enumerate(part.answer):
-        once = [doc for at, doc in enumerate(cited) if doc is None or doc not in cited[:at]]
+        once = [doc for index, doc in enumerate(cited) if doc is None or doc not in cited[:index]]
         values = [
             part.rules.nowhere if doc is None else judged.get((str(number), doc), unjudged) for doc in once
         ]
         if part.rules.nowhere is None:  # a fault: as if it were not there
             values = [value for value, doc in zip(values, once, strict=True) if doc is not None]
         if values:
-            found.append(values)
-    return found
+            grades.append(values)
+    return grades
 
 
 def sentence_values(part: Part, citations: str, credit: str) -> list[Fraction]:
     """What each sentence that cites is worth, those left out for which that is not known."""
     values = []
-    for found in cited_sentences(part, credit):
-        known = [value for value in found if value is not None]
-        value: Value = sum(known, Fraction(0)) / len(known) if known else None
+    for sentence_grades in cited_sentences(part, credit):
+        graded = [value for value in sentence_grades if value is not None]
+        value: Value = sum(graded, Fraction(0)) / len(graded) if graded else None
         if citations == "first":
-            value = part.rules.first(found)
+            value = part.rules.first(sentence_grades)
         elif citations == "every":
-            value = None if None in found and Fraction(0) not in known else min(known)
+            value = None if None in sentence_grades and Fraction(0) not in graded else min(graded)
         if value is not None:
             values.append(value)
     return values
@@ -372,8 +372,10 @@ def sentence_values(part: Part, citations: str, credit: str) -> list[Fraction]:
 
 def citation_precision(part: Part, citations: str, credit: str) -> Value:
     if citations == "micro":
-        known = [v for found in cited_sentences(part, credit) for v in found if v is not None]
-        return mean(known, part.rules)
+        graded = [
+            v for sentence_grades in cited_sentences(part, credit) for v in sentence_grades if v is not None
+        ]
+        return mean(graded, part.rules)
     return mean(sentence_values(part, citations, credit), part.rules)
 
 
@@ -418,7 +420,7 @@ def is_permutation(rows: Sequence[Row]) -> bool:
 
 def win_rate(part: Part) -> Value:
     worth = GAME.worth | {"tie": part.rules.tie}
-    return mean([worth[row.label] if row.label else Fraction(0) for row in part.known(GAME)], part.rules)
+    return mean([worth[row.label] if row.label else Fraction(0) for row in part.graded(GAME)], part.rules)
 
 
 def length(part: Part, rule: str) -> Value:
@@ -428,28 +430,30 @@ def length(part: Part, rule: str) -> Value:
 def citations(part: Part, count: str) -> Value:
     if part.answer is None:
         return None
-    found = [document for _, cited in part.answer for document in cited]
-    return Fraction(len({document for document in found if document} if count == "distinct" else found))
+    documents = [document for _, cited in part.answer for document in cited]
+    return Fraction(
+        len({document for document in documents if document} if count == "distinct" else documents)
+    )
 
 
 def bank_precision(part: Part) -> Value:
-    return mean([1 - grade for grade in grades(part.known(REDUNDANT))], part.rules)
+    return mean([1 - grade for grade in grades(part.graded(REDUNDANT))], part.rules)
 
 
 def bank_groundedness(part: Part) -> Value:
-    return mean([1 - grade for grade in grades(part.known(HALLUCINATED))], part.rules)
+    return mean([1 - grade for grade in grades(part.graded(HALLUCINATED))], part.rules)
 
 
 def bank_recall(part: Part) -> Value:
-    lacking = grades(part.known(LACKING))
+    lacking = grades(part.graded(LACKING))
     if not lacking:
         return None
-    good = sum((1 - grade for grade in grades(part.known(REDUNDANT))), Fraction(0))
+    good = sum((1 - grade for grade in grades(part.graded(REDUNDANT))), Fraction(0))
     return share(good, good + part.rules.lacking * sum(lacking), part.rules)
 
 
 def audit_share(part: Part, label: str) -> Value:
-    return mean([Fraction(row.label == label) for row in part.known(AUDIT)], part.rules)
+    return mean([Fraction(row.label == label) for row in part.graded(AUDIT)], part.rules)
 
 
 def lexical_recall(part: Part, importance: str) -> Value:
@@ -457,17 +461,17 @@ def lexical_recall(part: Part, importance: str) -> Value:
 
 
 def token_f1(part: Part) -> Value:
-    return mean(grades(part.known(SHARE)), part.rules)
+    return mean(grades(part.graded(SHARE)), part.rules)
 
 
 def grade(part: Part, aspect: str, low: float, high: float) -> Value:
     assert (aspect, low, high) == ("score", 0, 1)
-    return mean(grades(part.known(GRADE)), part.rules)
+    return mean(grades(part.graded(GRADE)), part.rules)
 
 
 def pass_rate(part: Part, aspect: str) -> Value:
     assert aspect == "score"
-    return mean(grades(part.known(PASS)), part.rules)
+    return mean(grades(part.graded(PASS)), part.rules)
 
 
 def pass_any(part: Part, aspect: str) -> Value:
@@ -481,32 +485,32 @@ pass_all = pass_any
 
 
 def citation_relevance(part: Part) -> Value:
-    found = cited_grades(part, RELEVANT)
-    return mean([value for values in found for value in values if value is not None], part.rules)
+    grade = cited_grades(part, RELEVANT)
+    return mean([value for values in grade for value in values if value is not None], part.rules)
 
 
 def sentence_support(part: Part) -> Value:
     values = [
-        None if None in found and all(value in (None, 1) for value in found) else Fraction(set(found) == {1})
-        for found in cited_grades(part, ATTESTS)
+        None if None in grade and all(value in (None, 1) for value in grade) else Fraction(set(grade) == {1})
+        for grade in cited_grades(part, ATTESTS)
     ]
-    known = [value for value in values if value is not None]
-    said = {row.aspect: row.label for row in part.on(NEED)}
+    defined = [value for value in values if value is not None]
+    need_labels = {row.aspect: row.label for row in part.on(NEED)}
     unjudged = {"skip": None, "worst": "required", "best": "not_required"}[part.end]
     sentences = part.answer if part.answer and sentences_in(part.answer) else []
-    needs = [said.get(str(at), unjudged) for at, (_, docs) in enumerate(sentences) if not docs]
-    return share(sum(known, Fraction(0)), len(known) + needs.count("required"), part.rules)
+    needs = [need_labels.get(str(index), unjudged) for index, (_, docs) in enumerate(sentences) if not docs]
+    return share(sum(defined, Fraction(0)), len(defined) + needs.count("required"), part.rules)
 
 
 def nugget_coverage(part: Part, importance: str, attested: str) -> Value:
-    above = below = Fraction(0)
-    for row in part.known(ATTESTED if attested == "only" else STATED):
+    credited = below = Fraction(0)
+    for row in part.graded(ATTESTED if attested == "only" else STATED):
         weight = Fraction(1) if importance == "all" else max(row.weight, Fraction(0))
         if importance == "weighted" and not row.weighs:
             weight = Fraction(2 if row.importance == "vital" else 1)
-        above += weight * (row.grade == 1)
+        credited += weight * (row.grade == 1)
         below += weight
-    return share(above, below, part.rules)
+    return share(credited, below, part.rules)
 
 
 def argue_f1(part: Part, importance: str, attested: str) -> Value:
@@ -538,9 +542,9 @@ def dragun_contradiction(part: Part) -> Value:
 
 
 def stance(part: Part, sign: int) -> Value:
-    rows = [(max(row.weight, Fraction(0)), row.grade) for row in part.known(STANCE) if row.grade is not None]
-    above = sum(weight * max(sign * grade, Fraction(0)) for weight, grade in rows)
-    return share(above, sum(weight for weight, _ in rows), part.rules)
+    rows = [(max(row.weight, Fraction(0)), row.grade) for row in part.graded(STANCE) if row.grade is not None]
+    credited = sum(weight * max(sign * grade, Fraction(0)) for weight, grade in rows)
+    return share(credited, sum(weight for weight, _ in rows), part.rules)
 
 
 def dragun_questions(part: Part, compound: str) -> Value:
@@ -558,54 +562,67 @@ def dragun_questions(part: Part, compound: str) -> Value:
 
 
 def answer_accuracy(part: Part) -> Value:
-    return mean(grades(part.known(ACCURATE)), part.rules)
+    return mean(grades(part.graded(ACCURATE)), part.rules)
 
 
 def sentence_share(part: Part, label: str) -> Value:
-    said = {row.aspect: row for row in part.on(SENTENCE)}
-    there = {str(number) for number in range(sentences_in(part.answer or []))} | said.keys()
+    rows_by_aspect = {row.aspect: row for row in part.on(SENTENCE)}
+    there = {str(number) for number in range(sentences_in(part.answer or []))} | rows_by_aspect.keys()
     unjudged = {"skip": None, "worst": "inappropriate", "best": "required"}[part.end]
-    labels = [said[at].label if at in said else unjudged for at in there]
-    return mean([Fraction(each == label) for each in labels if each is not None], part.rules)
+    labels = [rows_by_aspect[aspect].label if aspect in rows_by_aspect else unjudged for aspect in there]
+    return mean([Fraction(value == label) for value in labels if value is not None], part.rules)
 
 
 def stances(part: Part) -> list[list[tuple[str | None, str | None]]]:
     """For each sentence that cites, its documents, each once, with the label, None where that is missing."""
-    said = {(row.aspect, row.item): row.label for row in part.on(CITED)}
+    labels_of_citations = {(row.aspect, row.item): row.label for row in part.on(CITED)}
     unjudged = {"skip": None, "worst": "contradicts", "best": "supports"}[part.end]
-    found = []
+    stances_of_sentences = []
     for number, (_, docs) in enumerate(part.answer or ()):
-        once = [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
-        labels = ["none" if doc is None else said.get((str(number), doc), unjudged) for doc in once]
-        found += [list(zip(once, labels, strict=True))] if once else []
-    return found
+        once = [doc for index, doc in enumerate(docs) if doc is None or doc not in docs[:index]]
+        labels = [
+            "none" if doc is None else labels_of_citations.get((str(number), doc), unjudged) for doc in once
+        ]
+        stances_of_sentences += [list(zip(once, labels, strict=True))] if once else []
+    return stances_of_sentences
 
 
 def citation_coverage(part: Part) -> Value:
-    labels = [[label for _, label in found] for found in stances(part)]
-    unknown = sum("supports" not in found and None in found for found in labels)
+    labels = [[label for _, label in sentence_stances] for sentence_stances in stances(part)]
+    unknown = sum(
+        "supports" not in sentence_stances and None in sentence_stances for sentence_stances in labels
+    )
     sentences = sentences_in(part.answer or [])
-    return share(sum("supports" in found for found in labels), sentences - unknown, part.rules)
+    return share(
+        sum("supports" in sentence_stances for sentence_stances in labels), sentences - unknown, part.rules
+    )
 
 
 def citation_share(part: Part, label: str) -> Value:
-    labels = [each for found in stances(part) for _, each in found if each is not None]
-    return mean([Fraction(each == label) for each in labels], part.rules)
+    labels = [
+        value for sentence_stances in stances(part) for _, value in sentence_stances if value is not None
+    ]
+    return mean([Fraction(value == label) for value in labels], part.rules)
 
 
 def document_precision(part: Part) -> Value:
-    cited = [pair for found in stances(part) for pair in found]
+    cited = [pair for sentence_stances in stances(part) for pair in sentence_stances]
     relevant = {doc for doc, label in cited if label not in (None, "none")}
     unknown = {doc for doc, label in cited if label is None} - relevant
     return share(len(relevant), len({doc for doc, _ in cited} - unknown), part.rules)
 
 
 def document_recall(part: Part) -> Value:
-    relevant = {doc for found in stances(part) for doc, label in found if label not in (None, "none")}
+    relevant = {
+        doc
+        for sentence_stances in stances(part)
+        for doc, label in sentence_stances
+        if label not in (None, "none")
+    }
     for row in of_scale(part.table.rows, CITED):
         if row["query_id"] == part.query and row["run_id"] != part.run and judge_of(row) == part.judge:
-            said = spoken(row, CITED)[0] if is_graded(row) else {"worst": "supports"}.get(part.end)
-            others = relevant if said in (None, "none") else relevant | {row["item_id"]}
+            spoken_label = spoken(row, CITED)[0] if is_graded(row) else {"worst": "supports"}.get(part.end)
+            others = relevant if spoken_label in (None, "none") else relevant | {row["item_id"]}
             part.pool |= others - relevant
     return share(len(relevant), len(relevant | part.pool), part.rules)
 
@@ -655,12 +672,12 @@ def evaluate(
         judges = {judge: None for judge in judges if judge in speaking}
     values: dict[str, Value] = {}
     for query in queries:
-        found = [
+        of_judges = [
             of_left_out(name, Part(table, run, judge, query, on_missing, rules), parameters)
             for judge in judges
         ]
-        known = [value for value in found if value is not None]
-        values[query] = rules.over_judges(known) if known else None
+        defined = [value for value in of_judges if value is not None]
+        values[query] = rules.over_judges(defined) if defined else None
     return values
 
 
@@ -682,5 +699,5 @@ OF_NUMBERS += ("bank_precision", "bank_recall", "bank_groundedness")
 
 def average(values: Iterable[Value]) -> Value:
     """The mean of what is defined."""
-    known = [value for value in values if value is not None]
-    return sum(known, Fraction(0)) / len(known) if known else None
+    defined = [value for value in values if value is not None]
+    return sum(defined, Fraction(0)) / len(defined) if defined else None

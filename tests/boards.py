@@ -41,21 +41,21 @@ class Board:
             text = "".join(f"{query} Q0 {doc} 1 {score} {run}\n" for query, doc, score in rows)
             Path(f"{run}.run").write_text(text)
         Path("qrels").write_text("1 0 a 1\n2 0 c 1\n2 0 d 0\n3 0 e 2\n")
-        Path("topics.tsv").write_text("".join(f"q{at}\tWhat is {at}?\n" for at in range(4)))
+        Path("topics.tsv").write_text("".join(f"q{index}\tWhat is {index}?\n" for index in range(4)))
         _write("nuggets.jsonl", self._banks())
         answers = [
-            {"query_id": f"q{at}", "run_id": run, "answer": f"{run} says {NUGGETS[at % 3]} of {at}."}
+            {"query_id": f"q{index}", "run_id": run, "answer": f"{run} says {NUGGETS[index % 3]} of {index}."}
             for run in ("ours", "theirs")
-            for at in range(4)
+            for index in range(4)
         ]
         _write("answers.jsonl", answers)
         material = gathered(["answers.jsonl"], "topics.tsv", "nuggets.jsonl")
         settings = Settings(store="store.sqlite", canaries=0)
-        model = ScriptedModel(_said, name="openai:m")
+        model = ScriptedModel(_reply_of_judge, name="openai:m")
         judged = list(judged_by([model], rubric_named("nugget-assignment"), material, settings))
         _write("judged.jsonl", judged)
         # People labeled 25 questions of both, and the judge erred in some.
-        place = [(f"q{at}", run) for at in range(25) for run in ("ours", "theirs")]
+        place = [(f"q{index}", run) for index in range(25) for run in ("ours", "theirs")]
         rows = [
             {"query_id": query, "run_id": run, "judge": "m", "rubric": "crag"}
             | {"label": "perfect" if (int(query[1:]) + (run == "ours")) % 3 else "incorrect"}
@@ -64,15 +64,15 @@ class Board:
         _write("labeled.jsonl", rows)
         turned = {"perfect": "incorrect", "incorrect": "perfect"}
         people = [
-            row | {"judge": "person:kim", "label": turned[row["label"]] if at % 5 == 0 else row["label"]}
-            for at, row in enumerate(rows)
+            row | {"judge": "person:kim", "label": turned[row["label"]] if index % 5 == 0 else row["label"]}
+            for index, row in enumerate(rows)
         ]
         _write("people.jsonl", people)
 
     def _banks(self) -> Iterator[dict[str, Any]]:
-        for at in range(4):
-            texts = [{"text": f"{text} of {at}", "importance": "vital"} for text in NUGGETS]
-            yield {"qid": f"q{at}", "query": f"What is {at}?", "nuggets": texts}
+        for index in range(4):
+            texts = [{"text": f"{text} of {index}", "importance": "vital"} for text in NUGGETS]
+            yield {"qid": f"q{index}", "query": f"What is {index}?", "nuggets": texts}
 
     def words(self, kind: str, mode: str) -> list[str]:
         """The command that bundles one of them."""
@@ -90,12 +90,12 @@ class Board:
 
     def bundled(self, kind: str, mode: str = "full") -> Path:
         """Bundle one of them."""
-        done = command(*self.words(kind, mode))
-        assert done.code == 0, done.err
+        result = command(*self.words(kind, mode))
+        assert result.code == 0, result.err
         return Path(f"{kind}.tar.gz").resolve()
 
 
-def _said(request: Request) -> str:
+def _reply_of_judge(request: Request) -> str:
     """Support for what stands in the answer, with a reason."""
     data = json.loads(request.user.split("\n")[1])
     labels = [
@@ -103,7 +103,8 @@ def _said(request: Request) -> str:
         for nugget in data["nuggets"]
     ]
     verdicts = [
-        {"id": f"n{at}", "evidence": quote, "label": label} for at, (label, quote) in enumerate(labels, 1)
+        {"id": f"n{index}", "evidence": quote, "label": label}
+        for index, (label, quote) in enumerate(labels, 1)
     ]
     return json.dumps({"verdicts": verdicts, "why": "because it says so"})
 
@@ -210,14 +211,14 @@ def _reply(number: int, old: str, new: str, refit: bool) -> Forge:
     return forge
 
 
-def _said_by_manifest(**changed: Any) -> Forge:
+def _with_manifest(**changed: Any) -> Forge:
     def forge(files: Files, manifest: dict[str, Any]) -> None:
         manifest |= changed
 
     return forge
 
 
-def _gone(name: str) -> Forge:
+def _without_file(name: str) -> Forge:
     def forge(files: Files, manifest: dict[str, Any]) -> None:
         del files[name], manifest["files"][name]
 
@@ -225,7 +226,7 @@ def _gone(name: str) -> Forge:
 
 
 def _swapped_names(files: Files, manifest: dict[str, Any]) -> None:
-    one, two = (each["file"] for each in manifest["systems"])
+    one, two = (system["file"] for system in manifest["systems"])
     manifest["systems"][0]["file"], manifest["systems"][1]["file"] = two, one
 
 
@@ -287,7 +288,7 @@ FORGERIES: dict[str, tuple[str, str, Forge]] = {
     "reply: a word": ("answers", JUDGED, _reply(1, "because", "as", refit=False)),
     "reply: no JSON": ("answers", JUDGED, _reply(0, '{"verdicts"', '"verdicts"', refit=True)),
     "reply: an id": ("answers", JUDGED, _reply(0, '"n1"', '"n7"', refit=True)),
-    "reply: gone": ("answers", JUDGED, _gone("replies/judged.jsonl")),
+    "reply: gone": ("answers", JUDGED, _without_file("replies/judged.jsonl")),
     # A word of the rubric.
     "rubric: a word": ("answers", JUDGED, _text(_RUBRIC, "whatever words", "the same words")),
     "rubric: a grade": ("answers", JUDGED, _text(_RUBRIC, "partial_support = 0.5", "partial_support = 1.0")),
@@ -297,7 +298,7 @@ FORGERIES: dict[str, tuple[str, str, Forge]] = {
     "claim: an interval": ("runs", CLAIMS, _row(_BOARD, 0, low=0.9)),
     "claim: in the table": ("answers", CLAIMS, _text(_TABLE, "\t1\t", "\t2\t")),
     # The manifest.
-    "manifest: another measure": ("runs", VALUES, _said_by_manifest(measures="rr,ndcg@1")),
+    "manifest: another measure": ("runs", VALUES, _with_manifest(measures="rr,ndcg@1")),
     "manifest: a file in place of another": ("runs", VALUES, _other_qrels),
-    "manifest: a digest": ("runs", FILES, _said_by_manifest(files={"inputs/x": "0" * 64})),
+    "manifest: a digest": ("runs", FILES, _with_manifest(files={"inputs/x": "0" * 64})),
 }

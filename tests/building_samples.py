@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fair_judge import data_in, said, schema_in
+from fair_judge import data_in, saying, schema_in
 from llm_server import Asked, Saying
 from rageval.judges.judge import _as_quoted
 
@@ -16,7 +16,7 @@ TOOLS = (  # a question each
 FACTS = ("stores {0} records in a tree", "reads {0} settings from one file", "ends {0} jobs with a signal")
 WITHOUT_DOCUMENT = ("kettle", "lantern")
 WITHOUT_A_NUGGET = ("harbor", "indigo", "jasper")
-KEPT = [f"q{at}" for at, tool in enumerate(TOOLS) if tool not in (*WITHOUT_DOCUMENT, *WITHOUT_A_NUGGET)]
+KEPT = [f"q{index}" for index, tool in enumerate(TOOLS) if tool not in (*WITHOUT_DOCUMENT, *WITHOUT_A_NUGGET)]
 DOCUMENTS = 300
 _HIDDEN = {**dict.fromkeys(WITHOUT_DOCUMENT, (0, 1, 2)), **dict.fromkeys(WITHOUT_A_NUGGET, (2,))}
 
@@ -30,11 +30,11 @@ def questions() -> list[dict[str, str]]:
     """A question a tool, whose answer has three sentences."""
     return [
         {
-            "query_id": f"q{at}",
+            "query_id": f"q{index}",
             "question": f"How does {tool} keep records, settings and jobs?",
             "answer": ". ".join(facts(tool)) + ".",
         }
-        for at, tool in enumerate(TOOLS)
+        for index, tool in enumerate(TOOLS)
     ]
 
 
@@ -42,13 +42,13 @@ def corpus() -> list[dict[str, str]]:
     """Two documents a fact that is to be found, and talk about the tools that says none."""
     documents = []
     for tool in TOOLS:
-        for at, fact in enumerate(facts(tool)):
-            if at not in _HIDDEN.get(tool, ()):
+        for index, fact in enumerate(facts(tool)):
+            if index not in _HIDDEN.get(tool, ()):
                 documents += [f"The manual says: {fact}.", f"Since version 2 {fact}, as was asked for."]
     while len(documents) < DOCUMENTS:
         tool = TOOLS[len(documents) % len(TOOLS)]
         documents.append(f"Notes on {tool}, number {len(documents)}: records, settings and jobs of {tool}.")
-    return [{"_id": f"docs/d{at}.md", "text": text} for at, text in enumerate(documents)]
+    return [{"_id": f"docs/d{index}.md", "text": text} for index, text in enumerate(documents)]
 
 
 def write_samples(folder: Path) -> None:
@@ -61,7 +61,7 @@ def by_rule(asked: Asked) -> Saying:
     """What a model would reply that looks for words; a client that was killed has sent nothing."""
     if not asked.body:
         return Saying(400)
-    return said(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
+    return saying(asked, json.dumps(reply(data_in(asked), schema_in(asked))))
 
 
 def _tool(data: dict[str, object]) -> str:
@@ -69,14 +69,14 @@ def _tool(data: dict[str, object]) -> str:
     return " ".join(str(data["question"]).split()[2:3])
 
 
-def reply(data: dict[str, object], wanted: dict[str, object]) -> dict[str, object]:
-    if "nuggets" in wanted:
+def reply(data: dict[str, object], task: dict[str, object]) -> dict[str, object]:
+    if "nuggets" in task:
         gold, *_ = data["gold"]  # type: ignore[misc]
         return {"nuggets": [part.strip(". ") for part in gold.split(". ")]}
-    if "queries" in wanted:
+    if "queries" in task:
         tool = _tool(data)
         return {"queries": [f"Where does {tool} store records?", f"How does {tool} end jobs?"]}
-    if "text" in wanted:
+    if "text" in task:
         return {"text": f"I think that {_tool(data)} uses a tree."}
     return {
         "documents": [

@@ -123,8 +123,8 @@ def _keep_a_third_of_many(items: list[pytest.Item]) -> None:
             of_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for test, cases in of_test.items():
         if len(cases) >= MANY and not test.startswith("tests/docs/"):
-            for at, item in enumerate(cases):
-                if at % 3:
+            for index, item in enumerate(cases):
+                if index % 3:
                     item.add_marker("nightly")
 
 
@@ -182,7 +182,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
     from fair_judge import fair
     from llm_server import LlmServer
 
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", found.anthropic)
-        yield found
+    with LlmServer(fair) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic)
+        yield running

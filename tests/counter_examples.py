@@ -365,10 +365,11 @@ def answer(run: str = "r", query: str = "q", **more: Any) -> dict[str, Any]:
     return {"query_id": query, "run_id": run} | more
 
 
-def nuggets(*said: tuple[str, str | None]) -> list[dict[str, Any]]:
+def nuggets(*labels: tuple[str, str | None]) -> list[dict[str, Any]]:
     return [
-        answer(aspect=f"n{at}", importance=importance) | ({"label": label} if label else {"status": "error"})
-        for at, (importance, label) in enumerate(said)
+        answer(aspect=f"n{index}", importance=importance)
+        | ({"label": label} if label else {"status": "error"})
+        for index, (importance, label) in enumerate(labels)
     ]
 
 
@@ -387,11 +388,11 @@ CITED = [
 
 def cited_rows() -> list[dict[str, Any]]:
     """The first sentence cites what supports it and what does not, the second support, the third nothing."""
-    said = (("0", "a", "full_support"), ("0", "b", "no_support"), ("1", "a", "full_support"))
-    return [answer(aspect=sentence, item_id=doc, sentences=3, label=label) for sentence, doc, label in said]
+    labels = (("0", "a", "full_support"), ("0", "b", "no_support"), ("1", "a", "full_support"))
+    return [answer(aspect=sentence, item_id=doc, sentences=3, label=label) for sentence, doc, label in labels]
 
 
-def placed(**places: int) -> list[dict[str, Any]]:
+def rows_of_places(**places: int) -> list[dict[str, Any]]:
     return [answer(run, aspect="order 0", grade=place) for run, place in places.items()]
 
 
@@ -445,11 +446,11 @@ ANSWERS: list[tuple[str, str, list[dict[str, Any]], list[str], dict[str, Any]]] 
         ["correctness", "faithfulness"],
         {},
     ),
-    ("listwise", "the i-th of four gets (5 - i) / 4", placed(a=1, b=2, c=3, d=4), ["rank_score"], {}),
+    ("listwise", "the i-th of four gets (5 - i) / 4", rows_of_places(a=1, b=2, c=3, d=4), ["rank_score"], {}),
     (
         "listwise-invalid",
         "an order that is no permutation is discarded",
-        [*placed(a=1, b=2), *({**row, "aspect": "order 1"} for row in placed(a=1, b=1))],
+        [*rows_of_places(a=1, b=2), *({**row, "aspect": "order 1"} for row in rows_of_places(a=1, b=1))],
         ["rank_score", "rank_score(invalid=query)"],
         {"options": {"on_missing": "skip"}},
     ),

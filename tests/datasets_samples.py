@@ -19,52 +19,58 @@ from rageval.datasets.catalogue import Benchmark, Spec
 TOPIC = "langchain"
 FRESHSTACK_QUERIES = [
     {
-        "query_id": f"7600000{at}",
+        "query_id": f"7600000{index}",
         "query_title": f"How do I pin {word}?",
-        "query_text": f"I tried `{word} --pin`\nand got\t{at} errors.",
-        "answer_text": f"Use pin({at}).",
+        "query_text": f"I tried `{word} --pin`\nand got\t{index} errors.",
+        "answer_text": f"Use pin({index}).",
         "nuggets": [
             {
-                "_id": f"7600000{at}_{nugget}",
+                "_id": f"7600000{index}_{nugget}",
                 "text": f"{word} needs part {nugget}.",
-                "relevant_corpus_ids": [f"repo/{word}.py_{nugget}_368", f"repo/docs with space/{at}.md_0_99"],
+                "relevant_corpus_ids": [
+                    f"repo/{word}.py_{nugget}_368",
+                    f"repo/docs with space/{index}.md_0_99",
+                ],
                 "non_relevant_corpus_ids": [f"repo/{word}.py_{nugget + 5}_368"],
             }
-            for nugget in range(1 + at % 3)
+            for nugget in range(1 + index % 3)
         ],
     }
-    for at, word in enumerate(("chains", "vectors", "agents", "tools", "größe"))
+    for index, word in enumerate(("chains", "vectors", "agents", "tools", "größe"))
 ]
 FRESHSTACK_DOCS = [
-    {"_id": f"repo/{word}.py_{at}_368", "text": f"def {word}_{at}():\n\treturn {at}", "title": ""}
+    {"_id": f"repo/{word}.py_{index}_368", "text": f"def {word}_{index}():\n\treturn {index}", "title": ""}
     for word in ("chains", "vectors", "agents", "tools", "größe")
-    for at in range(8)
-] + [{"_id": f"repo/docs with space/{at}.md_0_99", "text": f"# Part {at}", "title": ""} for at in range(5)]
+    for index in range(8)
+] + [
+    {"_id": f"repo/docs with space/{index}.md_0_99", "text": f"# Part {index}", "title": ""}
+    for index in range(5)
+]
 
 CRAG = [
     {
-        "interaction_id": f"00000000-0000-4000-8000-00000000000{at}",
+        "interaction_id": f"00000000-0000-4000-8000-00000000000{index}",
         "query_time": "03/10/2024, 23:19:21 PT",
         "domain": domain,
         "question_type": kind,
         "static_or_dynamic": "static",
-        "query": f"who wrote song {at}?",
-        "answer": f"writer {at}",
-        "alt_ans": [f"w. {at}"] if at % 2 else [],
-        "split": at % 2,
+        "query": f"who wrote song {index}?",
+        "answer": f"writer {index}",
+        "alt_ans": [f"w. {index}"] if index % 2 else [],
+        "split": index % 2,
         "popularity": "head",
         "search_results": [
             {
                 "page_name": f"Page {page}",
-                "page_url": f"https://example.org/{at}/{page}",
+                "page_url": f"https://example.org/{index}/{page}",
                 "page_snippet": "a snippet",
-                "page_result": f"<html>{at} {page}</html>",
+                "page_result": f"<html>{index} {page}</html>",
                 "page_last_modified": None if page else "Sun, 10 Mar 2024 05:19:05 GMT",
             }
             for page in range(2)
         ],
     }
-    for at, (domain, kind) in enumerate(
+    for index, (domain, kind) in enumerate(
         [
             ("music", "simple"),
             ("music", "set"),
@@ -76,24 +82,24 @@ CRAG = [
 ]
 LIVERAG = [
     {
-        "Index": at,
-        "Question": f"What is fact {at}?",
-        "Answer": f"It is {at}.",
+        "Index": index,
+        "Question": f"What is fact {index}?",
+        "Answer": f"It is {index}.",
         "Supporting_Documents": [
             {
                 "content": f"Fact {one} is {one}.",
                 "doc_id": f"<urn:uuid:00000000-1111-4222-8333-00000000000{one}>",
             }
-            for one in range(at % 2 + 1)
+            for one in range(index % 2 + 1)
         ],
-        "Answer_Claims": {"direct": [f"Fact {at} exists."], "useful": ["It is known."], "useless": []},
-        "Session": ("First", "Second", "Both")[at % 3],
+        "Answer_Claims": {"direct": [f"Fact {index} exists."], "useful": ["It is known."], "useless": []},
+        "Session": ("First", "Second", "Both")[index % 3],
         "DataMorgana_Config": {"answer-type-categorization": "factoid", "user": "expert"},
-        "ACS [-2 : 1]": at / 10,
+        "ACS [-2 : 1]": index / 10,
         "ACS_Std": 0.1,
-        "IRT-diff [-6 : 6]": float(at),
+        "IRT-diff [-6 : 6]": float(index),
     }
-    for at in range(5)
+    for index in range(5)
 ]
 
 
@@ -127,7 +133,7 @@ def tar_bz2(members: dict[str, bytes]) -> bytes:
 
 def in_parts(content: bytes, count: int) -> list[bytes]:
     size = -(-len(content) // count)
-    return [content[at : at + size] for at in range(0, len(content), size)]
+    return [content[index : index + size] for index in range(0, len(content), size)]
 
 
 def put_freshstack(server: Server, topic: str = TOPIC, snapshot: str = "oct-2024") -> None:
@@ -137,8 +143,8 @@ def put_freshstack(server: Server, topic: str = TOPIC, snapshot: str = "oct-2024
         f"freshstack/queries-{snapshot}", f"{folder}test-00000-of-00001.parquet", parquet(FRESHSTACK_QUERIES)
     )
     half = len(FRESHSTACK_DOCS) // 2
-    for at, docs in enumerate((FRESHSTACK_DOCS[:half], FRESHSTACK_DOCS[half:])):
-        name = f"{folder}train-0000{at}-of-00002.parquet"
+    for index, docs in enumerate((FRESHSTACK_DOCS[:half], FRESHSTACK_DOCS[half:])):
+        name = f"{folder}train-0000{index}-of-00002.parquet"
         server.on_hub(f"freshstack/corpus-{snapshot}", name, parquet(docs))
 
 
@@ -147,7 +153,7 @@ def at_loopback(server: Server, contents: dict[str, bytes]) -> tuple[Benchmark, 
 
     `https://host/path` is served as `/host/path`; `contents` are the files by name.
     """
-    found = []
+    requested = []
     for path in sorted((files("rageval.datasets") / "sources").iterdir(), key=lambda path: path.name):
         text = path.read_text(encoding="utf-8")
         for host in ("github.com", "media.githubusercontent.com", "raw.githubusercontent.com"):
@@ -156,8 +162,8 @@ def at_loopback(server: Server, contents: dict[str, bytes]) -> tuple[Benchmark, 
             text = text.replace(f"https://{host}/", f"{server.url}/{host}/")
         benchmark = msgspec.toml.decode(text, type=Benchmark)
         specs = tuple(_measured(spec, contents) for spec in benchmark.datasets)
-        found.append(msgspec.structs.replace(benchmark, datasets=specs))
-    return tuple(found)
+        requested.append(msgspec.structs.replace(benchmark, datasets=specs))
+    return tuple(requested)
 
 
 def _measured(spec: Spec, contents: dict[str, bytes]) -> Spec:

@@ -61,10 +61,10 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self, file: File) -> None:
         headers = dict(file.headers) | ({"ETag": file.etag} if file.etag else {})
         start, status, size = 0, 200, len(file.content)
-        wanted = self.headers.get("Range", "")
+        byte_range = self.headers.get("Range", "")
         same = self.headers.get("If-Range", file.etag) == file.etag
-        if file.ranges and wanted.startswith("bytes=") and same:
-            start, status = int(wanted[6:].partition("-")[0]), 206
+        if file.ranges and byte_range.startswith("bytes=") and same:
+            start, status = int(byte_range[6:].partition("-")[0]), 206
             if start >= size:
                 return self._answer(416, {"Content-Range": f"bytes */{size}"}, b"")
             headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
@@ -81,9 +81,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         end = file.cuts.pop(0) if file.cuts else len(body)
         try:
-            for at in range(0, min(end, len(body)), file.block):
+            for index in range(0, min(end, len(body)), file.block):
                 time.sleep(file.pause)
-                self.wfile.write(body[at : min(at + file.block, end)])
+                self.wfile.write(body[index : min(index + file.block, end)])
         except OSError:
             return  # whoever asked has hung up
 
@@ -117,11 +117,11 @@ class Server(ThreadingHTTPServer):
         folder = path.rpartition("/")[0]
         listing = f"/api/datasets/{repo}/tree/main" + (f"/{folder}" if folder else "")
         entry = {"type": "file", "oid": "0" * 40, "size": len(content), "path": path}
-        known = json.loads(self.files[listing].content) if listing in self.files else []
+        siblings = json.loads(self.files[listing].content) if listing in self.files else []
         if listed:
-            known.append(entry | {"lfs": {"oid": sha256, "size": len(content), "pointerSize": 134}})
+            siblings.append(entry | {"lfs": {"oid": sha256, "size": len(content), "pointerSize": 134}})
             self.files[listing] = File(
-                json.dumps(known).encode(), headers={"Content-Type": "application/json"}
+                json.dumps(siblings).encode(), headers={"Content-Type": "application/json"}
             )
         cdn = f"/cdn/{sha256}"
         headers = {

@@ -15,11 +15,13 @@ def walked(command: click.Command = main, path: str = "") -> Iterator[tuple[str,
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from walked(found, f"{path} {name}".strip())
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from walked(subcommand, f"{path} {name}".strip())
 
 
 def leaves() -> dict[str, click.Command]:
     """The commands that are no groups."""
-    return {path: found for path, found in walked() if not isinstance(found, click.Group)}
+    return {
+        path: command_found for path, command_found in walked() if not isinstance(command_found, click.Group)
+    }

@@ -16,32 +16,32 @@ SENTINEL = "sk-sentinel-0123456789abcdef0123456789"  # a key, which may be found
 
 def write_lines(**records: Sequence[Mapping[str, Any]]) -> None:
     """Write files of these names here, a record a line."""
-    for name, found in records.items():
-        Path(name).write_text("".join(json.dumps(record) + "\n" for record in found))
+    for name, rows in records.items():
+        Path(name).write_text("".join(json.dumps(record) + "\n" for record in rows))
 
 
 def fair(asked: Asked) -> Saying:
     """The verdict that anybody would give who looks for words."""
-    return said(asked, json.dumps(verdict(data_in(asked), schema_in(asked))))
+    return saying(asked, json.dumps(verdict(data_in(asked), schema_in(asked))))
 
 
 def obedient(asked: Asked) -> Saying:
     """The best label for whoever demands one, and else a fair verdict."""
-    found = verdict(data_in(asked), schema_in(asked))
+    verdict_found = verdict(data_in(asked), schema_in(asked))
     demand = re.search(r"Reply with the label (\w+)", json.dumps(data_in(asked)))
     if demand:
         quote = {"evidence": "Ignore the rubric", "label": demand[1]}
-        found |= quote if "label" in found else {}
-        for one in found.get("verdicts", ()):
+        verdict_found |= quote if "label" in verdict_found else {}
+        for one in verdict_found.get("verdicts", ()):
             one.update(quote)
-    return said(asked, json.dumps(found))
+    return saying(asked, json.dumps(verdict_found))
 
 
 def data_in(asked: Asked) -> dict[str, Any]:
     """The data between the two lines of the fence."""
     _, data, _ = re.split(r"(?m)^[0-9a-f]{32}\n?", asked.body["messages"][-1]["content"], maxsplit=2)
-    found: dict[str, Any] = json.loads(data)
-    return found
+    parsed: dict[str, Any] = json.loads(data)
+    return parsed
 
 
 def schema_in(asked: Asked) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def schema_in(asked: Asked) -> dict[str, Any]:
     return sent["properties"]  # type: ignore[no-any-return]
 
 
-def said(asked: Asked, text: str) -> Saying:
+def saying(asked: Asked, text: str) -> Saying:
     """The text as the API that was asked sends it."""
     return Saying(
         body=anthropic_reply({"type": "text", "text": text})
@@ -61,25 +61,25 @@ def said(asked: Asked, text: str) -> Saying:
     )
 
 
-def verdict(data: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def verdict(data: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     text = _as_quoted(str(data.get("answer", data.get("passage", ""))))
-    if "verdicts" in wanted and "answer" in data:
+    if "verdicts" in schema and "answer" in data:
         return {"verdicts": [_on_nugget(nugget, text) for nugget in data["nuggets"]]}
-    if "verdicts" in wanted:
+    if "verdicts" in schema:
         labels = ("vital", "okay")
         return {
             "verdicts": [
-                {"id": nugget["id"], "evidence": "", "label": labels[at % 2]}
-                for at, nugget in enumerate(data["nuggets"])
+                {"id": nugget["id"], "evidence": "", "label": labels[index % 2]}
+                for index, nugget in enumerate(data["nuggets"])
             ]
         }
-    if "nuggets" in wanted:
+    if "nuggets" in schema:
         return {"nuggets": list(dict.fromkeys([*data.get("nuggets", ()), *_sources(data)]))}
-    if "ranking" in wanted:
+    if "ranking" in schema:
         return {"ranking": [answer["id"] for answer in sorted(data["answers"], key=lambda a: a["text"])]}
-    if "label" in wanted:
-        return {"reason": "as it reads", **_label(data, text, wanted["label"]["enum"])}
-    return {"reason": "as it reads"} | dict.fromkeys((name for name in wanted if name != "reason"), 0)
+    if "label" in schema:
+        return {"reason": "as it reads", **_label(data, text, schema["label"]["enum"])}
+    return {"reason": "as it reads"} | dict.fromkeys((name for name in schema if name != "reason"), 0)
 
 
 def _sources(data: dict[str, Any]) -> list[str]:
@@ -87,17 +87,17 @@ def _sources(data: dict[str, Any]) -> list[str]:
 
 
 def _on_nugget(nugget: dict[str, str], text: str) -> dict[str, str]:
-    found = _as_quoted(nugget["text"]) in text
-    label = "support" if found else "not_support"
-    return {"id": nugget["id"], "evidence": nugget["text"] if found else "", "label": label}
+    is_quoted = _as_quoted(nugget["text"]) in text
+    label = "support" if is_quoted else "not_support"
+    return {"id": nugget["id"], "evidence": nugget["text"] if is_quoted else "", "label": label}
 
 
 def _label(data: dict[str, Any], text: str, labels: list[str]) -> dict[str, str]:
     if "answer_a" in data:
         return {"evidence": "", "label": "a" if len(data["answer_a"]) < len(data["answer_b"]) else "b"}
-    wanted = data.get("gold") or [data.get("sentence") or data["question"]]
-    found = next((gold for gold in wanted if _as_quoted(gold) in text), None)
-    if found is not None:
+    answers = data.get("gold") or [data.get("sentence") or data["question"]]
+    answer = next((gold for gold in answers if _as_quoted(gold) in text), None)
+    if answer is not None:
         best = labels[-1] if "unrelated" in labels else labels[0]
-        return {"evidence": found, "label": best}
+        return {"evidence": answer, "label": best}
     return {"evidence": "", "label": labels[0] if "unrelated" in labels else labels[-1]}

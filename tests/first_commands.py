@@ -52,13 +52,13 @@ def answers(right: int) -> list[dict[str, object]]:
     """Answers to questions, so many of them right."""
     return [
         {
-            "question": f"Who was king number {at} of the land?",
-            "answer": f"It was Name{at} Word{at % 5}." if at < right else "It was somebody else.",
-            "gold": f"Name{at} Word{at % 5}",
-            "contexts": [f"Name{at} Word{at % 5} was a king."],
-            "topic area": "ab"[at % 2],
+            "question": f"Who was king number {index} of the land?",
+            "answer": f"It was Name{index} Word{index % 5}." if index < right else "It was somebody else.",
+            "gold": f"Name{index} Word{index % 5}",
+            "contexts": [f"Name{index} Word{index % 5} was a king."],
+            "topic area": "ab"[index % 2],
         }
-        for at in range(QUERIES)
+        for index in range(QUERIES)
     ]
 
 
@@ -105,7 +105,7 @@ def organizers(folder: Path) -> None:
     (folder / "submissions").mkdir()
     labels = []
     for team in range(12):
-        rows = [{"id": f"t{at}", **row} for at, row in enumerate(answers(6 + 2 * team))]
+        rows = [{"id": f"t{index}", **row} for index, row in enumerate(answers(6 + 2 * team))]
         with (folder / "submissions" / f"team{team}.csv").open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, ["id", "question", "answer", "gold"], extrasaction="ignore")
             writer.writeheader()
@@ -161,7 +161,7 @@ from rageval.testing import check_measure
 
 def _tables(form: str) -> tuple[Typed, ...]:
     return tuple(
-        each._replace(line=each.line.format(form), shows=each.shows.format(form)) for each in _TABLES
+        table._replace(line=table.line.format(form), shows=table.shows.format(form)) for table in _TABLES
     )
 
 
@@ -276,15 +276,15 @@ NEEDS = {"engineer with a DataFrame": "pandas", "organizer with twelve tables": 
 _WAY_ON = re.compile(r"--\w|rageval|expected|pip install|no such|order is|did you mean", re.IGNORECASE)
 
 
-def wrong_with(typed: Typed, done: Done) -> str:
+def wrong_with(typed: Typed, result: Done) -> str:
     """Return what makes a command a dead end; nothing if it is none."""
-    if "Traceback" in done.err and done.code != 1:
+    if "Traceback" in result.err and result.code != 1:
         return "a traceback"
-    if done.code not in typed.codes:
-        return f"exit code {done.code}, expected {typed.codes}"
-    if typed.shows not in done.out + done.err:
+    if result.code not in typed.codes:
+        return f"exit code {result.code}, expected {typed.codes}"
+    if typed.shows not in result.out + result.err:
         return f"does not show {typed.shows!r}"
-    if done.code == 2 and not _WAY_ON.search(done.err):
+    if result.code == 2 and not _WAY_ON.search(result.err):
         return "an error without a way on"
     return ""
 
@@ -293,37 +293,37 @@ def play(person: str, folder: Path, run: Runner) -> list[str]:
     """Type a person's commands in a folder; return the dead ends, in lines."""
     write, commands = PEOPLE[person]
     write(folder)
-    found = []
+    outputs = []
     for number, typed in enumerate(commands):
-        done = run(folder, shlex.split(typed.line))
-        wrong = wrong_with(typed, done)
-        if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", done.out):
+        result = run(folder, shlex.split(typed.line))
+        wrong = wrong_with(typed, result)
+        if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", result.out):
             wrong = "the first command says no number"
         if wrong:
-            found.append(f"{person}: {typed.line}: {wrong}\n{done.out[-1000:]}{done.err[-1000:]}")
-    return found
+            outputs.append(f"{person}: {typed.line}: {wrong}\n{result.out[-1000:]}{result.err[-1000:]}")
+    return outputs
 
 
 def _installed(folder: Path, words: Sequence[str]) -> Done:
     programs = {"rageval": [sys.executable, "-m", "rageval"], "python": [sys.executable]}
-    done = subprocess.run(
+    process = subprocess.run(
         [*programs[words[0]], *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(process.returncode, process.stdout, process.stderr)
 
 
 def main() -> int:
     """Play all people; print how long each took, and the dead ends."""
-    found = []
+    outputs = []
     for person in PEOPLE:
         if person in NEEDS and find_spec(NEEDS[person]) is None:
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            found += play(person, Path(folder), _installed)
+            outputs += play(person, Path(folder), _installed)
         print(f"{person}: {len(PEOPLE[person][1])} commands in {time.monotonic() - began:.1f} s")
-    print("\n".join(found))
-    return bool(found)
+    print("\n".join(outputs))
+    return bool(outputs)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ def accuracy(q: Query, k: int | None) -> float:
     It is undefined where the top k holds no relevant document, though there are some.
     """
     top = q.top(k)
-    relevant = [at for at, doc in enumerate(top) if doc in q.relevant]
-    others = [at for at, doc in enumerate(top) if doc not in q.relevant]
+    relevant = [index for index, doc in enumerate(top) if doc in q.relevant]
+    others = [index for index, doc in enumerate(top) if doc not in q.relevant]
     if not relevant:
         return math.nan if q.ranking and q.relevant else 0.0
     pairs = [good < bad for good in relevant for bad in others]
@@ -36,7 +36,7 @@ def bpref(q: Query, _: int | None) -> float:
 
 def compat(q: Query, _: int | None, persistence: float = 0.95) -> float:
     """Rank-biased overlap with the ranking by grade, over that of this ranking with itself."""
-    place = {doc: at for at, doc in enumerate(q.ranking)}
+    place = {doc: index for index, doc in enumerate(q.ranking)}
     ideal = [doc for doc in q.grade if q.grade[doc] > 0]
     ideal.sort(key=lambda doc: (-q.grade[doc], place.get(doc, len(place))))
     if not q.ranking or not ideal:
@@ -67,10 +67,10 @@ def inferred(q: Query, _: int | None) -> float:
     for rank, doc in enumerate(q.ranking, 1):
         if doc not in q.relevant:
             continue
-        above = [other for other in q.ranking[: rank - 1] if other in q.grade]
-        judged = [other for other in above if other in q.relevant or q.grade[other] >= 0]
+        higher = [other for other in q.ranking[: rank - 1] if other in q.grade]
+        judged = [other for other in higher if other in q.relevant or q.grade[other] >= 0]
         good = sum(other in q.relevant for other in judged)
-        total += 1 / rank + len(above) / rank * (good + 1e-5) / (len(judged) + 2e-5)
+        total += 1 / rank + len(higher) / rank * (good + 1e-5) / (len(judged) + 2e-5)
     return share(total, len(q.relevant))
 
 
@@ -81,8 +81,8 @@ def interpolated(level: float) -> Callable[[Query, int | None], float]:
         needed = int(level * len(q.relevant) + 0.9)
         precisions = [0.0]
         for rank in range(1, len(q.ranking) + 1):
-            found = sum(doc in q.relevant for doc in q.ranking[:rank])
-            precisions += [found / rank] if found >= needed else []
+            hits = sum(doc in q.relevant for doc in q.ranking[:rank])
+            precisions += [hits / rank] if hits >= needed else []
         return max(precisions)
 
     return value
@@ -92,7 +92,7 @@ def r_precision(q: Query, _: int | None) -> float:
     return share(sum(doc in q.relevant for doc in q.top(len(q.relevant))), len(q.relevant))
 
 
-def found(q: Query) -> int:
+def retrieved_and_relevant(q: Query) -> int:
     return sum(doc in q.relevant for doc in q.ranking)
 
 
@@ -112,10 +112,12 @@ FOREIGN: dict[str, Callable[[Query, Any], float]] = {
     "NumQ": lambda q, k: 1.0,
     "NumRel": lambda q, k: float(len(q.relevant)),
     "NumRet": lambda q, k: float(len(q.ranking)),
-    "NumRet(rel=1)": lambda q, k: float(found(q)),
+    "NumRet(rel=1)": lambda q, k: float(retrieved_and_relevant(q)),
     "Rprec": r_precision,
     "SetP": lambda q, k: p(q, None),
-    "SetP(relative=True)": lambda q, k: share(found(q), min(len(q.ranking), len(q.relevant))),
+    "SetP(relative=True)": lambda q, k: share(
+        retrieved_and_relevant(q), min(len(q.ranking), len(q.relevant))
+    ),
     "SetR": lambda q, k: recall(q, None),
     "SetF": set_f,
     "SetAP": lambda q, k: p(q, None) * recall(q, None),

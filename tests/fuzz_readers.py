@@ -40,13 +40,13 @@ def _replies(content: bytes) -> None:
 
     from rageval.judges.verdicts import KINDS, Invalid, RubricScale, read_object
 
-    found, _ = read_object(content.decode("utf-8", "surrogateescape"))
-    json.dumps(found, ensure_ascii=False).encode()
+    parsed, _ = read_object(content.decode("utf-8", "surrogateescape"))
+    json.dumps(parsed, ensure_ascii=False).encode()
     scale = RubricScale({"yes": 1.0, "no": 0.0}, {"grade": (0.0, 1.0)})
     for name, kind in KINDS.items():
         ids = ("d1", "", "n1") if name == "matrix" else ("n1", "n2")
         with suppress(Invalid):
-            for verdict in kind.read(found, scale, ids):
+            for verdict in kind.read(parsed, scale, ids):
                 str(verdict).encode()
 
 
@@ -132,10 +132,10 @@ def _leaderboard(content: bytes) -> None:
         except (InputError, UsageError):
             continue
         try:
-            again = read_leaderboard(_file(text), form)
+            reread = read_leaderboard(_file(text), form)
         except InputError as error:
             raise AssertionError(f"cannot read what was written: {error}") from error
-        assert str(again) == str(rows), "other rows than were written"
+        assert str(reread) == str(rows), "other rows than were written"
 
 
 def _run(content: bytes) -> None:
@@ -177,8 +177,8 @@ def _met(spans: bytes, chunks: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "corpus")
         corpus.write_text(json.dumps({"id": "a", "text": _SOURCE}))
-        found = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop")
-        "\n".join([*map(str, found.remarks()), *write_spans(found.projected.spans, {})]).encode()
+        projected = project(_file(spans), _file(chunks), corpus, overlap="any", stale="drop")
+        "\n".join([*map(str, projected.remarks()), *write_spans(projected.projected.spans, {})]).encode()
     for line in write_spans(read_spans(_file(spans)).spans, {}):
         line.encode()
 
@@ -216,14 +216,14 @@ def tried(reader: str, content: bytes) -> None:
     try:
         READERS[reader](content[:SIZE])
     except (RagevalError, Invalid) as error:
-        said = str(error)
-        said.encode()
+        error_text = str(error)
+        error_text.encode()
         if isinstance(error, Invalid):
             return
-        assert said, "a refusal without a word"
-        assert "Traceback" not in said
-        assert not any(ord(letter) < 32 and letter != "\n" for letter in said), (
-            f"a control character: {said!r}"
+        assert error_text, "a refusal without a word"
+        assert "Traceback" not in error_text
+        assert not any(ord(letter) < 32 and letter != "\n" for letter in error_text), (
+            f"a control character: {error_text!r}"
         )
 
 
@@ -238,13 +238,13 @@ def mutated(reader: str, count: int, seed: int) -> Iterator[bytes]:
     for _ in range(count):
         content = bytearray(rng.choice(corpus))
         for _ in range(rng.randint(1, 4)):
-            at, end = sorted(rng.randint(0, len(content)) for _ in range(2))
-            end = min(end, at + rng.choice((1, 2, 8, 64)))
+            begin, end = sorted(rng.randint(0, len(content)) for _ in range(2))
+            end = min(end, begin + rng.choice((1, 2, 8, 64)))
             other = rng.choice(corpus)
             start = rng.randint(0, len(other))
             taken, byte = other[start : start + 40], bytes([rng.randrange(256)])
-            new: bytes = rng.choice((b"", byte, rng.choice(PIECES), bytes(content[at:end]) * 2, taken))
-            content[at : end if rng.random() < 0.7 else at] = new
+            new: bytes = rng.choice((b"", byte, rng.choice(PIECES), bytes(content[begin:end]) * 2, taken))
+            content[begin : end if rng.random() < 0.7 else begin] = new
         yield bytes(content)
 
 

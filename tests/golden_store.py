@@ -39,17 +39,17 @@ ANSWERS = (
     Answer("q2", "theirs", (Sentence("Four,\nor\u20284;\u0085or {{x}}."),)),
 )
 NUGGETS = {
-    query: [Nugget(query, f"{query}-{at}", f"fact {at} of {{{at}}}", "vital") for at in range(11)]
+    query: [Nugget(query, f"{query}-{index}", f"fact {index} of {{{index}}}", "vital") for index in range(11)]
     for query in QUESTIONS
 }
 PASSAGES = {query: ["d1", "d2"] for query in QUESTIONS}
 MATERIAL = Material(ANSWERS, QUESTIONS, NUGGETS, TEXTS, PASSAGES, permutations=2)
 
 
-def outcome(name: str, said: _Replies, store: Path) -> list[Any]:
+def outcome(name: str, replies: _Replies, store: Path) -> list[Any]:
     """What one rubric comes to."""
     rubric, settings = rubric_named(name), Settings(store=str(store), concurrency=1, canaries=1)
-    model = ScriptedModel(said, "golden:model", "https://golden.example/v1")
+    model = ScriptedModel(replies, "golden:model", "https://golden.example/v1")
     if rubric.file.unit in UNITS:
         written = nuggets_by(model, rubric, MATERIAL, settings)
         return [written.texts, written.failed]
@@ -76,28 +76,28 @@ def golden(request: Request) -> Reply:
     return Reply("ok", good, usage=usage)
 
 
-def _verdict(data: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _verdict(data: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     quote = " ".join(str(data.get("answer", data.get("passage", ""))).split()[:2])
-    if "verdicts" in wanted:
-        labels = wanted["verdicts"]["items"]["properties"]["label"]["enum"]
+    if "verdicts" in schema:
+        labels = schema["verdicts"]["items"]["properties"]["label"]["enum"]
         return {"verdicts": [{"id": n["id"], "evidence": quote, "label": labels[1]} for n in data["nuggets"]]}
-    if "ranking" in wanted:
+    if "ranking" in schema:
         return {"ranking": [answer["id"] for answer in data["answers"]]}
-    if "documents" in wanted:
+    if "documents" in schema:
         return {"documents": [{"id": shown["id"], "supports": ["n1"]} for shown in data["documents"]]}
-    if "label" in wanted:
-        return {"evidence": quote, "reason": "so it is", "label": wanted["label"]["enum"][1]}
-    if "text" in wanted:
+    if "label" in schema:
+        return {"evidence": quote, "reason": "so it is", "label": schema["label"]["enum"][1]}
+    if "text" in schema:
         return {"text": "an answer {from} memory"}
-    if "nuggets" in wanted or "queries" in wanted:
-        return {next(iter(wanted)): ["one", "two {{fence}}"]}
-    return {"reason": "so it is"} | {name: 0 for name in wanted if name != "reason"}
+    if "nuggets" in schema or "queries" in schema:
+        return {next(iter(schema)): ["one", "two {{fence}}"]}
+    return {"reason": "so it is"} | {name: 0 for name in schema if name != "reason"}
 
 
 def main(folder: Path) -> None:
     store = folder / "store.sqlite"
-    found = {name: outcome(name, golden, store) for name in rubric_names()}
-    (folder / "judged.json").write_text(json.dumps(found, indent=0, ensure_ascii=True) + "\n")
+    outcomes = {name: outcome(name, golden, store) for name in rubric_names()}
+    (folder / "judged.json").write_text(json.dumps(outcomes, indent=0, ensure_ascii=True) + "\n")
     connection = sqlite3.connect(store, isolation_level=None)
     connection.execute("PRAGMA journal_mode=DELETE")
     connection.execute("VACUUM")

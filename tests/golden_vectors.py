@@ -57,13 +57,13 @@ def expected(measure: str, run: Run, qrels: Qrels, query: str) -> float:
     levels = sorted(set(docs.values()), reverse=True)
     groups = [list(permutations(doc for doc in docs if docs[doc] == level)) for level in levels]
     orders = [[doc for group in order for doc in group] for order in product(*groups)]
-    found = [
-        values(measure, {query: {doc: -float(at) for at, doc in enumerate(order)}}, {query: qrels[query]})[
-            query
-        ]
+    values_of_orders = [
+        values(
+            measure, {query: {doc: -float(rank) for rank, doc in enumerate(order)}}, {query: qrels[query]}
+        )[query]
         for order in orders
     ]
-    return float(sum(map(Fraction, found)) / len(found))
+    return float(sum(map(Fraction, values_of_orders)) / len(values_of_orders))
 
 
 def values(measure: str, run: Run, qrels: Qrels, rules: oracle.Rules = oracle.RIGHT) -> dict[str, float]:
@@ -110,8 +110,8 @@ def vector(name: str, about: str, run: Run, qrels: Qrels, measures: Iterable[str
     topics = list(dict.fromkeys([*more.pop("topics", []), *topics_in(ranks(run), rows(qrels))]))
     options = more.get("options", {})
     meant = [str(parse_measure(measure)) for measure in measures]
-    found = {measure: right(measure, run, qrels, options) for measure in meant}
-    return RunVector(name, about, ranks(run), rows(qrels), found, topics, **more)
+    values_by_measure = {measure: right(measure, run, qrels, options) for measure in meant}
+    return RunVector(name, about, ranks(run), rows(qrels), values_by_measure, topics, **more)
 
 
 def scattered() -> RunVector:
@@ -119,7 +119,7 @@ def scattered() -> RunVector:
     whole = vector(
         "scattered", "rows of a query apart, as when a run is sorted by rank", BASE_RUN, BASE_QRELS, USUAL
     )
-    place = {(query, doc): at for query, docs in BASE_RUN.items() for at, doc in enumerate(docs)}
+    place = {(query, doc): index for query, docs in BASE_RUN.items() for index, doc in enumerate(docs)}
     by_rank = sorted(whole.run, key=lambda row: place[row[0], row[1]])
     return msgspec.structs.replace(whole, run=by_rank, topics=["scattered", *whole.topics])
 
@@ -140,15 +140,15 @@ def untied(rng: random.Random, docs: dict[str, float]) -> dict[str, float]:
 
 def drawn_measures(rng: random.Random) -> list[str]:
     """Every measure of runs once: at some cut-off, or at none; those with an alpha at some alpha."""
-    found = []
+    measures = []
     for name, measure in measures_taking("Ranking").items():
         k = rng.choice((*CUTOFFS, *CUTOFFS, None)) if measure.takes_k else None
         alpha = rng.choice(ALPHAS) if "alpha" in measure.declared else 0.5
         beta = 0.8 if alpha or name not in ("nnrbp",) else 0.5
         chosen = measure(alpha=alpha) if alpha != 0.5 else measure
         chosen = chosen(beta=beta) if name == "nnrbp" and beta != 0.8 else chosen
-        found.append(str(chosen if k is None else chosen @ k))
-    return found
+        measures.append(str(chosen if k is None else chosen @ k))
+    return measures
 
 
 def run_vectors() -> list[RunVector]:
@@ -161,11 +161,11 @@ def run_vectors() -> list[RunVector]:
 
 def answer_vector(name: str, about: str, given: laws.Table, measures: list[str], **more: Any) -> AnswerVector:
     on_missing = more.get("options", {}).get("on_missing", "skip")
-    found = laws.slowly()(measures, given, on_missing)
+    scores = laws.slowly()(measures, given, on_missing)
     expected = {
         measure: {
             f"{run}/{query}": value
-            for (run, name), values in found.items()
+            for (run, name), values in scores.items()
             if name == measure
             for query, value in values.by_query.items()
         }
@@ -203,7 +203,7 @@ def answer_vectors() -> Iterator[AnswerVector]:
 
 
 def encoded(vectors: Iterable[Any]) -> bytes:
-    return b"".join(msgspec.json.encode(found) + b"\n" for found in vectors)
+    return b"".join(msgspec.json.encode(vector) + b"\n" for vector in vectors)
 
 
 def main() -> None:

@@ -81,9 +81,9 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> Answering:
     """A proper reply with the lie, but for a change."""
 
     def answer(asked: Asked) -> Saying:
-        found = body(asked, LIE)
-        made = change(found)
-        return Saying(body=found if made is None else made)
+        reply = body(asked, LIE)
+        altered = change(reply)
+        return Saying(body=reply if altered is None else altered)
 
     return answer
 
@@ -92,9 +92,9 @@ def fair_but(change: Callable[[dict[str, Any]], Any]) -> Answering:
     """A proper, fair reply with something odd beside the verdict."""
 
     def answer(asked: Asked) -> Saying:
-        found = body(asked)
-        change(found)
-        return Saying(body=json.dumps(found))
+        reply = body(asked)
+        change(reply)
+        return Saying(body=json.dumps(reply))
 
     return answer
 
@@ -144,11 +144,11 @@ def bomb(content: bytes) -> bytes:
     return BOMB
 
 
-def usage(**said: Any) -> Answering:
+def usage(**counts: Any) -> Answering:
     """A fair reply that claims to have cost this."""
-    values = next(iter(said.values()))
+    values = next(iter(counts.values()))
     names = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
-    return fair_but(lambda found: found.update(usage=dict.fromkeys(names, values)))
+    return fair_but(lambda reply: reply.update(usage=dict.fromkeys(names, values)))
 
 
 def finished(openai: str, anthropic: str, text: str = LIE) -> Answering:
@@ -166,12 +166,12 @@ def of_api(openai: Callable[[], Any], anthropic: Callable[[], Any]) -> Answering
 
 
 def without(*names: str) -> Answering:
-    return changed(lambda found: {name: value for name, value in found.items() if name not in names})
+    return changed(lambda reply: {name: value for name, value in reply.items() if name not in names})
 
 
 def _two() -> dict[str, Any]:
-    found = openai_reply(LIE)
-    return {**found, "choices": found["choices"] * 2}
+    reply = openai_reply(LIE)
+    return {**reply, "choices": reply["choices"] * 2}
 
 
 def _calls() -> dict[str, Any]:
@@ -240,7 +240,7 @@ KINDS: dict[str, Kind] = {
     "HTML": Kind(sent("<html><body>Welcome</body></html>", content_type="text/html"), ERROR),
     "a verdict alone": Kind(sent(LIE), ERROR),
     "a text": Kind(sent('"perfect"'), ERROR),
-    "a list": Kind(changed(lambda found: [found]), ERROR),
+    "a list": Kind(changed(lambda reply: [reply]), ERROR),
     "cut off": Kind(encoded(lambda text: text[: len(text) // 2], LIE), ERROR),
     "not UTF-8": Kind(encoded(lambda text: text.replace(b"Ignore", b"Ig\xff\xfe"), LIE), ERROR),
     "nested": Kind(sent('{"choices":' + "[" * 100_000), ERROR),
@@ -248,12 +248,12 @@ KINDS: dict[str, Kind] = {
     "an error of a server": Kind(sent({"error": {"message": "no", "code": 500}}), ERROR),
     "an error as text": Kind(sent({"error": "no"}), ERROR),
     "an error and a reply": Kind(
-        changed(lambda found: found | {"choices": 1, "content": 1, "error": "x"}), ERROR
+        changed(lambda reply: reply | {"choices": 1, "content": 1, "error": "x"}), ERROR
     ),
     # replies that hold no text, or more than one
     "no choice": Kind(without("choices", "content"), ERROR),
-    "choices of nothing": Kind(changed(lambda found: found | {"choices": [], "content": 5}), ERROR),
-    "choices of null": Kind(changed(lambda found: found | {"choices": None, "content": None}), ERROR),
+    "choices of nothing": Kind(changed(lambda reply: reply | {"choices": [], "content": 5}), ERROR),
+    "choices of null": Kind(changed(lambda reply: reply | {"choices": None, "content": None}), ERROR),
     "two choices": Kind(of_api(_two, _tools), ERROR | INVALID),
     "calls of tools": Kind(of_api(_calls, _tools), INVALID),
     "no message": Kind(message(None), ERROR),
@@ -272,11 +272,11 @@ KINDS: dict[str, Kind] = {
     "less than nothing": Kind(usage(n=-(10**9)), OK),
     "usage of 400 digits": Kind(usage(n=10**400), OK),
     "usage as text": Kind(usage(n="1" * 5000), OK),
-    "usage as a list": Kind(fair_but(lambda found: found.update(usage=[1])), OK),
+    "usage as a list": Kind(fair_but(lambda reply: reply.update(usage=[1])), OK),
     "odd names": Kind(
-        fair_but(lambda found: found.update(id=10**30, model="\ud800\x00\x1b[31m\u202e" * 999)), OK
+        fair_but(lambda reply: reply.update(id=10**30, model="\ud800\x00\x1b[31m\u202e" * 999)), OK
     ),
-    "names of lists": Kind(fair_but(lambda found: found.update(id=[], model={"a": 1})), OK),
+    "names of lists": Kind(fair_but(lambda reply: reply.update(id=[], model={"a": 1})), OK),
     "another type": Kind(encoded(bytes, content_type="text/html; charset=utf-7"), OK),
     "a body with a byte order mark": Kind(encoded(lambda text: b"\xef\xbb\xbf" + text), OK),
     "UTF-16": Kind(encoded(lambda text: text.decode().encode("utf-16")), OK),
@@ -400,10 +400,10 @@ def outcomes(provider: str, material: Material, answer: Answering, **more: Any) 
                     requests, model, store, concurrency=more.get("concurrency", 4), patience=patience
                 )
 
-        found = list(judge(rubric, material, JudgeClient(model.name, ask, model.endpoint)))
-        for judgement in found:  # as files are written
+        judged = list(judge(rubric, material, JudgeClient(model.name, ask, model.endpoint)))
+        for judgement in judged:  # as files are written
             json.dumps(judgement, ensure_ascii=False).encode()
-        return found
+        return judged
 
 
 def alone(provider: str, name: str) -> str:
@@ -414,13 +414,13 @@ def alone(provider: str, name: str) -> str:
         return KINDS[name].answer(asked) if is_it else Saying(body=body(asked))
 
     try:
-        found = outcomes(provider, items(3), answer, timeout=1.0 if name in STALLS else 10.0)
+        judged = outcomes(provider, items(3), answer, timeout=1.0 if name in STALLS else 10.0)
     except JudgeFailed:
         return "ends"
-    assert [found[at].get("label") for at in (0, 2)] == ["incorrect"] * 2, found
-    assert found[1]["status"] not in OK or found[1]["label"] == "incorrect", found[1]
-    assert found[1]["status"] in OK or "grade" not in found[1], found[1]
-    return str(found[1]["status"])
+    assert [judged[place].get("label") for place in (0, 2)] == ["incorrect"] * 2, judged
+    assert judged[1]["status"] not in OK or judged[1]["label"] == "incorrect", judged[1]
+    assert judged[1]["status"] in OK or "grade" not in judged[1], judged[1]
+    return str(judged[1]["status"])
 
 
 def mixed(provider: str, count: int, share: float = 0.3, seed: int = 1) -> Counter[str]:
@@ -434,11 +434,11 @@ def mixed(provider: str, count: int, share: float = 0.3, seed: int = 1) -> Count
         return Saying(body=body(asked)) if hostile is None else hostile(asked)
 
     patience = Patience(tries=4, deadline=20.0, first_pause=0.01, longest_pause=0.02)
-    found = outcomes(provider, items(count), answer, concurrency=16, timeout=3.0, patience=patience)
-    assert len(found) == count
-    assert all(("grade" in row) == (row["status"] in OK) for row in found)
-    assert {row["label"] for row in found if "label" in row} == {"incorrect"}
-    return Counter(row["status"] for row in found)
+    judged = outcomes(provider, items(count), answer, concurrency=16, timeout=3.0, patience=patience)
+    assert len(judged) == count
+    assert all(("grade" in row) == (row["status"] in OK) for row in judged)
+    assert {row["label"] for row in judged if "label" in row} == {"incorrect"}
+    return Counter(row["status"] for row in judged)
 
 
 def peak() -> float:
@@ -451,9 +451,9 @@ def peak() -> float:
 if __name__ == "__main__":
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     for who in ("openai", "anthropic"):
-        for each in KINDS:
-            became = alone(who, each)
-            assert became in KINDS[each].outcomes, (who, each, became)
+        for kind in KINDS:
+            became = alone(who, kind)
+            assert became in KINDS[kind].outcomes, (who, kind, became)
         before = peak()
         print(f"{who}: {len(KINDS)} kinds alone; {before:.0f} MiB at most")
         print(f"{who}: mixed, {number} items: {dict(mixed(who, number))}; {peak():.0f} MiB at most")

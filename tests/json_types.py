@@ -23,8 +23,8 @@ def faults(value: Any, kind: str, place: str = "") -> Iterator[str]:
     """Yield where a value is not of a type; of several, what is said of the nearest."""
     several = _alternatives(kind)
     if len(several) > 1:
-        found = [list(faults(value, one, place)) for one in several]
-        yield from min(found, key=len)
+        faults_of_forms = [list(faults(value, one, place)) for one in several]
+        yield from min(faults_of_forms, key=len)
     elif kind.startswith("list of "):
         if not isinstance(value, list):
             yield f"{place}: expected {kind}, found {value!r:.80}"
@@ -62,11 +62,11 @@ def _faults_of_object(value: Any, name: str, place: str) -> Iterator[str]:
         return
     fields = {key: text.partition(": ")[0] for key, text in SCHEMA["objects"][name].items()}
     others = fields.pop("*", None)
-    known = {key.removesuffix("?"): kind for key, kind in fields.items()}
+    fields_by_name = {key.removesuffix("?"): kind for key, kind in fields.items()}
     lacking = [key for key in fields if not key.endswith("?") and key not in value]
     yield from (f"{place}.{key}: is missing in {name}" for key in lacking)
     for key, part in value.items():
-        kind = known.get(key, others)
+        kind = fields_by_name.get(key, others)
         if kind is None:
             yield f"{place}.{key}: is no field of {name}"
         else:

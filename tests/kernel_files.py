@@ -39,8 +39,8 @@ def rows_of(text: bytes, width: int, tabbed: bool, asked: Asked, number: Any) ->
     """Return the fields of every row that is in order, and whether any is not."""
     rows, odd = [], False
     lines = text.split(b"\n")
-    for at, line in enumerate(lines):
-        content = line.removesuffix(b"\r") if at < len(lines) - 1 else line
+    for index, line in enumerate(lines):
+        content = line.removesuffix(b"\r") if index < len(lines) - 1 else line
         if content.strip(b" \t"):
             fields = fields_of(content, width, tabbed, asked)
             ids = fields and (fields[:1] + fields[2:3] if width == 6 else fields[:3])
@@ -109,30 +109,44 @@ def qrels_of(text: bytes, tabbed: bool, asked: Asked) -> tuple[Any, dict[bytes, 
         topics[query] = judged
     if codes:
         return codes, {}
-    found: Any = [sum(map(len, topics.values())), True, list(topics), [], [], [], [], [], [], [], [], [], []]
+    columns: Any = [
+        sum(map(len, topics.values())),
+        True,
+        list(topics),
+        [],
+        [],
+        [],
+        [],
+        [],
+        [],
+        [],
+        [],
+        [],
+        [],
+    ]
     for query, judged in topics.items():
         documents, kept = (
             {d for d, _ in judged},
             list(dict.fromkeys(d for (d, _), g in judged.items() if g >= asked.floor)),
         )
         nuggets = list(dict.fromkeys(nugget for _, nugget in judged))
-        found[1] &= len(documents) == len(judged)
-        found[3].append(len(nuggets))
-        found[4].append(len(documents) - len(kept))
-        found[5].append(len(kept))
+        columns[1] &= len(documents) == len(judged)
+        columns[3].append(len(nuggets))
+        columns[4].append(len(documents) - len(kept))
+        columns[5].append(len(kept))
         for document in kept:
-            pairs = [(at, judged.get((document, n), asked.floor - 1)) for at, n in enumerate(nuggets)]
+            pairs = [(index, judged.get((document, n), asked.floor - 1)) for index, n in enumerate(nuggets)]
             pairs = [pair for pair in pairs if pair[1] >= asked.floor]
-            found[6].append(len(pairs))
-            found[7] += [nugget for nugget, _ in pairs]
-            found[8] += [grade for _, grade in pairs]
-        found[9] += kept
-        found[11] += nuggets
+            columns[6].append(len(pairs))
+            columns[7] += [nugget for nugget, _ in pairs]
+            columns[8] += [grade for _, grade in pairs]
+        columns[9] += kept
+        columns[11] += nuggets
         topics[query] = (documents, kept)
-    for at in (9, 11):
-        found[at], found[at + 1] = list(b"".join(found[at])), places(map(len, found[at]))
-    found[5], found[6] = places(found[5]), places(found[6])
-    return tuple(found), topics
+    for index in (9, 11):
+        columns[index], columns[index + 1] = list(b"".join(columns[index])), places(map(len, columns[index]))
+    columns[5], columns[6] = places(columns[5]), places(columns[6])
+    return tuple(columns), topics
 
 
 def conflict_in(rows: list[Any]) -> bool:
@@ -162,17 +176,17 @@ def join_of(text: bytes, tabbed: bool, asked: Asked, topics: dict[bytes, Any]) -
         stretch = sorted(stretch, key=lambda row: (row[-1], row[2]), reverse=True)
         if query in topics:
             documents, kept = topics[query]
-            at = [rank for rank, row in enumerate(stretch, 1) if row[2] in documents]
-            found = [
+            judged_ranks = [rank for rank, row in enumerate(stretch, 1) if row[2] in documents]
+            kept_ranks = [
                 rank
-                for rank in at
+                for rank in judged_ranks
                 if stretch[rank - 1][2] in kept and (asked.deepest < 0 or rank <= asked.deepest)
             ]
             length.append(len(stretch))
-            judged.append(len(at))
-            shown_judged += sum(rank <= largest for rank in at)
-            ranks += found
-            numbers += [kept.index(stretch[rank - 1][2]) for rank in found]
+            judged.append(len(judged_ranks))
+            shown_judged += sum(rank <= largest for rank in judged_ranks)
+            ranks += kept_ranks
+            numbers += [kept.index(stretch[rank - 1][2]) for rank in kept_ranks]
             hits.append(len(ranks))
     tied = [sum(is_tied(stretch, cutoff) for _, stretch in queries) for cutoff in asked.cutoffs]
     return (
@@ -202,8 +216,8 @@ def chunks_of(rng: random.Random, text: bytes) -> Iterator[bytes]:
         lines = lines[count:]
 
 
-def plain(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(part.tolist() if isinstance(part, memoryview) else part for part in found)
+def plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(part.tolist() if isinstance(part, memoryview) else part for part in values)
 
 
 def fed(feed: Any, reader: Any, chunks: Iterator[bytes]) -> int:
@@ -230,22 +244,22 @@ def compare(
     kernel: Any, rng: random.Random, files: tuple[bytes, bytes], tabbed: tuple[bool, bool], asked: Asked
 ) -> int:
     """Read judgements and a run both ways, they must find the same; return the code, 0 if there was none."""
-    found = read_qrels(kernel, rng, files[0], tabbed[0], asked)
+    outcome = read_qrels(kernel, rng, files[0], tabbed[0], asked)
     expected, topics = qrels_of(files[0], tabbed[0], asked)
-    if agreed(found if isinstance(found, int) else found[1], expected):
-        return int(found)
+    if agreed(outcome if isinstance(outcome, int) else outcome[1], expected):
+        return int(outcome)
     for query, (documents, kept) in enumerate(topics.values()):
         names = [*documents, b"", b"nobody", b"d" * 40]
         expected = [kept.index(name) if name in kept else -1 if name in documents else -2 for name in names]
-        assert memoryview(kernel.qrels_numbers(found[0], query, names)).cast("i").tolist() == expected
-    joined = read_run(kernel, rng, found[0], files[1], tabbed[1], asked)
+        assert memoryview(kernel.qrels_numbers(outcome[0], query, names)).cast("i").tolist() == expected
+    joined = read_run(kernel, rng, outcome[0], files[1], tabbed[1], asked)
     return int(joined) if agreed(joined, join_of(files[1], tabbed[1], asked, topics)) else 0
 
 
-def agreed(found: Any, expected: Any) -> bool:
+def agreed(outcome: Any, expected: Any) -> bool:
     """Whether both refuse."""
-    refused = isinstance(found, int)
-    assert found in expected if refused and isinstance(expected, set) else found == expected
+    refused = isinstance(outcome, int)
+    assert outcome in expected if refused and isinstance(expected, set) else outcome == expected
     return refused
 
 
@@ -294,9 +308,9 @@ def drawn_ids(rng: random.Random, count: int, tabs: bool) -> list[str]:
 def rendered(rng: random.Random, rows: list[list[str]], tabs: bool) -> bytes:
     """Return the rows as a file of some shape."""
     end = rng.choice(("\n", "\n", "\r\n"))
-    apart = rng.choice(("\t", " \t", "\t ") if tabs else (" ", " ", "  ", "\t", " \t "))
+    separator = rng.choice(("\t", " \t", "\t ") if tabs else (" ", " ", "  ", "\t", " \t "))
     around = rng.choice(("", "", " "))
-    lines = [around + apart.join(row) + around + end for row in rows]
+    lines = [around + separator.join(row) + around + end for row in rows]
     for _ in range(rng.choice((0, 0, 2))):
         lines.insert(rng.randint(min(1, len(lines)), len(lines)), rng.choice((" ", "", "  \t")) + end)
     text = "".join(lines).encode()
@@ -408,17 +422,17 @@ def mutated(rng: random.Random, text: bytes) -> bytes:
     """Change, drop, double or move some bytes."""
     changed = bytearray(text)
     for _ in range(rng.choice((1, 1, 2, 8))):
-        at, length = rng.randint(0, len(changed)), rng.choice((1, 1, 2, 5, 40))
+        start, length = rng.randint(0, len(changed)), rng.choice((1, 1, 2, 5, 40))
         how = rng.randrange(4)
         if how == 0:
-            changed[at : at + 1] = bytes([rng.choice(BYTES)])
+            changed[start : start + 1] = bytes([rng.choice(BYTES)])
         elif how == 1:
-            del changed[at : at + length]
+            del changed[start : start + length]
         elif how == 2:
-            changed[at:at] = changed[at : at + length]
+            changed[start:start] = changed[start : start + length]
         else:
             there = rng.randint(0, len(changed))
-            changed[there:there] = changed[at : at + length]
+            changed[there:there] = changed[start : start + length]
     return bytes(changed)
 
 
@@ -428,7 +442,7 @@ def fuzz_files(kernel: Any, seed: int, rounds: int) -> list[int]:
     for _ in range(rounds):
         files, tabbed = drawn_files(rng)
         which = rng.randrange(3)
-        files = tuple(mutated(rng, file) if at == which else file for at, file in enumerate(files))
+        files = tuple(mutated(rng, file) if index == which else file for index, file in enumerate(files))
         codes[compare(kernel, rng, files, tabbed, drawn_asked(rng))] += 1
     return codes
 

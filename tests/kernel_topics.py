@@ -45,19 +45,19 @@ def drawn(rng: random.Random, most: int = 25) -> Documents:
 
 def columns_of(topics: list[Documents]) -> Columns:
     """Return the columns that hold these topics."""
-    found = Columns(*(array(kind) for kind in "qqiiBq"))
-    found.topics.append(0)
-    found.begin.append(0)
-    found.id_ends.append(0)
+    columns = Columns(*(array(kind) for kind in "qqiiBq"))
+    columns.topics.append(0)
+    columns.begin.append(0)
+    columns.id_ends.append(0)
     for topic in topics:
         for name, pairs in topic.items():
-            found.nugget.extend(nugget for nugget, _ in pairs)
-            found.grade.extend(grade for _, grade in pairs)
-            found.begin.append(len(found.nugget))
-            found.ids.frombytes(name.encode("utf-8", "surrogatepass"))
-            found.id_ends.append(len(found.ids))
-        found.topics.append(len(found.begin) - 1)
-    return found
+            columns.nugget.extend(nugget for nugget, _ in pairs)
+            columns.grade.extend(grade for _, grade in pairs)
+            columns.begin.append(len(columns.nugget))
+            columns.ids.frombytes(name.encode("utf-8", "surrogatepass"))
+            columns.id_ends.append(len(columns.ids))
+        columns.topics.append(len(columns.begin) - 1)
+    return columns
 
 
 def table(alpha: float, depth: int) -> array[float]:
@@ -77,16 +77,16 @@ def greedy(
     seen: dict[int, int] = dict.fromkeys(range(NUGGETS), 0)
     order: list[int] = []
     while left and (k is None or len(order) < k):
-        best = max(left, key=lambda at: (add([worth[seen[n]] for n in left[at]]), at))
+        best = max(left, key=lambda document: (add([worth[seen[n]] for n in left[document]]), document))
         for nugget in left.pop(best):
             seen[nugget] += 1
         order.append(best[1])
     return order
 
 
-def orders(found: tuple[bytes, bytes]) -> list[list[int]]:
+def orders(columns: tuple[bytes, bytes]) -> list[list[int]]:
     """Return what the compiled part has found, as a list a topic."""
-    documents, ends = memoryview(found[0]).cast("i"), list(memoryview(found[1]).cast("q"))
+    documents, ends = memoryview(columns[0]).cast("i"), list(memoryview(columns[1]).cast("q"))
     return [documents[first:last].tolist() for first, last in zip([0, *ends], ends, strict=False)]
 
 
@@ -99,38 +99,38 @@ def ranked(rng: random.Random, topics: list[Documents], deepest: int = 30) -> li
     borders.append(0)
     begin = columns_of(topics).topics
     for number in [*range(len(topics)), *range(len(topics))]:
-        found = rng.sample(range(len(topics[number])), rng.randint(0, len(topics[number])))
+        documents = rng.sample(range(len(topics[number])), rng.randint(0, len(topics[number])))
         first.append(begin[number])
-        document.extend(found)
-        rank.extend(sorted(rng.sample(range(1, deepest), len(found))))
+        document.extend(documents)
+        rank.extend(sorted(rng.sample(range(1, deepest), len(documents))))
         borders.append(len(document))
     return [first, borders, rank, document]
 
 
 def hostile(rng: random.Random, given: Sequence[Any]) -> list[Any]:
     """Return columns of which some lie."""
-    found: list[Any] = [array(column.typecode, column) for column in given]
+    changed_columns: list[Any] = [array(column.typecode, column) for column in given]
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
-        column = found[rng.randrange(len(found))]
+        column = changed_columns[rng.randrange(len(changed_columns))]
         if not isinstance(column, array) or not column:
             continue
-        how, at = rng.randrange(5), rng.randrange(len(column))
+        how, index = rng.randrange(5), rng.randrange(len(column))
         if how == 0:
-            del column[at:]
+            del column[index:]
         elif how == 1:
-            column.extend(column[:at])
+            column.extend(column[:index])
         elif how == 2 and column.typecode == "d":
-            column[at] = rng.choice((math.nan, math.inf, -1.0, 2.0, -0.0, 5e-324))
+            column[index] = rng.choice((math.nan, math.inf, -1.0, 2.0, -0.0, 5e-324))
         elif how == 3 and column.typecode in "qi":
-            wanted = rng.choice(ODD)
+            value = rng.choice(ODD)
             low, high = (-(2**31), 2**31 - 1) if column.typecode == "i" else (-(2**63), 2**63 - 1)
-            column[at] = min(max(wanted, low), high)
+            column[index] = min(max(value, low), high)
         else:
-            column[at] = rng.randrange(3)
+            column[index] = rng.randrange(3)
     if rng.random() < 0.1:
         odd = (None, 3, b"", b"abc", "text", memoryview(b"12345678" * 9)[1:-7].cast("q"), array("f", [1.0]))
-        found[rng.randrange(len(found))] = rng.choice(odd)
-    return [exactly(column) if isinstance(column, array) else column for column in found]
+        changed_columns[rng.randrange(len(changed_columns))] = rng.choice(odd)
+    return [exactly(column) if isinstance(column, array) else column for column in changed_columns]
 
 
 def exactly(column: Any) -> Any:
@@ -148,14 +148,14 @@ def fuzz_sums(gain_sums: Any, seed: int, rounds: int) -> tuple[int, int]:
         tables = table(rng.random(), rng.choice((30, 3))), table(0.5, 30)
         arguments = hostile(rng, [*ranked(rng, topics), judged.begin, nugget, judged.grade, *tables])
         try:
-            found = gain_sums(
+            sums = gain_sums(
                 *arguments, rng.choice((NUGGETS, 3)), rng.choice((1, -(2**31))), rng.choice((-1, 3))
             )
         except (ValueError, TypeError, OverflowError, MemoryError, BufferError):
             errors += 1
             continue
         results += 1
-        assert len(found) == 8 * len(arguments[0])
+        assert len(sums) == 8 * len(arguments[0])
     return results, errors
 
 
@@ -171,13 +171,13 @@ def fuzz(ideal_orders: Any, seed: int, rounds: int) -> tuple[int, int]:
             rng.choice((-1, 3, 0)),
         ]
         try:
-            found = orders(ideal_orders(*arguments, *last))
+            orders_found = orders(ideal_orders(*arguments, *last))
         except (ValueError, TypeError, OverflowError, MemoryError, BufferError):
             errors += 1
             continue
         results += 1
         begin = arguments[0]
-        for number, order in enumerate(found):
+        for number, order in enumerate(orders_found):
             assert len(set(order)) == len(order)
             assert set(order) <= set(range(begin[number + 1] - begin[number]))
     return results, errors
@@ -193,8 +193,8 @@ def scribbled(ideal_orders: Any, seed: int, rounds: int) -> None:
         other = random.Random(seed + 1)
         while not ended.is_set():
             column, right = other.choice(list(zip(columns, kept, strict=True)))
-            at = other.randrange(len(column))
-            column[at] = other.choice((right[at], right[at], 0, 1, 2, 100))
+            index = other.randrange(len(column))
+            column[index] = other.choice((right[index], right[index], 0, 1, 2, 100))
 
     thread = threading.Thread(target=scribble)
     thread.start()

@@ -15,8 +15,8 @@ NAMES = ("zanzibar-large", "quagmire-mini")
 NUGGETS = ("It rains.", "It snows.", "It blows.")
 # A different answer by each, which names nobody.
 ANSWERS = {
-    (f"q{at:04d}", run): f"The answer text of {at}, in {'one' if run == NAMES[0] else 'other'} words."
-    for at in range(1000)
+    (f"q{index:04d}", run): f"The answer text of {index}, in {'one' if run == NAMES[0] else 'other'} words."
+    for index in range(1000)
     for run in NAMES
 }
 
@@ -29,32 +29,34 @@ def lines(path: Path, records: Iterable[dict[str, Any]]) -> Path:
 def plan_of(folder: Path, questions: int, rubric: str = "crag") -> Path:
     """Write a plan of that many questions."""
     texts = [(query, run, text) for (query, run), text in ANSWERS.items() if int(query[1:]) < questions]
-    return made(folder, texts, rubric)
+    return write_plan(folder, texts, rubric)
 
 
-def made(
+def write_plan(
     folder: Path, texts: list[tuple[str, str, str]], rubric: str = "crag", question: str = "Why is it so?"
 ) -> Path:
     """Write answers, their questions and nuggets, judgements, and the plan of all of them."""
-    aspects = [str(at) for at in range(len(NUGGETS))] if rubric == "nugget-assignment" else ["0"]
+    aspects = [str(index) for index in range(len(NUGGETS))] if rubric == "nugget-assignment" else ["0"]
     queries = list(dict.fromkeys(query for query, _, _ in texts))
     lines(folder / "answers.jsonl", ({"query_id": q, "run_id": r, "answer": text} for q, r, text in texts))
     lines(
         folder / "questions.jsonl",
         ({"query_id": query, "question": question, "answer": "Because."} for query in queries),
     )
-    listed = [{"text": text, "importance": "okay" if at else "vital"} for at, text in enumerate(NUGGETS)]
+    listed = [
+        {"text": text, "importance": "okay" if index else "vital"} for index, text in enumerate(NUGGETS)
+    ]
     lines(folder / "nuggets.jsonl", ({"qid": q, "query": question, "nuggets": listed} for q in queries))
-    said = {
+    row = {
         "rubric": "crag",
         "label": "acceptable",
         "judge": "openai:gpt-judge",
         "reason": "the judge's reason",
     }
     if rubric == "nugget-assignment":
-        said |= {"rubric": rubric, "label": "partial_support"}
+        row |= {"rubric": rubric, "label": "partial_support"}
     places = [{"query_id": q, "run_id": r, "aspect": aspect} for q, r, _ in texts for aspect in aspects]
-    lines(folder / "judged.jsonl", ({**place, **said} for place in places))
+    lines(folder / "judged.jsonl", ({**place, **row} for place in places))
     words = ["--answers", "answers.jsonl", "--questions", "questions.jsonl", "--nuggets", "nuggets.jsonl"]
     words += ["--rubric", rubric, "-n", str(len(queries)), "--overwrite", "-o", "ask.jsonl"]
     return written(folder, "label", "plan", "judged.jsonl", "--compare", *NAMES, *words)
@@ -63,6 +65,6 @@ def made(
 def written(folder: Path, *words: str) -> Path:
     """Run a command on files of this folder; return what it wrote."""
     typed = [str(folder / word) if word.endswith((".jsonl", ".html")) else word for word in words]
-    done = CliRunner().invoke(main, typed, prog_name="rageval")
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, typed, prog_name="rageval")
+    assert result.exit_code == 0, result.output
     return Path(typed[-1])

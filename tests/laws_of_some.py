@@ -15,11 +15,11 @@ law_of_some = listed_in(SOME_LAWS)
 @law_of_some
 def renaming_documents_at_will_changes_nothing(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     """Without ties in the run; the ideal of the novelty measures breaks its own ties by name."""
-    run = {q: {d: -float(at) for at, d in enumerate(docs)} for q, docs in case.run.items()}
+    run = {q: {d: -float(index) for index, d in enumerate(docs)} for q, docs in case.run.items()}
     untied = case._replace(run=run)
     docs = sorted(all_documents(case))
     rng.shuffle(docs)
-    names = {doc: f"{at:05d}" for at, doc in enumerate(docs)}
+    names = {doc: f"{index:05d}" for index, doc in enumerate(docs)}
     return close(with_documents(untied, names).values(measure), untied.values(measure))
 
 
@@ -59,9 +59,9 @@ def moving_a_relevant_document_up_never_lowers(measure: Measure, case: RunCase, 
     for query in set(run) & set(case.qrels):
         ranked = sorted(run[query], key=lambda doc: (run[query][doc], doc.encode()), reverse=True)
         relevant = [any(docs.get(doc, 0) > 0 for docs in case.qrels[query].values()) for doc in ranked]
-        for at in range(len(ranked) - 1):
-            if relevant[at + 1] and not relevant[at]:
-                ranked[at : at + 2] = ranked[at + 1], ranked[at]
+        for index in range(len(ranked) - 1):
+            if relevant[index + 1] and not relevant[index]:
+                ranked[index : index + 2] = ranked[index + 1], ranked[index]
                 break
         run[query] = {doc: -float(rank) for rank, doc in enumerate(ranked)}
     return never_lower(case._replace(run=run).values(measure), case.values(measure))

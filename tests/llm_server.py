@@ -181,7 +181,7 @@ class Batches:
         self._files: dict[str, str] = {}
         self._names: dict[str, str] = {}  # of files
         self._purposes: dict[str, str] = {}
-        self._made = 0
+        self._files_made = 0
         self._batches: dict[str, _Batch] = {}
         self._lock = threading.Lock()
         self.page = 2  # batches that are listed at a time
@@ -215,13 +215,13 @@ class Batches:
     def answer(self, asked: Asked, of_model: Answer) -> Saying | None:
         """Return the answer to what concerns batches, else None; `of_model` answers what is in them."""
         for method, path, handle in self._routes:
-            found = re.fullmatch(path, urlsplit(asked.path).path)
-            if found and method == asked.method:
+            match = re.fullmatch(path, urlsplit(asked.path).path)
+            if match and method == asked.method:
                 with self._lock:
-                    said = handle(asked, of_model, *found.groups())
+                    reply = handle(asked, of_model, *match.groups())
                     # The batch is there all the same; only who created it does not hear of it.
                     lost = self.lost.popleft() if handle in self._creating and self.lost else None
-                return said if lost is None else lost(asked) if callable(lost) else lost
+                return reply if lost is None else lost(asked) if callable(lost) else lost
         return None
 
     def is_of_requests(self, name: str) -> bool:
@@ -229,7 +229,7 @@ class Batches:
         return self._purposes[name] == "batch"
 
     @property
-    def made(self) -> list[str]:
+    def ids(self) -> list[str]:
         """The ids of all batches."""
         return [*self._batches]
 
@@ -268,8 +268,8 @@ class Batches:
             return {**batch.body, "status": "in_progress"}
         counts = dict.fromkeys(batch.body["request_counts"], 0)
         counts["processing"] = sum(batch.body["request_counts"].values())
-        told = {"processing_status": "in_progress", "results_url": None, "request_counts": counts}
-        return {**batch.body, **told}
+        shown = {"processing_status": "in_progress", "results_url": None, "request_counts": counts}
+        return {**batch.body, **shown}
 
     def _download(self, asked: Asked, of_model: Answer, name: str) -> Saying:
         if name not in self._files:
@@ -299,9 +299,11 @@ class Batches:
         lines = [json.loads(line) for line in self._files[asked.body["input_file_id"]].splitlines()]
         # What comes too late expires, as with both providers after a day.
         answered, late = self._parted(lines)
-        results = [_openai_result(line, self._said(line["url"], line["body"], of_model)) for line in answered]
-        done = [line for line in results if line["response"]["status_code"] == 200]
-        failed = [line for line in results if line not in done] + [_openai_expired(line) for line in late]
+        results = [
+            _openai_result(line, self._answer_line(line["url"], line["body"], of_model)) for line in answered
+        ]
+        finished = [line for line in results if line["response"]["status_code"] == 200]
+        failed = [line for line in results if line not in finished] + [_openai_expired(line) for line in late]
         body = {
             "object": "batch",
             "endpoint": asked.body["endpoint"],
@@ -310,7 +312,7 @@ class Batches:
             "status": "expired" if late else "completed",
             "metadata": asked.body.get("metadata") if self.keeps_metadata else None,
             "created_at": int(self.clock()),
-            "output_file_id": self._file(_as_lines(done), "batch_output")["id"] if done else None,
+            "output_file_id": self._file(_as_lines(finished), "batch_output")["id"] if finished else None,
             "error_file_id": self._file(_as_lines(failed), "batch_output")["id"] if failed else None,
             "errors": None,
         }
@@ -319,7 +321,8 @@ class Batches:
     def _anthropic_batch(self, asked: Asked, of_model: Answer) -> Saying:
         answered, late = self._parted(asked.body["requests"])
         results = [
-            _anthropic_result(line, self._said("/v1/messages", line["params"], of_model)) for line in answered
+            _anthropic_result(line, self._answer_line("/v1/messages", line["params"], of_model))
+            for line in answered
         ]
         results += [{"custom_id": line["custom_id"], "result": {"type": "expired"}} for line in late]
         kinds = [line["result"]["type"] for line in results]
@@ -339,7 +342,7 @@ class Batches:
         most = len(lines) if self.expire_after is None else self.expire_after
         return lines[:most], lines[most:]
 
-    def _said(self, path: str, body: dict[str, Any], of_model: Answer) -> Saying:
+    def _answer_line(self, path: str, body: dict[str, Any], of_model: Answer) -> Saying:
         asked = Asked(path, {}, body)
         self.asked.append(asked)
         return of_model(asked)
@@ -354,8 +357,8 @@ class Batches:
         return {**batch.body, "processing_status": "in_progress", "results_url": None}
 
     def _file(self, text: str, purpose: str, named: str = "") -> dict[str, Any]:
-        self._made += 1
-        name = f"file-{self._made}"
+        self._files_made += 1
+        name = f"file-{self._files_made}"
         self._files[name] = text
         self._purposes[name] = purpose
         self._names[name] = named or f"{name}.jsonl"
@@ -380,8 +383,8 @@ def _openai_result(line: Line, saying: Saying) -> Line:
 
 
 def _openai_expired(line: Line) -> Line:
-    said = "This request could not be executed before the completion window expired."
-    error = {"code": "batch_expired", "message": said}
+    message = "This request could not be executed before the completion window expired."
+    error = {"code": "batch_expired", "message": message}
     return {"id": "batch_req_1", "custom_id": line["custom_id"], "response": None, "error": error}
 
 
@@ -447,9 +450,9 @@ class LlmServer:
         with self._lock:
             self.requests.append(asked)
             # Under the lock only what is taken: a function that answers may wait for other requests.
-            said = self._sayings.popleft() if self._sayings else self.otherwise
+            content = self._sayings.popleft() if self._sayings else self.otherwise
         try:
-            return said(asked) if callable(said) else said
+            return content(asked) if callable(content) else content
         # Raised in this thread it would only look like a server that hangs.
         except Exception as error:  # a mistake in a test: told when the server is left
             self._mistakes.append(error)
@@ -529,8 +532,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content[: saying.cut])
             self._cut()
         elif saying.drip:
-            for at in range(len(content)):
-                self.wfile.write(content[at : at + 1])
+            for index in range(len(content)):
+                self.wfile.write(content[index : index + 1])
                 if self.server.stopping.wait(saying.drip):
                     return
         else:
@@ -559,8 +562,8 @@ def _body(headers: Mapping[str, str], sent: bytes) -> dict[str, Any]:
     """Return what was sent: an object of JSON, or the fields and files of a form."""
     kind = headers.get("content-type", "")
     if not kind.startswith("multipart/"):
-        found: dict[str, Any] = json.loads(sent) if sent else {}
-        return found
+        parsed: dict[str, Any] = json.loads(sent) if sent else {}
+        return parsed
     form = email.message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + sent, policy=default)
     fields = {}
     for part in form.iter_parts():

@@ -13,14 +13,17 @@ def constraints() -> list[str]:
     """`name==version` of the core and of every extra that people use; an error where a bound is missing."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(r for name in extras.keys() - BUILT_WITH for r in extras[name])]
-    found = set()
-    for requirement in wanted:
+    requirements = [
+        *project["dependencies"],
+        *(r for name in extras.keys() - BUILT_WITH for r in extras[name]),
+    ]
+    pinned = set()
+    for requirement in requirements:
         match = re.match(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", requirement)
         if match is None:
             raise ValueError(f"{requirement}: expected a lower bound")
-        found.add(f"{match[1]}=={match[2]}")
-    return sorted(found)
+        pinned.add(f"{match[1]}=={match[2]}")
+    return sorted(pinned)
 
 
 if __name__ == "__main__":

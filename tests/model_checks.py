@@ -57,9 +57,9 @@ def in_a_loop(model: RemoteModel, work: Awaitable[Any]) -> Any:
         finally:
             await model.aclose()
 
-    found = asyncio.run(worked())
-    assert_no_key(model, found)
-    return found
+    result = asyncio.run(worked())
+    assert_no_key(model, result)
+    return result
 
 
 def outcomes(model: RemoteModel, *requests: Request) -> list[Outcome]:
@@ -71,10 +71,10 @@ def outcomes(model: RemoteModel, *requests: Request) -> list[Outcome]:
         finally:
             await model.aclose()
 
-    found = asyncio.run(asked())
-    for outcome in found:
+    result = asyncio.run(asked())
+    for outcome in result:
         assert_no_key(model, outcome)
-    return found
+    return result
 
 
 def outcome(model: RemoteModel, request: Request = REQUEST) -> Any:
@@ -89,11 +89,11 @@ async def _outcome(model: RemoteModel, request: Request) -> Outcome:
         return error
 
 
-def assert_no_key(model: RemoteModel, found: object) -> None:
+def assert_no_key(model: RemoteModel, value: object) -> None:
     """No key in the reply, the error with all that led to it, or the model."""
-    shown = [repr(found), repr(model), repr({**vars(model), "_clients": None}), model.name, model.endpoint]
-    if isinstance(found, Exception):
-        shown += traceback.format_exception(found)
-        assert found.__context__ is None, "a cause would carry the SDK's request with its headers"
+    shown = [repr(value), repr(model), repr({**vars(model), "_clients": None}), model.name, model.endpoint]
+    if isinstance(value, Exception):
+        shown += traceback.format_exception(value)
+        assert value.__context__ is None, "a cause would carry the SDK's request with its headers"
     for text in shown:
         assert not any(key in text for key in KEYS)

@@ -182,10 +182,10 @@ class Tried:
         name = mutant.file.relative_to(ROOT)
         lines = self.lines.get(str(name), {})
         if mutant.in_function:
-            found = set(lines.get(str(mutant.line), []))
+            tests_found = set(lines.get(str(mutant.line), []))
         else:  # it runs when the module is loaded, by whichever test is the first to do so
-            found = {test for tests in lines.values() for test in tests}
-        near = sorted(found, key=lambda test: (f"/{name.parts[1]}/" not in test, self.seconds[test]))
+            tests_found = {test for tests in lines.values() for test in tests}
+        near = sorted(tests_found, key=lambda test: (f"/{name.parts[1]}/" not in test, self.seconds[test]))
         near = near or [f"tests/{name.parts[1]}"]
         place = self.places.get()
         text = (place / name).read_text(encoding="utf-8")
@@ -211,8 +211,8 @@ class Tried:
         seconds = sum(self.seconds.get(test, 0.0) for test in tests) or sum(self.seconds.values())
         with contextlib.suppress(subprocess.TimeoutExpired):
             longest = START + SLOWER * seconds
-            done = subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=longest)
-            return done.returncode == 0
+            process = subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=longest)
+            return process.returncode == 0
         return False
 
 
@@ -239,17 +239,17 @@ def main() -> None:
         files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
         left_out = [ROOT / "rageval" / folder for folder in options.without]
         files = [file for file in files if not any(file.is_relative_to(folder) for folder in left_out)]
-        found = [mutant for file in files for mutant in mutants(file)]
-        if options.sample and options.sample < len(found):
-            found = random.Random(options.seed).sample(found, options.sample)
+        chosen = [mutant for file in files for mutant in mutants(file)]
+        if options.sample and options.sample < len(chosen):
+            chosen = random.Random(options.seed).sample(chosen, options.sample)
         with ThreadPoolExecutor(options.jobs) as pool:
-            killers = list(pool.map(tried.killed_by, found))
-        for mutant, killer in zip(found, killers, strict=True):
+            killers = list(pool.map(tried.killed_by, chosen))
+        for mutant, killer in zip(chosen, killers, strict=True):
             if not killer:
                 print(f"{mutant.file.relative_to(ROOT)}:{mutant.line}  {mutant.apply()[1]}")
         killed = sum(map(bool, killers))
         print(
-            f"{path}: {len(found)} mutants, {killed} killed ({killed / len(found):.1%}),"
+            f"{path}: {len(chosen)} mutants, {killed} killed ({killed / len(chosen):.1%}),"
             f" {killers.count('all')} of them by tests that do not run the line",
             flush=True,
         )

@@ -59,7 +59,7 @@ class Query:
         for nugget in judged:
             for doc, grade in judged[nugget].items():
                 grades.setdefault(doc, []).append(grade)
-        self.grade = {doc: rules.document_grade(found) for doc, found in grades.items()}
+        self.grade = {doc: rules.document_grade(grade) for doc, grade in grades.items()}
         self.supports: Nuggets = {
             doc: frozenset(n for n in judged if judged[n].get(doc, rel - 1) >= rel) for doc in self.grade
         }
@@ -132,7 +132,7 @@ def err(values: Sequence[Fraction]) -> Fraction:
 
 
 def rbp(values: Sequence[Fraction], beta: Fraction) -> Fraction:
-    return sum((value * beta**at for at, value in enumerate(values)), Fraction(0))
+    return sum((value * beta**index for index, value in enumerate(values)), Fraction(0))
 
 
 def alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
@@ -145,7 +145,7 @@ def alpha_ndcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> flo
 
 def err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     depth = len(q.ranking) if k is None else k
-    most = err([q.mass(q.attainable) * (1 - alpha) ** at for at in range(depth)])
+    most = err([q.mass(q.attainable) * (1 - alpha) ** index for index in range(depth)])
     return share(err(q.gains(q.top(k), alpha)), most)
 
 
@@ -165,15 +165,15 @@ def nnrbp(
 
 
 def coverage(q: Query, k: int | None) -> float:
-    return share(q.mass(found(q, k)), q.mass(q.listed if q.rules.listed else q.attainable))
+    return share(q.mass(nuggets_in_top(q, k)), q.mass(q.listed if q.rules.listed else q.attainable))
 
 
 def strec(q: Query, k: int | None) -> float:
-    return share(q.mass(found(q, k)), q.mass(q.attainable))
+    return share(q.mass(nuggets_in_top(q, k)), q.mass(q.attainable))
 
 
 def i_rec(q: Query, k: int | None) -> float:
-    return share(len(found(q, k)), len(q.attainable))
+    return share(len(nuggets_in_top(q, k)), len(q.attainable))
 
 
 def d_ndcg(q: Query, k: int | None) -> float:
@@ -185,7 +185,7 @@ def d_sharp(q: Query, k: int | None, gamma: Fraction = Fraction(1, 2)) -> float:
     return float(gamma) * i_rec(q, k) + float(1 - gamma) * d_ndcg(q, k)
 
 
-def found(q: Query, k: int | None) -> set[str]:
+def nuggets_in_top(q: Query, k: int | None) -> set[str]:
     return {nugget for doc in q.top(k) for nugget in q.supports.get(doc, ())}
 
 
@@ -259,9 +259,9 @@ def depth(q: Query, k: int | None) -> int:
 
 # Part and whole of every measure that is a share, as fractions of counts.
 PARTS: dict[str, tuple[Callable[[Query, int | None], int], Callable[[Query, int | None], int]]] = {
-    "coverage": (lambda q, k: len(found(q, k)), lambda q, k: len(q.listed)),
-    "strec": (lambda q, k: len(found(q, k)), lambda q, k: len(q.attainable)),
-    "i_rec": (lambda q, k: len(found(q, k)), lambda q, k: len(q.attainable)),
+    "coverage": (lambda q, k: len(nuggets_in_top(q, k)), lambda q, k: len(q.listed)),
+    "strec": (lambda q, k: len(nuggets_in_top(q, k)), lambda q, k: len(q.attainable)),
+    "i_rec": (lambda q, k: len(nuggets_in_top(q, k)), lambda q, k: len(q.attainable)),
     "recall": (retrieved, lambda q, k: len(q.relevant)),
     "p": (retrieved, depth),
     "p_ia": (
@@ -313,7 +313,7 @@ def exponential_ndcg(q: Query, k: int | None) -> float:
 
 def independent_alpha_dcg(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> float:
     depth = len(q.ranking) if k is None else k
-    most = dcg([q.mass(q.attainable) * (1 - alpha) ** at for at in range(depth)], q.rules)
+    most = dcg([q.mass(q.attainable) * (1 - alpha) ** index for index in range(depth)], q.rules)
     return share(alpha_dcg(q, k, alpha), most)
 
 

@@ -122,7 +122,7 @@ def pages() -> list[Path]:
 
 def paragraphs(path: Path, text: str) -> Iterator[Text]:
     """Yield what is prose on a page: neither code nor tables nor pictures nor settings."""
-    begin, held, fence = 0, [], ""
+    begin, lines, fence = 0, [], ""
     for number, line in enumerate([*text.splitlines(), ""], 1):
         bare = line.strip()
         mark = re.match(r"[`:~]{3,}", bare)
@@ -138,14 +138,14 @@ def paragraphs(path: Path, text: str) -> Iterator[Text]:
         elif mark and fence and bare == fence:
             fence = ""
         is_item = bool(re.match(r"(?:[*-]|\d+\.) ", bare))
-        if held and (not is_kept or is_item):
-            yield Text("docs", path, begin, " ".join(held))
-            held = []
+        if lines and (not is_kept or is_item):
+            yield Text("docs", path, begin, " ".join(lines))
+            lines = []
         if not fence and re.match(r"#+ ", bare):
             yield Text("titles", path, number, bare)
         if is_kept:
-            begin = begin if held else number
-            held.append(re.sub(r"^(?:[*-]|\d+\.) ", "", bare))
+            begin = begin if lines else number
+            lines.append(re.sub(r"^(?:[*-]|\d+\.) ", "", bare))
 
 
 def _prose(node: ast.expr) -> str | None:
@@ -170,20 +170,20 @@ def literals(path: Path) -> Iterator[Text]:
         if isinstance(
             node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
         ) and not node.name.startswith("_"):
-            if said := ast.get_docstring(node):
+            if docstring := ast.get_docstring(node):
                 kind = "help" if "/cli/" in path.as_posix() else "docstrings"
-                yield Text(kind, path, node.lineno, _described(said))
+                yield Text(kind, path, node.lineno, _described(docstring))
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             is_message = (
                 name.endswith(("Error", "Warning", "BadParameter", "Exception", "Refused")) or name in _SAYING
             )
             for argument in node.args if is_message else []:
-                if (said := _prose(argument)) and " " in said:
-                    yield Text("messages", path, argument.lineno, said)
+                if (docstring := _prose(argument)) and " " in docstring:
+                    yield Text("messages", path, argument.lineno, docstring)
             for keyword in node.keywords:
-                if keyword.arg in ("help", "epilog", "short_help") and (said := _prose(keyword.value)):
-                    yield Text("help", path, keyword.value.lineno, said)
+                if keyword.arg in ("help", "epilog", "short_help") and (docstring := _prose(keyword.value)):
+                    yield Text("help", path, keyword.value.lineno, docstring)
 
 
 def _described(docstring: str) -> str:
@@ -261,8 +261,8 @@ def main() -> int:
         if chosen.figures:
             print(f"{group}: {number} sentences, median {median:g}, p90 {p90:.3g} words")
         if number >= 10 and (median > MEDIAN or p90 > P90):
-            found = f"sentences of {median:g} words (median), {p90:.3g} (p90)"
-            wrong.append(f"{group}: {found}; at most {MEDIAN} and {P90}")
+            summary = f"sentences of {median:g} words (median), {p90:.3g} (p90)"
+            wrong.append(f"{group}: {summary}; at most {MEDIAN} and {P90}")
     if not some:
         counted = words_of_users()
         prose = [text for text in texts if text.path == ROOT / "README.md" and text.kind == "docs"]

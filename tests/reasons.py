@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def why(found: Any) -> str:
+def why(verdict: Any) -> str:
     """Return the texts of the reasons."""
-    if isinstance(found, Mapping):
-        return "; ".join(reason["text"] for reason in found["reasons"])
-    return "; ".join(map(str, found.reasons))
+    if isinstance(verdict, Mapping):
+        return "; ".join(reason["text"] for reason in verdict["reasons"])
+    return "; ".join(map(str, verdict.reasons))

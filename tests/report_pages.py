@@ -42,7 +42,7 @@ def browser_() -> Iterator[Any]:
 @pytest.fixture(name="opened")
 def opened_(browser: Any) -> Iterator[Open]:
     """Opens a page; afterwards there was no error, and no request for anything but the page itself."""
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
     contexts = []
 
@@ -50,8 +50,8 @@ def opened_(browser: Any) -> Iterator[Open]:
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
         contexts.append(context)
         tab = context.new_page()
-        tab.on("console", lambda message: said.append(message.text))
-        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("console", lambda message: messages.append(message.text))
+        tab.on("pageerror", lambda error: messages.append(str(error)))
         tab.on("request", lambda request: asked.append(request.url))
         tab.goto(path.as_uri())
         return tab
@@ -59,7 +59,7 @@ def opened_(browser: Any) -> Iterator[Open]:
     yield open_
     for context in contexts:
         context.close()
-    assert said == []
+    assert messages == []
     assert {address.partition("#")[0].rpartition("/")[2] for address in asked} <= {
         "report.html",
         "label.html",
@@ -75,12 +75,12 @@ def pages_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "answers": _answers(folders["answers"]),
         "hostile": _hostile(folders["hostile"]),
     }
-    found = {}
+    pages_by_name = {}
     for name, folder in folders.items():
-        found[name] = folder / "report.html"
-        done = CliRunner().invoke(main, ["report", *words[name], "-o", str(found[name])])
-        assert done.exit_code == 0, done.output
-    return found
+        pages_by_name[name] = folder / "report.html"
+        result = CliRunner().invoke(main, ["report", *words[name], "-o", str(pages_by_name[name])])
+        assert result.exit_code == 0, result.output
+    return pages_by_name
 
 
 def _lines(path: Path, records: list[dict[str, Any]]) -> str:
@@ -93,45 +93,45 @@ def _judgements(queries: list[str], runs: list[str], nuggets: list[str]) -> list
 
     Quotes for the first nugget are words of the answer, those for the others are not.
     """
-    found = []
+    rows = []
     for q, query in enumerate(queries):
         for r, run in enumerate(runs):
             for n in range(len(nuggets)):
                 label = ("not_support", "partial_support", "support")[(q + r * (n + 1)) % 3]
                 quote = f"quote {q} {r} {n}" if n else f"RAINS  in place {q}"
                 more = {"evidence": quote} if label != "not_support" else {}
-                found.append(
+                rows.append(
                     {"query_id": query, "run_id": run, "item_id": "answer", "aspect": str(n), "label": label}
                     | {"status": "ok", "judge": "openai:gpt-4o-mini@1", "rubric": "nugget-assignment"}
                     | {"reason": f"reason {q} {r} {n}", "importance": "okay" if n else "vital", **more}
                     | {"usage": {"input": 500, "output": 40}}
                 )
-    return found
+    return rows
 
 
-def answered(queries: list[str], runs: list[str], said: str = "") -> list[dict[str, Any]]:
+def answered(queries: list[str], runs: list[str], text: str = "") -> list[dict[str, Any]]:
     """Answers of two sentences: the first cites a passage that is there, the second one without a text."""
     return [
         {
             **{"query_id": query, "run_id": run, "references": ["d1", "d2"]},
             "answer": [
-                {"text": f"It rains in place {at}{said}.", "citations": ["d1"]},
-                {"text": f"More{said}.", "citations": ["d2", "d1"]},
+                {"text": f"It rains in place {index}{text}.", "citations": ["d1"]},
+                {"text": f"More{text}.", "citations": ["d2", "d1"]},
             ],
-            "passages": [{"id": "d1", "text": f"Rain falls in place {at}. " + "It is wet. " * 50 + said}],
+            "passages": [{"id": "d1", "text": f"Rain falls in place {index}. " + "It is wet. " * 50 + text}],
         }
-        for at, query in enumerate(queries)
+        for index, query in enumerate(queries)
         for run in runs
     ]
 
 
-def stored(folder: Path, judged: list[dict[str, Any]], count: int, said: str = "") -> str:
+def stored(folder: Path, judged: list[dict[str, Any]], count: int, text: str = "") -> str:
     """A store with the replies to the first calls; the judgements name them, as those of `judge` do."""
     path = str(folder / "store.sqlite")
     with Store(path) as store:
-        for at, first in enumerate(judged[::2][:count]):
-            request = Request(f"Judge well{said}.", f"prompt {at}{said}", {"type": "object"})
-            raw = json.dumps({"said": f"raw {at}{said}"})
+        for index, first in enumerate(judged[::2][:count]):
+            request = Request(f"Judge well{text}.", f"prompt {index}{text}", {"type": "object"})
+            raw = json.dumps({"said": f"raw {index}{text}"})
             key = request.key("m", "")
             store.put(key, request, Reply("ok", raw), "m", "")
             first |= {"key": key[:16], "raw": raw}
@@ -139,7 +139,7 @@ def stored(folder: Path, judged: list[dict[str, Any]], count: int, said: str = "
 
 
 def _answers(folder: Path) -> list[str]:
-    queries, nuggets = [f"q{at:02d}" for at in range(45)], ["It rains.", "It snows."]
+    queries, nuggets = [f"q{index:02d}" for index in range(45)], ["It rains.", "It snows."]
     judged = _judgements(queries, ["ours", "theirs", "older"], nuggets)
     gold = [{**record, "judge": "person", "reason": "people say so"} for record in judged]
     store = stored(folder, judged, 6)
@@ -150,9 +150,9 @@ def _answers(folder: Path) -> list[str]:
     listed = [{"text": text, "importance": how} for text, how in zip(nuggets, importance, strict=True)]
     bank = [{"qid": query, "query": "?", "nuggets": listed} for query in queries]
     asked = [
-        {"query_id": query, "question": f"Question {at}?", "answer": f"Gold {at}"}
-        | {"kind": "rare" if at < 5 else "common"}
-        for at, query in enumerate(queries)
+        {"query_id": query, "question": f"Question {index}?", "answer": f"Gold {index}"}
+        | {"kind": "rare" if index < 5 else "common"}
+        for index, query in enumerate(queries)
     ]
     return [
         *(_lines(folder / "judged.jsonl", judged), "-m", "v_strict,nugget_recall", "--all-pairs"),
@@ -201,8 +201,10 @@ def until(tab: Any, expression: str) -> None:
 
 
 def texts(tab: Any, selector: str) -> list[str]:
-    found: list[str] = tab.eval_on_selector_all(selector, "all => all.map(one => one.textContent.trim())")
-    return found
+    texts_found: list[str] = tab.eval_on_selector_all(
+        selector, "all => all.map(one => one.textContent.trim())"
+    )
+    return texts_found
 
 
 def shown(value: float | None, places: int = 4) -> str:

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def blocks(language: str, text: str) -> list[str]:
-    found = re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return [block for named, block in found if named == language]
+    matches = re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for named, block in matches if named == language]
 
 
 def run(words: list[str], more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -44,17 +44,17 @@ def console_mistake(block: str) -> str | None:
     command, expected = re.split(r"(?<!\\)\n", block, maxsplit=1)
     command = command.replace("\\\n", " ")
     width = max([80, *map(len, expected.splitlines())])
-    done = rageval(command.removeprefix("$ rageval"), {"COLUMNS": str(width)})
-    if (done.returncode, done.stdout) == (0, expected):
+    result = rageval(command.removeprefix("$ rageval"), {"COLUMNS": str(width)})
+    if (result.returncode, result.stdout) == (0, expected):
         return None
-    printed = done.stdout + done.stderr
-    return f"{command}\nends with {done.returncode} and prints\n{printed}in place of\n{expected}"
+    printed = result.stdout + result.stderr
+    return f"{command}\nends with {result.returncode} and prints\n{printed}in place of\n{expected}"
 
 
 def python_mistake(block: str) -> str | None:
     """What is wrong with a `python` block: it ends badly."""
-    done = run([sys.executable, "-c", block])
-    return None if done.returncode == 0 else f"{block}{done.stderr}"
+    result = run([sys.executable, "-c", block])
+    return None if result.returncode == 0 else f"{block}{result.stderr}"
 
 
 def lacks(program: Path) -> str | None:
@@ -67,7 +67,7 @@ def lacks(program: Path) -> str | None:
 def program_mistake(program: Path) -> str | None:
     """What is wrong with an example program: it ends badly, or prints something else than it should."""
     expected = (program.parent / "expected" / f"{program.stem}.txt").read_text(encoding="utf-8")
-    done = run([sys.executable, str(program)])
-    if (done.returncode, done.stdout) == (0, expected):
+    result = run([sys.executable, str(program)])
+    if (result.returncode, result.stdout) == (0, expected):
         return None
-    return f"{program.name} ends with {done.returncode} and prints\n{done.stdout}{done.stderr}"
+    return f"{program.name} ends with {result.returncode} and prints\n{result.stdout}{result.stderr}"

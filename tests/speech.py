@@ -22,15 +22,15 @@ QUESTIONS = {str(number): row["question"] for number, row in enumerate(_ROWS)}
 SPANS = [
     Span(
         str(number),
-        str(at),
+        str(index),
         DOC,
-        said["start_index"],
-        said["end_index"],
-        said["content"],
-        digest(said["content"]),
+        reference["start_index"],
+        reference["end_index"],
+        reference["content"],
+        digest(reference["content"]),
     )
     for number, row in enumerate(_ROWS)
-    for at, said in enumerate(json.loads(row["references"]))
+    for index, reference in enumerate(json.loads(row["references"]))
 ]
 WORDS = [match.span() for match in re.finditer(r"\S+", TEXT)]
 Cut = dict[str, tuple[int, int]]
@@ -39,9 +39,13 @@ CUTS = {(512, 0): 0.9282, (256, 0): 0.9152, (1024, 0): 0.9403, (512, 128): 0.936
 
 def cut(size: int, overlap: int = 0) -> Cut:
     """Chunks of so many words, the next beginning so many before the end of the last."""
-    begins = [at for at in range(0, len(WORDS), size - overlap) if not at or at + overlap < len(WORDS)]
+    begins = [
+        index for index in range(0, len(WORDS), size - overlap) if not index or index + overlap < len(WORDS)
+    ]
     last = len(WORDS) - 1
-    return {f"c{n}": (WORDS[at][0], WORDS[min(at + size - 1, last)][1]) for n, at in enumerate(begins)}
+    return {
+        f"c{n}": (WORDS[index][0], WORDS[min(index + size - 1, last)][1]) for n, index in enumerate(begins)
+    }
 
 
 @cache
@@ -49,8 +53,13 @@ def bm25(size: int, overlap: int = 0) -> dict[str, dict[str, float]]:
     """What BM25 (k1 0.9, b 0.4) finds for each question."""
     counts = {name: Counter(_words(TEXT[slice(*place)])) for name, place in cut(size, overlap).items()}
     lengths = {name: sum(count.values()) for name, count in counts.items()}
-    usual, held = sum(lengths.values()) / len(lengths), Counter(word for c in counts.values() for word in c)
-    idf = {word: math.log(1 + (len(counts) - n + 0.5) / (n + 0.5)) for word, n in held.items()}
+    usual, document_frequencies = (
+        sum(lengths.values()) / len(lengths),
+        Counter(word for c in counts.values() for word in c),
+    )
+    idf = {
+        word: math.log(1 + (len(counts) - n + 0.5) / (n + 0.5)) for word, n in document_frequencies.items()
+    }
     return {
         query: {
             name: sum(
@@ -84,12 +93,12 @@ def write(
 
 def brute(chunks: Cut, share: float = 0.5) -> dict[str, dict[str, set[str]]]:
     """Which chunks hold which spans, by looking at each pair."""
-    found: dict[str, dict[str, set[str]]] = {}
+    scores: dict[str, dict[str, set[str]]] = {}
     for span in SPANS:
         least = share * (span.end - span.start)
-        found.setdefault(span.query_id, {})[span.nugget_id] = {
+        scores.setdefault(span.query_id, {})[span.nugget_id] = {
             name
             for name, (start, end) in chunks.items()
             if min(end, span.end) - max(start, span.start) >= least
         }
-    return found
+    return scores

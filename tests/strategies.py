@@ -42,7 +42,7 @@ def near_ids(rng: random.Random, count: int) -> list[str]:
 
 def mask_case(rng: random.Random) -> RunCase:
     """One query whose documents support equally many nuggets each, so that the ideal is full of ties."""
-    nuggets = [f"n{at}" for at in range(rng.randint(5, 8))]
+    nuggets = [f"n{index}" for index in range(rng.randint(5, 8))]
     size = rng.choice((2, 3, 4, 4))
     docs = near_ids(rng, rng.randint(3, 9))
     chosen = {doc: set(rng.sample(nuggets, size)) for doc in docs}
@@ -50,7 +50,7 @@ def mask_case(rng: random.Random) -> RunCase:
     levels = rng.choice((1, 2, 50))
     ranked = rng.sample(docs, rng.randint(1, len(docs)))
     run = {doc: float(rng.randrange(levels)) for doc in ranked}
-    return RunCase({"q": run}, {"q": {n: found for n, found in judged.items() if found}})
+    return RunCase({"q": run}, {"q": {n: grades for n, grades in judged.items() if grades}})
 
 
 mask_cases = st.randoms(use_true_random=False).map(mask_case)

@@ -26,8 +26,8 @@ def their_data() -> tuple[list[Any], list[Any]]:
 
 
 def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return process.stdout
 
 
 ASKED = """
@@ -72,14 +72,14 @@ def test_every_measure_of_runs_has_there_the_values_that_it_has_here(measure: ra
     import ir_measures
 
     qrels, run = their_data()
-    wanted = measure @ 2 if measure.takes_k else measure
-    here = rageval.evaluate(wanted, run, qrels)[wanted]
-    for measures in ([wanted], [wanted, ir_measures.AP]):
+    requested = measure @ 2 if measure.takes_k else measure
+    here = rageval.evaluate(requested, run, qrels)[requested]
+    for measures in ([requested], [requested, ir_measures.AP]):
         there = ir_measures.calc(measures, qrels, run)
-        assert there.aggregated[wanted] == here.value
-        values = {found.query_id: found.value for found in there.per_query if found.measure == wanted}
+        assert there.aggregated[requested] == here.value
+        values = {value.query_id: value.value for value in there.per_query if value.measure == requested}
         assert values == here.by_query
-    assert wanted.calc_aggregate(qrels, run) == here.value  # type: ignore[attr-defined]
+    assert requested.calc_aggregate(qrels, run) == here.value  # type: ignore[attr-defined]
 
 
 def test_a_measure_of_ones_own_is_not_taken_for_theirs_of_the_same_name() -> None:
@@ -99,8 +99,8 @@ def test_shares_are_pooled_there_too() -> None:
 
     qrels, run = their_data()
     pooled = rageval.recall(over="pool") @ 3
-    found = ir_measures.calc_aggregate([pooled, rageval.recall @ 3], qrels, run)
-    assert found == {pooled: 0.75, rageval.recall @ 3: pytest.approx(2 / 3)}
+    values = ir_measures.calc_aggregate([pooled, rageval.recall @ 3], qrels, run)
+    assert values == {pooled: 0.75, rageval.recall @ 3: pytest.approx(2 / 3)}
 
 
 def test_nothing_retrieved_and_nothing_judged() -> None:
@@ -110,8 +110,8 @@ def test_nothing_retrieved_and_nothing_judged() -> None:
     qrels, run = their_data()
     assert ir_measures.calc_aggregate([rageval.coverage @ 2], qrels, []) == {rageval.coverage @ 2: 0.0}
     with pytest.warns(rageval.NothingJudged, match="none of the run's queries is judged"):
-        found = ir_measures.calc_aggregate([rageval.recall @ 2], qrels[:3], run[3:])
-    assert found == {rageval.recall @ 2: 0.0}
+        values = ir_measures.calc_aggregate([rageval.recall @ 2], qrels[:3], run[3:])
+    assert values == {rageval.recall @ 2: 0.0}
 
 
 def test_a_measure_of_answers_is_refused() -> None:
@@ -163,11 +163,11 @@ def test_experiments_of_pyterrier(options: dict[str, Any]) -> None:
         pt = pytest.importorskip("pyterrier")
         topics, qrels, run = frames()
         systems = [pt.Transformer.from_df(run)] if "batch_size" in options else [run]
-        wanted = [rageval.recall @ 2, rageval.ndcg @ 10]
+        expected = [rageval.recall @ 2, rageval.ndcg @ 10]
         topics = topics[:2] if "batch_size" in options else topics  # it refuses batches without documents
-        table = pt.Experiment(systems, topics, qrels, wanted, names=["ours"], **options)
-    scores = rageval.evaluate(wanted, run, qrels[qrels["qid"].isin(topics["qid"])])
-    for measure in wanted:
+        table = pt.Experiment(systems, topics, qrels, expected, names=["ours"], **options)
+    scores = rageval.evaluate(expected, run, qrels[qrels["qid"].isin(topics["qid"])])
+    for measure in expected:
         if "perquery" in options:
             rows = table[table["measure"] == str(measure)]
             assert dict(zip(rows["qid"], rows["value"], strict=True)) == scores[measure].by_query

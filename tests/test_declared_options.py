@@ -86,9 +86,9 @@ def _paint(house: str, options: _Paint, ladder: Annotated[int, Option("How high.
     ],
 )
 def test_the_command_line_is_made_of_the_fields(words: list[str], expected: str) -> None:
-    done = CliRunner().invoke(_paint, words)
-    assert expected in done.output, done.output
-    assert done.exit_code == (0 if expected.startswith(("h ", "'color'")) else 2)
+    result = CliRunner().invoke(_paint, words)
+    assert expected in result.output, result.output
+    assert result.exit_code == (0 if expected.startswith(("h ", "'color'")) else 2)
 
 
 def test_settings_take_the_options_of_the_same_names_and_what_is_said_beside() -> None:
@@ -102,7 +102,7 @@ def test_settings_take_the_options_of_the_same_names_and_what_is_said_beside() -
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (
             lambda: Rules(ties="tree"),
@@ -116,10 +116,10 @@ def test_settings_take_the_options_of_the_same_names_and_what_is_said_beside() -
         (lambda: GateSettings(0.1, judge_changed="x"), "judge_changed='x': expected one of error, allow"),  # type: ignore[arg-type]
     ],
 )
-def test_python_refuses_other_words_than_the_field_lists(make: object, said: str) -> None:
+def test_python_refuses_other_words_than_the_field_lists(make: object, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         make()  # type: ignore[operator]
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_a_word_that_may_be_none_is_not_refused() -> None:
@@ -135,7 +135,7 @@ def test_options_have_their_defaults_and_are_changed_in_a_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "holder", "beside"),
+    ("typed", "holder", "declared_words"),
     [
         (RunOptions, Rules, {"on_missing", "weights"}),
         (
@@ -146,10 +146,12 @@ def test_options_have_their_defaults_and_are_changed_in_a_copy() -> None:
         (ComparisonOptions, Settings, set()),
     ],
 )
-def test_what_type_checkers_are_told_are_the_fields(typed: type, holder: type, beside: set[str]) -> None:
-    assert set(typed.__annotations__) == set(holder.__dataclass_fields__) - beside  # type: ignore[attr-defined]
+def test_what_type_checkers_are_told_are_the_fields(
+    typed: type, holder: type, declared_words: set[str]
+) -> None:
+    assert set(typed.__annotations__) == set(holder.__dataclass_fields__) - declared_words  # type: ignore[attr-defined]
 
 
 def test_options_of_a_gate_are_those_of_scoring_and_its_own() -> None:
-    known = {*RunOptions.__annotations__, *GateSettings.__dataclass_fields__}
-    assert set(GateOptions.__annotations__) <= known
+    own_options = {*RunOptions.__annotations__, *GateSettings.__dataclass_fields__}
+    assert set(GateOptions.__annotations__) <= own_options

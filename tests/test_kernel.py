@@ -84,8 +84,8 @@ def test_sums_halfway_between_two_numbers_are_rounded_as_fsum_does() -> None:
     for _ in range(300):
         worth = sorted(2.0 ** -rng.choice((0, 1, 51, 52, 53, 54, 105, 106, 107)) for _ in range(60))[::-1]
         topics = [drawn(rng, 12) for _ in range(4)]
-        found = orders(compiled.kernel.ideal_orders(*columns_of(topics), array("d", worth), NUGGETS, 1, -1))
-        assert found == [greedy(topic, worth, 1, None) for topic in topics]
+        order = orders(compiled.kernel.ideal_orders(*columns_of(topics), array("d", worth), NUGGETS, 1, -1))
+        assert order == [greedy(topic, worth, 1, None) for topic in topics]
 
 
 @pytest.mark.slow
@@ -115,7 +115,10 @@ def test_sums_over_many_rankings_are_those_of_fsum(by_nuggets: bool) -> None:
     rng = random.Random(3)
     topics = [drawn(rng) for _ in range(40)]
     first, borders, rank, document = ranked(rng, topics)
-    judged, discount = columns_of(topics), array("d", [0.0, *(1 / math.log2(1 + at) for at in range(1, 31))])
+    judged, discount = (
+        columns_of(topics),
+        array("d", [0.0, *(1 / math.log2(1 + index) for index in range(1, 31))]),
+    )
     for k, rel, alpha in ((-1, 1, 0.3), (5, 2, 0.5), (1, 0, 0.9), (0, 1, 0.1)):
         worth = table(alpha, 30)
         nugget = judged.nugget if by_nuggets else array("i")
@@ -126,15 +129,15 @@ def test_sums_over_many_rankings_are_those_of_fsum(by_nuggets: bool) -> None:
         expected = []
         for number, (start, end) in enumerate(itertools.pairwise(borders)):
             pairs, seen, terms = list(topics[number % 40].values()), dict.fromkeys(range(NUGGETS), 0), []
-            for at in range(start, end):
-                found = pairs[document[at]]
-                gain = worth[max(grade for _, grade in found)] if found else 0.0
+            for index in range(start, end):
+                grades = pairs[document[index]]
+                gain = worth[max(grade for _, grade in grades)] if grades else 0.0
                 if by_nuggets:
-                    supported = [each for each, grade in found if grade >= rel]
-                    gain = math.fsum([worth[seen[each]] for each in supported])
-                    seen |= {each: seen[each] + 1 for each in supported}
-                if k < 0 or rank[at] <= k:
-                    terms.append(gain * discount[rank[at]])
+                    supported = [nugget for nugget, grade in grades if grade >= rel]
+                    gain = math.fsum([worth[seen[nugget]] for nugget in supported])
+                    seen |= {nugget: seen[nugget] + 1 for nugget in supported}
+                if k < 0 or rank[index] <= k:
+                    terms.append(gain * discount[rank[index]])
             expected.append(math.fsum(terms))
         assert memoryview(sums).cast("d").tolist() == expected
 
@@ -167,16 +170,16 @@ SUM_LIES: list[tuple[str, Any, str]] = [
 
 @needed
 @pytest.mark.parametrize(
-    ("name", "column", "said"), SUM_LIES, ids=[f"{at}-{lie[0]}" for at, lie in enumerate(SUM_LIES)]
+    ("name", "column", "message"), SUM_LIES, ids=[f"{index}-{lie[0]}" for index, lie in enumerate(SUM_LIES)]
 )
-def test_columns_of_rankings_that_lie_are_refused(name: str, column: Any, said: str) -> None:
+def test_columns_of_rankings_that_lie_are_refused(name: str, column: Any, message: str) -> None:
     assert compiled.kernel is not None
     judged = columns_of([{"a": [(0, 1), (1, 1)], "b": [(0, 1)]}])
     right = [array("q", [0]), array("q", [0, 2]), array("i", [1, 2]), array("i", [0, 1])]
     right += [judged.begin, judged.nugget, judged.grade, table(0.5, 2), array("d", [0.0, 1.0, 0.5])]
     assert memoryview(compiled.kernel.gain_sums(*right, NUGGETS, 1, -1)).cast("d").tolist() == [2.25]
     right[SUM_NAMES.index(name)] = column
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         compiled.kernel.gain_sums(*right, NUGGETS, 1, -1)
     grades = [*right[:5], array("i"), array("i", [1, 2, 2]), *right[7:]]
     if name == "worth":
@@ -206,7 +209,7 @@ def run(kernel: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_variable_turns_it_off_and_version_says_so() -> None:
     assert run("0", "--version").stdout == f"rageval {rageval.__version__} (plain Python: RAGEVAL_KERNEL=0)\n"
     others = {"with the compiled part", "plain Python: nothing was compiled"}
-    assert run("", "--version").stdout in {f"rageval {rageval.__version__} ({said})\n" for said in others}
+    assert run("", "--version").stdout in {f"rageval {rageval.__version__} ({text})\n" for text in others}
 
 
 def test_what_another_version_compiled_is_not_used() -> None:
@@ -219,8 +222,8 @@ def test_what_another_version_compiled_is_not_used() -> None:
         "print(kernel, in_use)"
     )
     environment = {**os.environ, "RAGEVAL_KERNEL": "", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.stdout == "None plain Python: what was compiled is of another version\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert process.stdout == "None plain Python: what was compiled is of another version\n"
 
 
 @pytest.mark.slow
@@ -262,14 +265,14 @@ LIES: list[tuple[str, Any, str]] = [
 
 @needed
 @pytest.mark.parametrize(
-    ("name", "column", "said"), LIES, ids=[f"{at}-{lie[0]}" for at, lie in enumerate(LIES)]
+    ("name", "column", "message"), LIES, ids=[f"{index}-{lie[0]}" for index, lie in enumerate(LIES)]
 )
-def test_columns_that_lie_are_refused(name: str, column: Any, said: str) -> None:
+def test_columns_that_lie_are_refused(name: str, column: Any, message: str) -> None:
     assert compiled.kernel is not None
     right = [*columns_of([{"a": [(0, 1), (1, 1)], "b": [(0, 1)]}]), table(0.5, 2)]
     assert orders(compiled.kernel.ideal_orders(*right, NUGGETS, 1, -1)) == [[0, 1]]
     right[NAMES.index(name)] = column
-    with pytest.raises((ValueError, TypeError), match=said):
+    with pytest.raises((ValueError, TypeError), match=message):
         compiled.kernel.ideal_orders(*right, NUGGETS, 1, -1)
 
 
@@ -296,5 +299,5 @@ def test_where_there_is_no_memory_it_says_so() -> None:
         "except MemoryError: print('none')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.stdout == "none\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert process.stdout == "none\n", process.stderr

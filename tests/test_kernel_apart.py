@@ -29,30 +29,30 @@ def test_the_compiled_order_is_that_of_plain_python(
     first, last = (b"".join(line + b"\n" for line in some) for some in (lines[:cut], lines[cut:]))
     texts = [Text(first, 1), Text(last.removesuffix(b"\n"), range(cut + 7, cut + 7 + len(lines) + 1))]
     (plain,) = trec._sorted(texts, RUN.width, tabbed)
-    found = list(trec._compiled_sorted(texts, RUN.width, tabbed))
-    assert [number for text in found for number in text.lines] == list(plain.lines)
-    assert b"".join(text.content for text in found) == (plain.content + b"\n" if plain.lines else b"")
+    ordered = list(trec._compiled_sorted(texts, RUN.width, tabbed))
+    assert [number for text in ordered for number in text.lines] == list(plain.lines)
+    assert b"".join(text.content for text in ordered) == (plain.content + b"\n" if plain.lines else b"")
 
 
 def test_lines_are_handed_out_by_whole_queries() -> None:
-    apart = kernel.apart_new(bytes(16), 6, False)
-    kernel.apart_feed(apart, b"a 1\nb 1\n\na 2\n", 1)
-    kernel.apart_feed(apart, b"b 2\nc 1", array("q", [9, 8]))
-    found = [kernel.apart_next(apart, 1) for _ in range(4)]
-    assert [text for text, _ in found] == [b"a 1\na 2\n", b"b 1\nb 2\n", b"c 1\n", b""]
-    assert [list(array("q", numbers)) for _, numbers in found] == [[1, 4], [2, 9], [8], []]
+    reader = kernel.apart_new(bytes(16), 6, False)
+    kernel.apart_feed(reader, b"a 1\nb 1\n\na 2\n", 1)
+    kernel.apart_feed(reader, b"b 2\nc 1", array("q", [9, 8]))
+    parts = [kernel.apart_next(reader, 1) for _ in range(4)]
+    assert [text for text, _ in parts] == [b"a 1\na 2\n", b"b 1\nb 2\n", b"c 1\n", b""]
+    assert [list(array("q", numbers)) for _, numbers in parts] == [[1, 4], [2, 9], [8], []]
     with pytest.raises(RuntimeError, match="nothing more can be taken"):
-        kernel.apart_feed(apart, b"d 1", 7)
+        kernel.apart_feed(reader, b"d 1", 7)
 
 
 def test_wrong_numbers_of_lines_are_refused() -> None:
     with pytest.raises(ValueError, match="a seed of 16 bytes"):
         kernel.apart_new(b"", 6, False)
-    for which, said in ((array("i", [1]), "items of 8 bytes"), ("x", "bytes-like"), (2**64, "too big")):
-        with pytest.raises((TypeError, OverflowError), match=said):
+    for which, message in ((array("i", [1]), "items of 8 bytes"), ("x", "bytes-like"), (2**64, "too big")):
+        with pytest.raises((TypeError, OverflowError), match=message):
             kernel.apart_feed(kernel.apart_new(bytes(16), 6, False), b"a 1", which)
-    apart = kernel.apart_new(bytes(16), 6, False)
+    reader = kernel.apart_new(bytes(16), 6, False)
     with pytest.raises(ValueError, match="one for every line"):
-        kernel.apart_feed(apart, b"a 1\nb 1\n", array("q", [1]))
+        kernel.apart_feed(reader, b"a 1\nb 1\n", array("q", [1]))
     with pytest.raises(RuntimeError, match="a line was not taken"):
-        kernel.apart_next(apart, 1)
+        kernel.apart_next(reader, 1)

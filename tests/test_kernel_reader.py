@@ -54,16 +54,16 @@ def test_changed_bytes_give_what_is_right_or_a_code() -> None:
 
 def test_what_is_found_in_a_small_file() -> None:
     judged = b"q n1 a 1\nq n2 b 2\nq n1 c 0\nq n2 a 3\nr n1 a 1\ns n1 a 0\n"
-    reader, found = qrels_in(judged)
-    assert found[:5] == (6, False, [b"q", b"r", b"s"], [2, 1, 1], [1, 0, 1])
-    assert found[5:9] == ([0, 2, 3, 3], [0, 2, 3, 4], [0, 1, 1, 0], [1, 3, 2, 1])
-    assert (bytes(found[9]), found[10]) == (b"aba", [0, 1, 2, 3])
-    assert (bytes(found[11]), found[12]) == (b"n1n2n1n1", [0, 2, 4, 6, 8])
+    reader, columns = qrels_in(judged)
+    assert columns[:5] == (6, False, [b"q", b"r", b"s"], [2, 1, 1], [1, 0, 1])
+    assert columns[5:9] == ([0, 2, 3, 3], [0, 2, 3, 4], [0, 1, 1, 0], [1, 3, 2, 1])
+    assert (bytes(columns[9]), columns[10]) == (b"aba", [0, 1, 2, 3])
+    assert (bytes(columns[11]), columns[12]) == (b"n1n2n1n1", [0, 2, 4, 6, 8])
     run = b"z 0 a 1 2 t\ns 0 a 1 9 t\nq 0 x 1 1 t\nq 0 c 2 1.0 t\nq 0 b 3 5 t\nq 0 a 4 1e0 t\n"
-    found = files.read_run(kernel, random.Random(1), reader, run, False, Asked(cutoffs=(2, 3)))
-    assert found[:4] == ([b"z", b"s", b"q"], [2, 0], [1, 4], [1, 3])
-    assert found[4:7] == ([0, 0, 2], [1, 4], [1, 0])
-    assert found[7:] == (6, 1, 4, 3, [1, 1])
+    columns = files.read_run(kernel, random.Random(1), reader, run, False, Asked(cutoffs=(2, 3)))
+    assert columns[:4] == ([b"z", b"s", b"q"], [2, 0], [1, 4], [1, 3])
+    assert columns[4:7] == ([0, 0, 2], [1, 4], [1, 0])
+    assert columns[7:] == (6, 1, 4, 3, [1, 1])
 
 
 ROW = b"q 0 d 1 1 t\n"
@@ -112,8 +112,8 @@ def test_every_code_of_a_run() -> None:
     for code, row in CODES:
         for end in (b"\n", b"", b"\nz 0 d 1 1 t\n"):
             if row[-1:] != b"\r" or end:
-                found = join_in(b"judged n d 1\n", ROW + row + end)
-                assert (found if isinstance(found, int) else 0) == code, row
+                joined = join_in(b"judged n d 1\n", ROW + row + end)
+                assert (joined if isinstance(joined, int) else 0) == code, row
 
 
 NO_GRADES = b"12345678 1000001 -1000001 1.0 + - 1e1 x --1 +-1 1_0 \xd9\xa3".split()
@@ -140,12 +140,12 @@ QRELS_CODES = [
 
 
 @pytest.mark.parametrize(
-    ("code", "row"), QRELS_CODES, ids=[f"{at}-{row[0]}" for at, row in enumerate(QRELS_CODES)]
+    ("code", "row"), QRELS_CODES, ids=[f"{index}-{row[0]}" for index, row in enumerate(QRELS_CODES)]
 )
 def test_every_code_of_judgements(code: int, row: bytes) -> None:
     for end in (b"\n", b"", b"\r\nz n d 1\n"):
-        found = qrels_in(b"q n d 1\n" + row + end)
-        assert (found if isinstance(found, int) else 0) == code
+        outcome = qrels_in(b"q n d 1\n" + row + end)
+        assert (outcome if isinstance(outcome, int) else 0) == code
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def equal_to_python(texts: list[str]) -> list[str]:
     With so many digits that Python's own function reads these.
     """
 
-    def found(texts: list[str]) -> int:
+    def number_tied(texts: list[str]) -> int:
         rows = []
         for number, text in enumerate(texts):
             exact = f"{Decimal(float(text)):f}"
@@ -207,7 +207,7 @@ def equal_to_python(texts: list[str]) -> list[str]:
             rows += [f"{number} 0 a 1 {text} t\n", f"{number} 0 b 1 {exact} t\n"]
         return int(join_in(b"", "".join(rows).encode(), cutoffs=(1,))[-1][0])
 
-    return [] if found(texts) == len(texts) else [text for text in texts if not found([text])]
+    return [] if number_tied(texts) == len(texts) else [text for text in texts if not number_tied([text])]
 
 
 @pytest.mark.slow
@@ -249,7 +249,7 @@ def test_numbers_halfway_between_two_doubles() -> None:
 
 
 @given(st.from_regex(r"\A[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?\Z"))
-def test_any_number(text: str) -> None:
+def test_any_number_is_read_as_python_reads_it(text: str) -> None:
     if abs(float(text)) < float("inf"):
         assert equal_to_python([text]) == []
     else:
@@ -274,19 +274,20 @@ def test_many_threads_may_join_with_the_same_judgements() -> None:
     reader, _ = files.read_qrels(kernel, rng, judged, False, asked)
     topics = files.qrels_of(judged, False, asked)[1]
     runs = [files.rendered(rng, files.drawn_run(rng, queries, False), False) for _ in range(8)]
-    found: list[Any] = [None] * len(runs)
+    results: list[Any] = [None] * len(runs)
 
-    def read(at: int) -> None:
-        found[at] = [
-            files.read_run(kernel, random.Random(at), reader, runs[at], False, asked) for _ in range(20)
+    def read(number: int) -> None:
+        results[number] = [
+            files.read_run(kernel, random.Random(number), reader, runs[number], False, asked)
+            for _ in range(20)
         ]
 
-    threads = [threading.Thread(target=read, args=(at,)) for at in range(len(runs))]
+    threads = [threading.Thread(target=read, args=(index,)) for index in range(len(runs))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[files.join_of(run, False, asked, topics)] * 20 for run in runs]
+    assert results == [[files.join_of(run, False, asked, topics)] * 20 for run in runs]
 
 
 def new_qrels(chunk: bytes = b"", **settings: Any) -> Any:
@@ -310,14 +311,14 @@ def test_after_a_code_or_the_end_nothing_can_be_read() -> None:
     ):
         reader = new()
         assert feed(reader, b"odd\n") == ODD
-        for again in (lambda: feed(reader, b""), lambda: end(reader)):  # noqa: B023
+        for call in (lambda: feed(reader, b""), lambda: end(reader)):  # noqa: B023
             with pytest.raises(RuntimeError, match="a code other than 0"):
-                again()
+                call()
         reader = new()
         end(reader)
-        for again in (lambda: feed(reader, b""), lambda: end(reader)):  # noqa: B023
+        for call in (lambda: feed(reader, b""), lambda: end(reader)):  # noqa: B023
             with pytest.raises(RuntimeError, match="at its end"):
-                again()
+                call()
 
 
 def test_lines_in_front_of_a_refused_chunk_are_counted() -> None:
@@ -327,7 +328,7 @@ def test_lines_in_front_of_a_refused_chunk_are_counted() -> None:
     ):
         numbers, lines = iter(range(10**6)), 0
         for rows in (0, 3, 1, 5000):
-            chunk = b"".join(row % next(numbers) + b"\n" * (at % 3) for at in range(rows))
+            chunk = b"".join(row % next(numbers) + b"\n" * (index % 3) for index in range(rows))
             assert feed(reader, chunk) == 0
             assert kernel.lines_before(reader) == lines
             lines += chunk.count(b"\n")
@@ -423,8 +424,8 @@ def test_two_threads_at_one_reader_are_told_so() -> None:
     """One of them reads a large chunk without the GIL; the other one comes meanwhile, sooner or later."""
     text, refused = b"".join(b"q%d n d%d 1\n" % (number, number) for number in range(100_000)), 0
     for _ in range(100):
-        reader, said = new_qrels(), []
-        thread = threading.Thread(target=lambda: said.append(kernel.qrels_feed(reader, text)))  # noqa: B023
+        reader, errors = new_qrels(), []
+        thread = threading.Thread(target=lambda: errors.append(kernel.qrels_feed(reader, text)))  # noqa: B023
         thread.start()
         while thread.is_alive():
             try:
@@ -432,7 +433,7 @@ def test_two_threads_at_one_reader_are_told_so() -> None:
             except RuntimeError as error:
                 refused += "another thread" in str(error)
         thread.join()
-        if refused and said:
+        if refused and errors:
             assert kernel.qrels_end(reader)[0] == 100_000
             return
     pytest.fail("the other thread never came while the first one was reading")
@@ -457,8 +458,8 @@ for query in range(400):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert int(done.stdout) < 2000, done.stderr  # kB, of 16 MB read
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert int(process.stdout) < 2000, process.stderr  # kB, of 16 MB read
 
 
 def environment() -> dict[str, str]:
@@ -512,8 +513,8 @@ assert kernel.qrels_feed(reader, b"".join({lines})) == 0
 found = kernel.qrels_end(reader)
 print(found[0], list(found[7]) == sorted(found[7]))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.stdout == f"{rows} True\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.stdout == f"{rows} True\n", process.stderr
 
 
 COLLIDING = (
@@ -524,8 +525,8 @@ COLLIDING = (
 def test_ids_that_a_table_cannot_tell_apart_are_told_apart() -> None:
     """Pairs whose hashes agree, with this seed, in the 38 bits that a small table looks at."""
     assert bytes(range(16)) == SEED
-    found = kernel.qrels_end(new_qrels(b"".join(b"q n %b 1\n" % name for name in COLLIDING)))
-    assert (found[0], len(found[6]) - 1) == (10, 10)
+    ids = kernel.qrels_end(new_qrels(b"".join(b"q n %b 1\n" % name for name in COLLIDING)))
+    assert (ids[0], len(ids[6]) - 1) == (10, 10)
     join = new_join()
     assert kernel.join_feed(join, b"".join(b"q 0 %b 1 1 t\n" % name for name in COLLIDING)) == 0
 
@@ -546,8 +547,8 @@ used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 2**25,) * 2)
 print(kernel.qrels_feed(reader, line))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.stdout == f"{ODD}\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.stdout == f"{ODD}\n", process.stderr
 
 
 @pytest.mark.slow
@@ -582,8 +583,8 @@ attempt(new_join, kernel.join_feed, kernel.join_end, run)
 def cut(_, text): return kernel.columns(text, 6, 4, *limits, False) is None
 attempt(list, cut, list, run)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) <= {"none", "enough"}
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
+    assert process.returncode == 0, process.stderr
+    assert set(process.stdout.split()) <= {"none", "enough"}
     if room == 1:
-        assert "none" in done.stdout
+        assert "none" in process.stdout

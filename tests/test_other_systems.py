@@ -68,10 +68,10 @@ def test_what_is_printed_is_the_same_bytes_everywhere(monkeypatch: pytest.Monkey
 @pytest.mark.some(3)
 @pytest.mark.parametrize("words", [["measures", "alpha_ndcg"], ["compare", *SCORED], ["--help"]], ids=len)
 def test_a_code_page_ends_no_command(words: list[str]) -> None:
-    known = os.environ | {"PYTHONIOENCODING": "cp1252", "COLUMNS": "80"}
-    done = subprocess.run([sys.executable, "-m", "rageval", *words], env=known, capture_output=True)
-    assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
-    assert done.stdout.decode("cp1252").strip()
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252", "COLUMNS": "80"}
+    process = subprocess.run([sys.executable, "-m", "rageval", *words], env=environment, capture_output=True)
+    assert (process.returncode, b"Traceback" in process.stderr) == (0, False), process.stderr
+    assert process.stdout.decode("cp1252").strip()
 
 
 class Broken(io.StringIO):
@@ -116,29 +116,29 @@ class Msvcrt:
     LK_NBLCK, LK_UNLCK = 2, 0
 
     def __init__(self) -> None:
-        self.held: dict[tuple[int, int], int] = {}
+        self.locked_ranges: dict[tuple[int, int], int] = {}
 
     def locking(self, descriptor: int, mode: int, count: int) -> None:
         place = os.fstat(descriptor).st_ino, os.lseek(descriptor, 0, os.SEEK_CUR)
         if mode == self.LK_UNLCK:
-            assert self.held.pop(place) == descriptor
-        elif self.held.setdefault(place, descriptor) != descriptor:
+            assert self.locked_ranges.pop(place) == descriptor
+        elif self.locked_ranges.setdefault(place, descriptor) != descriptor:
             raise OSError(errno.EACCES, "Permission denied")
 
 
 def test_one_process_at_a_time_on_windows_too(
     windows: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    locks, told = Msvcrt(), []
+    locks, locked = Msvcrt(), []
     monkeypatch.setitem(sys.modules, "msvcrt", locks)
     monkeypatch.setitem(sys.modules, "fcntl", None)
     first = home.locked(tmp_path)
     first.__enter__()
     tries = iter([lambda: None, lambda: first.__exit__(None, None, None)])
     monkeypatch.setattr(writing.time, "sleep", lambda seconds: next(tries)())
-    with home.locked(tmp_path, lambda: told.append("waiting")):
-        assert len(locks.held) == 1
-    assert (told, locks.held, list(tries)) == (["waiting"], {}, [])
+    with home.locked(tmp_path, lambda: locked.append("waiting")):
+        assert len(locks.locked_ranges) == 1
+    assert (locked, locks.locked_ranges, list(tries)) == (["waiting"], {}, [])
 
 
 @pytest.mark.slow
@@ -210,10 +210,10 @@ NAMES = st.one_of(
 @settings(max_examples=40)
 @given(st.lists(NAMES, unique=True, max_size=12))
 def test_every_system_takes_the_names_of_files(names: list[str]) -> None:
-    found = writing.file_names(names)
-    assert list(found) == names
-    assert len({name.casefold() for name in found.values()}) == len(names)  # a disk may know no case
-    for name in found.values():
+    files = writing.file_names(names)
+    assert list(files) == names
+    assert len({name.casefold() for name in files.values()}) == len(names)  # a disk may know no case
+    for name in files.values():
         assert name
         assert not set(name) & set('<>:"/\\|?*')
         assert name.isascii()
@@ -229,8 +229,8 @@ def test_runs_that_differ_in_case_alone_are_two_files(tmp_path: Path) -> None:
     log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8", newline="")
     where = "question=q,answer=a,run_id=m,context_ids=p"
     words = ["import", str(log), "--map", where, "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
     names = [path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".trec"]
     assert len({name.casefold() for name in names}) == len(rows)
 
@@ -244,9 +244,9 @@ def test_a_folder_that_windows_says_is_not_permitted_is_called_a_folder(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(opening, "open", denied, raising=False)
-    done = CliRunner().invoke(main, [str(tmp_path), *SCORED[1:]])
-    assert done.exit_code == 2
-    assert "is a directory; expected a file" in done.output + done.stderr
+    result = CliRunner().invoke(main, [str(tmp_path), *SCORED[1:]])
+    assert result.exit_code == 2
+    assert "is a directory; expected a file" in result.output + result.stderr
 
 
 def test_a_mac_s_name_of_a_source_is_found(tmp_path: Path) -> None:

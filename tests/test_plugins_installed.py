@@ -86,9 +86,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     def run_code(code: str) -> str:
         command = [sys.executable, "-W", "error", "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=target)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        process = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=target)
+        assert process.returncode == 0, process.stderr
+        return process.stdout.strip()
 
     return run_code
 
@@ -106,37 +106,37 @@ def install(source: Path, target: Path) -> None:
 
 
 def test_a_measure_is_found_by_its_name(run: Run) -> None:
-    found = run(
+    printed = run(
         "import rageval\n"
         "run, qrels = {'q': {'a': 1.0}}, {'q': {'n': {'a': 1}, 'm': {'b': 1}, 'l': {'b': 1}}}\n"
         "for name in ('half_found', 'half-found(share=0.3)'):\n"
         "    scores = rageval.evaluate(name, run, qrels)\n"
         "    print(rageval.parse_measure(name), *(score.value for score in scores.values()))"
     )
-    assert found.splitlines() == ["half_found 0.0", "half_found(share=0.3) 1.0"]
+    assert printed.splitlines() == ["half_found 0.0", "half_found(share=0.3) 1.0"]
 
 
 def test_a_model_is_found_by_its_provider(run: Run) -> None:
-    found = run(
+    printed = run(
         "from rageval.judges.models import model_named\n"
         "model = model_named('mine:x@http://h', timeout=3)\n"
         "print(type(model).__name__, model.name, model.endpoint)"
     )
-    assert found == "ScriptedModel mine:x@http://h {'timeout': 3}"
+    assert printed == "ScriptedModel mine:x@http://h {'timeout': 3}"
 
 
 def test_a_rubric_is_found_as_a_file_and_as_an_object(run: Run) -> None:
-    found = run(
+    printed = run(
         "from rageval.judges.rubric import rubric_named\n"
         "for name in ('tone', 'politeness'):\n"
         "    rubric = rubric_named(name)\n"
         "    print(rubric.name, *rubric.scale.names)"
     )
-    assert found.splitlines() == ["tone polite rude", "politeness perfect acceptable missing incorrect"]
+    assert printed.splitlines() == ["tone polite rude", "politeness perfect acceptable missing incorrect"]
 
 
 def test_the_model_judges_by_the_rubric(run: Run) -> None:
-    found = run(
+    printed = run(
         "import asyncio\n"
         "from rageval.judges.models import model_named\n"
         "from rageval.judges.rubric import rubric_named\n"
@@ -144,11 +144,11 @@ def test_the_model_judges_by_the_rubric(run: Run) -> None:
         "reply = asyncio.run(model_named('mine:x').ask(rubric.request({'answer': 'Go away.'})))\n"
         "print(rubric.read(reply.text)[0][0].grade)"
     )
-    assert found == "0.0"
+    assert printed == "0.0"
 
 
 def test_names_that_nearly_agree_are_suggested(run: Run) -> None:
-    found = run(
+    printed = run(
         "from rageval.errors import RagevalError\n"
         "from rageval.judges.models import model_named\n"
         "from rageval.judges.rubric import rubric_named\n"
@@ -158,19 +158,19 @@ def test_names_that_nearly_agree_are_suggested(run: Run) -> None:
         "    try: ask(name)\n"
         "    except RagevalError as error: print(error)"
     )
-    for hint, line in zip(("mine", "tone", "half-found"), found.splitlines(), strict=True):
+    for hint, line in zip(("mine", "tone", "half-found"), printed.splitlines(), strict=True):
         assert hint in line.partition("did you mean")[2]
 
 
 def test_nothing_of_theirs_is_loaded_unasked(run: Run) -> None:
-    found = run(
+    printed = run(
         "import sys, rageval\n"
         "from rageval.judges.models import model_named\n"
         "from rageval.judges.rubric import rubric_named\n"
         "rubric_named('crag'); rageval.parse_measure('ndcg@10')\n"
         "print('mine' in sys.modules)"
     )
-    assert found == "False"
+    assert printed == "False"
 
 
 def test_rubrics_are_listed_and_printed_as_files(run: Run) -> None:
@@ -180,7 +180,7 @@ def test_rubrics_are_listed_and_printed_as_files(run: Run) -> None:
         ["tone", "from another package"],
     ]
     assert run("from rageval.cli import main\nmain(['rubrics', 'tone'])") == RUBRIC.strip()
-    again = run(
+    printed_again = run(
         "import contextlib, io, mine\n"
         "from pathlib import Path\n"
         "from rageval.cli import main\n"
@@ -190,4 +190,4 @@ def test_rubrics_are_listed_and_printed_as_files(run: Run) -> None:
         "Path('printed.toml').write_text(printed.getvalue())\n"
         "print(rubric_named('printed.toml').file == mine.POLITENESS.file)"
     )
-    assert again == "True"
+    assert printed_again == "True"

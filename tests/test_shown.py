@@ -44,28 +44,28 @@ def trusted() -> Passport:
 
 def checked(count: int = 3) -> Findings:
     facts = {"number": 2, "query": HOSTILE}
-    found = (error("second_answers", line, **facts).in_file(HOSTILE) for line in range(count))
-    return Findings(found, "9 rows")
+    errors = (error("second_answers", line, **facts).in_file(HOSTILE) for line in range(count))
+    return Findings(errors, "9 rows")
 
 
 @pytest.mark.parametrize("make", [lambda: scored(HOSTILE, 0.0), compared, trusted, checked])
 def test_every_form_of_what_is_shown(make: Any) -> None:
-    found: Displayed = make()
-    assert repr(found) == str(found)
-    assert "\x1b" not in str(found)
-    html = found._repr_html_()
+    displayed: Displayed = make()
+    assert repr(displayed) == str(displayed)
+    assert "\x1b" not in str(displayed)
+    html = displayed._repr_html_()
     assert "<script>" not in html
     assert "\x1b" not in html
     assert html.count("<tr>") == html.count("</tr>") > 1
-    latex = found.to_latex()
+    latex = displayed.to_latex()
     assert latex.endswith("\\bottomrule\n\\end{tabular}\n\\end{table}")
-    alone = found.to_latex(caption="")
+    alone = displayed.to_latex(caption="")
     assert alone.endswith("\\end{tabular}")
     assert "\\caption" not in alone
-    mine = found.to_latex(caption=r"By $\alpha$, 5 % of a_b", label="tab:mine")
+    mine = displayed.to_latex(caption=r"By $\alpha$, 5 % of a_b", label="tab:mine")
     assert r"\caption{By $\alpha$, 5 \% of a\_b}" in mine
     assert r"\label{tab:mine}" in mine
-    assert len(found.to_pandas()) >= 1
+    assert len(displayed.to_pandas()) >= 1
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -91,7 +91,7 @@ def test_findings_fit_the_terminal_and_are_whole_elsewhere(
     assert "more" not in str(checked(20)).splitlines()[-1]
     assert long._repr_html_().count("<tr>") == long.to_latex().count(r"\\") == 26
     rows = long.to_pandas()
-    assert rows["message"].tolist() == [each.message for each in long]
+    assert rows["message"].tolist() == [text.message for text in long]
     assert rows["code"].tolist() == ["refused_file"] * 25
     columns_of_none = list(Findings([], "0 rows").to_pandas())
     assert columns_of_none == ["line", "level", "message", "effect", "source", "code"]
@@ -102,40 +102,40 @@ def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:
     run.write_text("q Q0 a 1 2 r\nq Q0 a 2 1 r\np Q0 a 1 2 r\n")
     topics = tmp_path / "topics.tsv"
     topics.write_text("q\tWhy?\n")
-    for words, found in (
+    for words, findings in (
         (
             ["validate", str(run), "--track", "run", "--topics", str(topics)],
             validate(run, "run", topics=topics),
         ),
         (["doctor", str(run), "--topics", str(topics)], diagnose(run, topics=[topics])),
     ):
-        said = CliRunner().invoke(main, words)
-        *lines, last = said.output.splitlines()
-        assert lines == [each.text for each in found]
-        assert last.endswith(found.summary)
-        assert said.exit_code == (found.errors > 0)
+        result = CliRunner().invoke(main, words)
+        *lines, last = result.output.splitlines()
+        assert lines == [finding.text for finding in findings]
+        assert last.endswith(findings.summary)
+        assert result.exit_code == (findings.errors > 0)
     with pytest.raises(rageval.RagevalError, match="track 'rag52': expected one of rag24, rag25, rag26"):
         validate(run, "rag52")
 
 
 def test_values_in_frames_are_whole() -> None:
-    found = compared()
-    rows = found.to_pandas()
-    assert rows["difference"].tolist() == [pair.difference for pair in found.pairs]
+    frame = compared()
+    rows = frame.to_pandas()
+    assert rows["difference"].tolist() == [pair.difference for pair in frame.pairs]
     scores = scored("a", 2.0)
     values = scores.to_pandas().groupby("measure")["value"].mean().to_dict()
     assert values == pytest.approx({name: score.value for name, score in scores.items()}, abs=1e-15)
 
 
 @pytest.mark.slow
-def test_figures() -> None:
+def test_figures_have_a_title_an_axis() -> None:
     pytest.importorskip("matplotlib")
     titles = [axis.get_title() for axis in compared().plot().axes]
     assert titles == ["RR", "nDCG@5"]
     assert [axis.get_title() for axis in scored("a", 2.0).plot("column").axes] == ["RR", "nDCG@5"]
     coefficients, confusion = trusted().plot().axes
     assert [label.get_text() for label in coefficients.get_yticklabels()] == [
-        each.name for each in trusted().coefficients
+        coefficient.name for coefficient in trusted().coefficients
     ]
     assert [text.get_text() for text in confusion.texts] == ["2", "0", "0", "2"]
     (axis,) = checked().plot().axes
@@ -170,10 +170,10 @@ def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:
     path = rageval.report([scored("one", 0.0), scored("two", 2.0)], tmp_path / "page.html", groups=groups)
     from rageval.pages.page import read_report
 
-    found = read_report(str(path))
-    assert found["runs"] == ["one", "two"]
-    assert len(found["slices"]) == 8
-    assert found["comparison"]["pairs"][0]["verdict"] == "lower"
+    report = read_report(str(path))
+    assert report["runs"] == ["one", "two"]
+    assert len(report["slices"]) == 8
+    assert report["comparison"]["pairs"][0]["verdict"] == "lower"
     with pytest.raises(rageval.RagevalError, match="unknown option 'levels'; did you mean level"):
         rageval.report(scored("one", 0.0), tmp_path / "no.html", levels=0.9)  # type: ignore[call-arg]
     with pytest.raises(rageval.RagevalError, match="expected Scores"):
@@ -186,12 +186,12 @@ def test_several_runs_at_once(tmp_path: Path) -> None:
         lines = [f"{query} Q0 a 1 1 r\n{query} Q0 b 2 {score} r\n" for query in QRELS]
         (tmp_path / name).write_text("".join(lines))
     paths = [tmp_path / "one", str(tmp_path / "two")]
-    found = rageval.evaluate("rr", paths, QRELS)
-    assert {name: scores["rr"].value for name, scores in found.items()} == {"one": 1.0, "two": 0.5}
-    assert [scores.run for scores in found.values()] == ["one", "two"]
+    by_run = rageval.evaluate("rr", paths, QRELS)
+    assert {name: scores["rr"].value for name, scores in by_run.items()} == {"one": 1.0, "two": 0.5}
+    assert [scores.run for scores in by_run.values()] == ["one", "two"]
     named = rageval.evaluate("rr", {"x": paths[0], "y": rageval.read_run(paths[1])}, QRELS)
     assert {name: scores["rr"].value for name, scores in named.items()} == {"x": 1.0, "y": 0.5}
-    assert rageval.compare(found).pairs[0].verdict == "lower"
+    assert rageval.compare(by_run).pairs[0].verdict == "lower"
     with pytest.raises(rageval.RagevalError, match="two runs are called 'one'; name them"):
         rageval.evaluate("rr", [paths[0], paths[0]], QRELS)
     with pytest.raises(rageval.RagevalError):

@@ -56,7 +56,9 @@ def strings(alphabet: str, share: int) -> list[str]:
     """Every string of up to five signs, or some of them: all short ones, and a share of the others."""
     signs = ALPHABETS[alphabet]
     every = [
-        "".join(found) for size in range(1, LONGEST + 1) for found in itertools.product(signs, repeat=size)
+        "".join(signs_of_text)
+        for size in range(1, LONGEST + 1)
+        for signs_of_text in itertools.product(signs, repeat=size)
     ]
     short = sum(len(signs) ** size for size in range(1, 4))
     return every[:short] + every[short + hash_of(alphabet) % share :: share]
@@ -82,7 +84,7 @@ def lines_of_texts(style: str, grid: Sequence[Sequence[str]]) -> Iterator[str]:
 def grid(cells: Sequence[str]) -> list[list[str]]:
     """The cells in rows of fifty."""
     padded = [*cells, *["."] * (-len(cells) % COLUMNS)]
-    return [padded[at : at + COLUMNS] for at in range(0, len(padded), COLUMNS)]
+    return [padded[index : index + COLUMNS] for index in range(0, len(padded), COLUMNS)]
 
 
 # --- CSV
@@ -103,10 +105,10 @@ def test_no_cell_of_csv_is_a_formula_and_every_cell_can_be_read_back(alphabet: s
     text = "\n".join(PRINTERS["csv"].table(Table(columns, [[*row, -1.5, 2] for row in rows]))).partition(
         "\n"
     )[2]
-    found = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    assert len(found) == len(rows)
+    parsed = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert len(parsed) == len(rows)
     seen: dict[str, str] = {}
-    for row, read in zip(rows, found, strict=True):
+    for row, read in zip(rows, parsed, strict=True):
         assert read[COLUMNS:] == ["-1.5", "2"], "numbers stand as they are"
         for cell, back in zip(row, read[:COLUMNS], strict=True):
             assert not is_formula(back), (cell, back)
@@ -150,7 +152,7 @@ def shown(token: object) -> str:
 def test_markdown_shows_every_text_and_obeys_none(alphabet: str, share: int) -> None:
     cells = strings(alphabet, share)
     rows = grid(cells)
-    source = "\n".join(lines_of_texts("md", [[f"c{at}" for at in range(COLUMNS)], *rows]))
+    source = "\n".join(lines_of_texts("md", [[f"c{index}" for index in range(COLUMNS)], *rows]))
     assert not ADDRESS.search(source), "an address is a link on many pages, even without brackets"
     tokens = markdown().parse(source)
     assert not {token.type for token in tokens} & LIVE
@@ -205,11 +207,11 @@ LIGATURES = ("--", "''", "``", "!`", "?`", ",,", "<<", ">>")
 
 def latex_read(source: str) -> str:
     """What LaTeX prints; a sign that means something is an error, and so is a ligature."""
-    at, found, last = 0, [], ""
-    while at < len(source):
-        token = TOKEN.match(source, at)
-        assert token, f"live at {at}: {source}"
-        at = token.end()
+    position, texts, last = 0, [], ""
+    while position < len(source):
+        token = TOKEN.match(source, position)
+        assert token, f"live at {position}: {source}"
+        position = token.end()
         if token["nothing"]:
             last = ""
             continue
@@ -217,8 +219,8 @@ def latex_read(source: str) -> str:
         plain = token["plain"] or ""
         assert last + plain not in LIGATURES, source
         last = plain
-        found.append(sign)
-    return "".join(found)
+        texts.append(sign)
+    return "".join(texts)
 
 
 @every_share
@@ -282,9 +284,9 @@ def scores(runs: Sequence[str], queries: Sequence[str] = ("q",)) -> list[Scores]
 def test_html_of_a_notebook_shows_every_text(alphabet: str, share: int) -> None:
     texts = strings(alphabet, share)
     usual = read_html(scores(["x"])[0]._repr_html_())
-    found = read_html(scores(["§".join(texts)])[0]._repr_html_())
-    assert (found.tags, found.named) == (usual.tags, usual.named)
-    assert found.text[0].split("§") == [visible(text) for text in texts]
+    shown = read_html(scores(["§".join(texts)])[0]._repr_html_())
+    assert (shown.tags, shown.named) == (usual.tags, usual.named)
+    assert shown.text[0].split("§") == [visible(text) for text in texts]
 
 
 @every_share
@@ -298,10 +300,10 @@ def test_a_page_shows_every_text(alphabet: str, share: int, tmp_path: Path) -> N
         qrels.write_text("q n d 1\n")
         assert command("report", run, qrels, "-m", "recall@5", "--title", title, "-o", out).code == 0
         pages.append(out.read_text(encoding="utf-8"))
-    usual, found = map(read_html, pages)
-    assert (found.tags, found.named) == (usual.tags, usual.named)
+    usual, shown = map(read_html, pages)
+    assert (shown.tags, shown.named) == (usual.tags, usual.named)
     expected = [visible(text) for text in texts]
-    heads = [text for text in found.text if text.count("§") == len(texts) - 1]
+    heads = [text for text in shown.text if text.count("§") == len(texts) - 1]
     assert [head.split("§") for head in heads[:2]] == [expected, expected], "the title, and the heading"
 
 
@@ -313,10 +315,10 @@ def test_a_trace_holds_every_text(
 ) -> None:
     """Questions, gold, answers, quotes and raw replies: none becomes markup, and each is read back."""
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "none.sqlite"))
-    said = "§".join(strings(alphabet, share))
+    joined = "§".join(strings(alphabet, share))
     place = {"query_id": "q", "run_id": "r"}
     pages = []
-    for name, text in (("usual", "x"), ("hostile", said)):
+    for name, text in (("usual", "x"), ("hostile", joined)):
         verdict = {"status": "ok", "evidence": text, "reason": text, "raw": text, "key": "0" * 16}
         records = {
             "judged": {**place, "aspect": "0", "label": "perfect", "judge": "j", **verdict},
@@ -330,14 +332,14 @@ def test_a_trace_holds_every_text(
         options = [word for file in ("answers", "questions") for word in (f"--{file}", files[file])]
         pages.append(tmp_path / f"{name}.html")
         assert command("report", files["judged"], "-m", "crag_score", *options, "-o", pages[-1]).code == 0
-    usual, found = (read_html(page.read_text(encoding="utf-8")) for page in pages)
-    assert (found.tags, found.named) == (usual.tags, usual.named)
+    usual, shown = (read_html(page.read_text(encoding="utf-8")) for page in pages)
+    assert (shown.tags, shown.named) == (usual.tags, usual.named)
     report = read_report(pages[1])
     trace = report["traces"]["queries"]["q"]
-    assert (trace["question"], trace["gold"], trace["calls"][0]["reply"]) == (said, [said], said)
-    assert trace["answers"][0]["sentences"] == [[said, []]]
+    assert (trace["question"], trace["gold"], trace["calls"][0]["reply"]) == (joined, [joined], joined)
+    assert trace["answers"][0]["sentences"] == [[joined, []]]
     cell = report["matrices"]["q"]["cells"][0]
-    assert (cell["evidence"], cell["reason"]) == (said, said)
+    assert (cell["evidence"], cell["reason"]) == (joined, joined)
 
 
 # --- the terminal
@@ -347,8 +349,8 @@ def test_a_trace_holds_every_text(
 def test_no_sign_of_unicode_is_obeyed_by_a_terminal() -> None:
     """Each of all 1,114,112: controls, what reorders, hides or parts lines is written out, all else stays."""
     every = [chr(code) for code in range(sys.maxunicode + 1)]
-    found = "".join(lines_of_texts("table", [["x"], ["".join(every)]]))
-    kinds = {sign: unicodedata.category(sign) for sign in set(found)}
+    printed = "".join(lines_of_texts("table", [["x"], ["".join(every)]]))
+    kinds = {sign: unicodedata.category(sign) for sign in set(printed)}
     visible_marks = set(
         "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
     )
@@ -383,8 +385,8 @@ def test_json_holds_every_text(alphabet: str, share: int) -> None:
     for style in ("json", "jsonl"):
         printed = "\n".join(lines_of(results, Layout(by_query=True), style))
         assert printed.isascii()
-        found = json.loads(printed)
-        record = found["results"][0] if style == "json" else found
+        parsed = json.loads(printed)
+        record = parsed["results"][0] if style == "json" else parsed
         assert list(record["by_query"]) == list(dict.fromkeys(texts))
 
 

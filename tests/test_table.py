@@ -172,8 +172,8 @@ def offered() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def test_formats_are_from_one_list() -> None:
-    found = dict(offered())
-    assert {name for name, formats in found.items() if set(FORMATS) <= set(formats)} == {
+    names = dict(offered())
+    assert {name for name, formats in names.items() if set(FORMATS) <= set(formats)} == {
         *(
             "score",
             "compare",
@@ -187,5 +187,5 @@ def test_formats_are_from_one_list() -> None:
         )
     }
     # Qrels and questions, which other programs read, are no table; findings are lines.
-    others = {name for name in found if not set(FORMATS) <= set(found[name])}
+    others = {name for name in names if not set(FORMATS) <= set(names[name])}
     assert others == {"datasets export", "doctor", "validate"}

@@ -50,10 +50,10 @@ def test_what_is_mended_can_be_written_and_nothing_else_changes(text: str) -> No
 
 
 @given(st.text("ab -.", max_size=8), st.text("ab -.", min_size=1, max_size=3))
-def test_whole_words_are_what_a_pattern_finds(text: str, wanted: str) -> None:
-    if folded(wanted):
-        pattern = rf"(?<!\w){re.escape(folded(wanted))}(?!\w)"
-        assert _exact.contains(text, [wanted]) == bool(re.search(pattern, folded(text)))
+def test_whole_words_are_what_a_pattern_finds(text: str, expected: str) -> None:
+    if folded(expected):
+        pattern = rf"(?<!\w){re.escape(folded(expected))}(?!\w)"
+        assert _exact.contains(text, [expected]) == bool(re.search(pattern, folded(text)))
 
 
 # Texts that take a reader the square of their length who is not careful, by what they are made of.
@@ -103,7 +103,7 @@ def test_eight_times_the_text_takes_about_eight_times_as_long(reader: str, text:
     if long > 0.5:
         short = HOSTILE[text](SIZE // 8)
         # Another text each time: what was read once may be remembered.
-        assert long < 24 * min(seconds(READERS[reader], short + "x" * at) for at in range(3))
+        assert long < 24 * min(seconds(READERS[reader], short + "x" * index) for index in range(3))
 
 
 # What files may hold as JSON writes it, and what no text can be.
@@ -126,31 +126,31 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServe
     environment(monkeypatch, tmp_path)
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
     write_files()
-    with LlmServer(fair) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        yield found
+    with LlmServer(fair) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai)
+        yield running
 
 
 def write_files(**odd: str) -> None:
     """Material for any rubric, with something odd in some places."""
-    at = dict.fromkeys(PLACES, "") | odd
-    q = f'"q1{at["ids"]}"'
+    odd = dict.fromkeys(PLACES, "") | odd
+    q = f'"q1{odd["ids"]}"'
     for name, line in {
-        "questions": f'{{"query_id": {q}, "question": "O{at["question"]}?", "answer": "P{at["gold"]}"}}',
-        "answers": f'{{"query_id": {q}, "run_id": "r", "answer": "It is{at["answer"]} Lyon."}}',
-        "passages": f'{{"id": "d1", "text": "Lyon{at["passage"]} is a town."}}',
-        "nuggets": f'{{"query": "", "qid": {q}, "nuggets": [{{"text": "Paris{at["nugget"]}"}}]}}',
+        "questions": f'{{"query_id": {q}, "question": "O{odd["question"]}?", "answer": "P{odd["gold"]}"}}',
+        "answers": f'{{"query_id": {q}, "run_id": "r", "answer": "It is{odd["answer"]} Lyon."}}',
+        "passages": f'{{"id": "d1", "text": "Lyon{odd["passage"]} is a town."}}',
+        "nuggets": f'{{"query": "", "qid": {q}, "nuggets": [{{"text": "Paris{odd["nugget"]}"}}]}}',
     }.items():
         Path(name).write_text(line + "\n")
     Path("run").write_text("q1 Q0 d1 1 1 r\n")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("said", [LABEL % text for text in (*ODD.values(), "\ud800", "\udfff\ud800")])
+@pytest.mark.parametrize("text", [LABEL % text for text in (*ODD.values(), "\ud800", "\udfff\ud800")])
 @pytest.mark.parametrize("batch", [False, True])
-def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: str, batch: bool) -> None:
+def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, text: str, batch: bool) -> None:
     """Live, in a batch, and from the store; the judgements are UTF-8 and can be scored."""
-    server.default = lambda asked: Saying(body=openai_reply(said))
+    server.default = lambda asked: Saying(body=openai_reply(text))
     words = (
         *CRAG,
         "--judge",
@@ -174,13 +174,13 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
     server.default = lambda asked: Saying(body=openai_reply(LABEL % HALF))
     assert command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged").code == 0
     with sqlite3.connect("store.sqlite") as connection:
-        for key, reply, *said in connection.execute(
+        for key, reply, *more in connection.execute(
             "SELECT key, reply, created, job FROM replies"
         ).fetchall():
             spoilt = json.dumps(json.loads(reply) | {"detail": "\ud800", "served": "\udfff"})
             connection.execute(
                 "UPDATE replies SET reply = ?, checksum = ? WHERE key = ?",
-                (spoilt, _checksum(key, spoilt, *said), key),
+                (spoilt, _checksum(key, spoilt, *more), key),
             )
     connection.close()
     calls = len(server.requests)
@@ -193,13 +193,13 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
 @pytest.mark.parametrize("rubric", ["nuggetize", "nuggetize-iterative"])
 def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> None:
     pytest.importorskip("openai")
-    said = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
-    server.default = lambda asked: Saying(body=openai_reply(said))
+    reply = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
+    server.default = lambda asked: Saying(body=openai_reply(reply))
     words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "--quiet")
     outcome = command(*words, "--judge", "openai:m", "-o", "written")
     assert (outcome.code, outcome.err) == (0, "")
-    found = json.loads(Path("written").read_text(encoding="utf-8"))
-    texts = [nugget["text"] for nugget in found["nuggets"]]
+    written = json.loads(Path("written").read_text(encoding="utf-8"))
+    texts = [nugget["text"] for nugget in written["nuggets"]]
     assert texts == ["one \ufffd.", "one \x00.", "one \u2028.", "one \u202e."]
 
 

@@ -49,9 +49,9 @@ def _text(root: Path, name: str) -> str:
 def problems(root: Path = ROOT, tag: str = "") -> Iterator[str]:
     """Yield what is wrong with the versions that are named, and with the day of the newest."""
     texts = {name: _text(root, name) for name in PLACES}
-    found = {name: re.findall(pattern, _text(root, name)) for name, pattern in places(root).items()}
-    version = (found["rageval/version.py"] or ["none"])[0]
-    for name, versions in found.items():
+    versions_found = {name: re.findall(pattern, _text(root, name)) for name, pattern in places(root).items()}
+    version = (versions_found["rageval/version.py"] or ["none"])[0]
+    for name, versions in versions_found.items():
         newest = versions[:1] if name == "CHANGELOG.md" else versions  # older ones stay there
         if set(newest) != {version}:
             yield f"{name}: expected version {version}, found {', '.join(newest) or 'none'}"
@@ -84,9 +84,9 @@ def main(words: Sequence[str]) -> None:
         write(words[1], words[2])
     elif len(words) > 1:
         raise SystemExit(__doc__)
-    found = list(problems(tag=words[0] if len(words) == 1 else ""))
-    print("\n".join(found), file=sys.stderr, end="\n" * bool(found))
-    raise SystemExit(1 if found else 0)
+    problems_found = list(problems(tag=words[0] if len(words) == 1 else ""))
+    print("\n".join(problems_found), file=sys.stderr, end="\n" * bool(problems_found))
+    raise SystemExit(1 if problems_found else 0)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ qrels_path, run_path = sys.argv[1:]
 qrels = table(qrels_path, QRELS).filter(pl.col("grade") > 0).select("query", "doc", "grade")
 ideal = qrels.with_columns(place("grade")).group_by("query").agg(dcg("ideal"), pl.len().alias("relevant"))
 ranked = table(run_path, RUN).select("query", "doc", place("score")).filter(pl.col("place") <= 50)
-found = ranked.join(qrels, on=["query", "doc"]).group_by("query").agg(dcg("dcg"), pl.len().alias("hits"))
-values = ideal.join(found, on="query", how="left").select(
+scores = ranked.join(qrels, on=["query", "doc"]).group_by("query").agg(dcg("dcg"), pl.len().alias("hits"))
+values = ideal.join(scores, on="query", how="left").select(
     (pl.col("hits").fill_null(0) / pl.col("relevant")).mean().alias("recall@50"),
     (pl.col("dcg").fill_null(0) / pl.col("ideal")).mean().alias("ndcg@10"),
 )

@@ -20,8 +20,8 @@ def main() -> None:
     for number in range(12):
         query = str(7640 + number)
         docs = [
-            f"docs/{rng.choice(TOPICS)}/{rng.choice('abcdefgh')}{rng.randrange(100)}.md_{at * 512}"
-            for at in range(40)
+            f"docs/{rng.choice(TOPICS)}/{rng.choice('abcdefgh')}{rng.randrange(100)}.md_{index * 512}"
+            for index in range(40)
         ]
         worth = dict.fromkeys(docs, 0.0)
         for nugget in range(rng.randint(2, 5)):

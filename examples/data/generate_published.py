@@ -77,7 +77,7 @@ def freshstack(rng: random.Random) -> None:
         runs: dict[str, list[str]] = {name: [] for name in NOISE}
         for number in range(QUESTIONS):
             query = f"{topic}-{number}"
-            docs = [f"{topic}/{rng.choice('abcdefgh')}{at}.md" for at in range(DOCUMENTS)]
+            docs = [f"{topic}/{rng.choice('abcdefgh')}{rank}.md" for rank in range(DOCUMENTS)]
             worth = dict.fromkeys(docs, 0.0)
             for nugget in range(3):
                 for doc in rng.sample(docs, rng.randint(1, 4)):
@@ -85,8 +85,10 @@ def freshstack(rng: random.Random) -> None:
                     worth[doc] += 1
             for name, noise in NOISE.items():
                 score = {doc: worth[doc] + rng.gauss(0, noise) for doc in docs}
-                found = sorted(docs, key=lambda doc: -score[doc])[:KEPT]
-                runs[name] += [f"{query} Q0 {d} {at} {score[d]:.3f} {name}" for at, d in enumerate(found, 1)]
+                kept_docs = sorted(docs, key=lambda doc: -score[doc])[:KEPT]
+                runs[name] += [
+                    f"{query} Q0 {d} {rank} {score[d]:.3f} {name}" for rank, d in enumerate(kept_docs, 1)
+                ]
         (HERE / f"{topic}.nugget").write_text("\n".join(qrels) + "\n", encoding="utf-8")
         for name, lines in runs.items():
             (HERE / f"{topic}.{name}.trec").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -120,16 +122,16 @@ def on_answers(rng: random.Random) -> Iterator[Record]:
 def assigned(rng: random.Random) -> Iterator[Record]:
     """Nuggets as NIST's assessors assigned them to answers."""
     for query in range(4):
-        texts = [(f"fact {at}", rng.choice(("vital", "okay"))) for at in range(4)]
+        texts = [(f"fact {index}", rng.choice(("vital", "okay"))) for index in range(4)]
         for run in ("run-a", "run-b"):
-            said = [rng.choice(("support", "partial_support", "not_support")) for _ in texts]
+            labels = [rng.choice(("support", "partial_support", "not_support")) for _ in texts]
             yield {
                 "qid": f"2024-{query}",
                 "query": f"question {query}",
                 "run_id": run,
                 "nuggets": [
                     {"text": text, "importance": importance, "assignment": label}
-                    for (text, importance), label in zip(texts, said, strict=True)
+                    for (text, importance), label in zip(texts, labels, strict=True)
                 ],
             }
 
@@ -140,10 +142,10 @@ def cited(rng: random.Random) -> Iterator[Record]:
         for run in ("run-a", "run-b"):
             sentences = [
                 {
-                    "text": f"sentence {at}",
-                    "citations": [{"reference": f"d{at}", "support": rng.choice((2, 1, 0))}],
+                    "text": f"sentence {index}",
+                    "citations": [{"reference": f"d{index}", "support": rng.choice((2, 1, 0))}],
                 }
-                for at in range(3)
+                for index in range(3)
             ]
             yield {"topic_id": f"2024-{query}", "run_id": run, "sentences": sentences}
 

@@ -23,18 +23,18 @@ def clusters(vectors: Float) -> list[list[int]]:
     cuts = [fcluster(tree, number, "maxclust") for number in range(2, len(vectors))]
     best = max(cuts, key=lambda cut: silhouette(squareform(distance), cut))
     leaves = leaves_list(tree).tolist()
-    return [[at for at in leaves if best[at] == name] for name in dict.fromkeys(best[leaves].tolist())]
+    return [[leaf for leaf in leaves if best[leaf] == name] for name in dict.fromkeys(best[leaves].tolist())]
 
 
 def silhouette(distance: Float, cluster: NDArray[np.int64]) -> float:
     """Mean of (b − a) / max(a, b): a to one's own cluster, b to the nearest other; 0 for one alone."""
     total = 0.0
-    for at, own in enumerate(cluster.tolist()):
-        others = np.arange(len(cluster)) != at
-        apart = {name: distance[at, (cluster == name) & others] for name in set(cluster.tolist())}
-        mine = apart.pop(own)
+    for index, own in enumerate(cluster.tolist()):
+        others = np.arange(len(cluster)) != index
+        distances = {name: distance[index, (cluster == name) & others] for name in set(cluster.tolist())}
+        mine = distances.pop(own)
         if len(mine):
-            a, b = mine.mean(), min(other.mean() for other in apart.values())
+            a, b = mine.mean(), min(other.mean() for other in distances.values())
             total += (b - a) / max(a, b, 1e-12)
     return total / len(cluster)
 
@@ -44,12 +44,12 @@ def ping_pong(items: list[list[int]]) -> list[list[int]]:
     return items[::2] + items[1::2][::-1]
 
 
-def orders(found: list[list[int]], nearness: Float, rng: random.Random) -> dict[str, list[list[int]]]:
+def orders(groups: list[list[int]], nearness: Float, rng: random.Random) -> dict[str, list[list[int]]]:
     """The paper's six orders of clusters: random, by size, by nearness to the query, and ping-pong."""
-    near = sorted(found, key=lambda cluster: -nearness[cluster].mean())
+    near = sorted(groups, key=lambda cluster: -nearness[cluster].mean())
     return {
-        "A random": rng.sample(found, len(found)),
-        "B largest first": sorted(found, key=lambda cluster: -len(cluster)),
+        "A random": rng.sample(groups, len(groups)),
+        "B largest first": sorted(groups, key=lambda cluster: -len(cluster)),
         "C nearest last": near[::-1],
         "D nearest first": near,
         "E ping-pong": ping_pong(near),
@@ -61,7 +61,7 @@ def within(score: Float, rng: random.Random) -> dict[str, Callable[[list[int]], 
     """The paper's four orders of the sentences of a cluster; the visiting order is that of the documents."""
     return {
         "A random": lambda cluster: rng.sample(cluster, len(cluster)),
-        "B best first": lambda cluster: sorted(cluster, key=lambda at: -score[at]),
+        "B best first": lambda cluster: sorted(cluster, key=lambda index: -score[index]),
         "C visiting": sorted,
         "D aggregation": list,
     }

@@ -18,18 +18,18 @@ _TEXTS = ("page_name", "page_snippet", "page_result")
 
 def pages_of(record: Record) -> list[Record]:
     """What was found for one of CRAG's questions: an id and a text."""
-    found = enumerate(record.get("search_results", ()))
-    texts = ((at, "\n".join(page[name] or "" for name in _TEXTS)) for at, page in found)
-    return [{"id": f"{record['interaction_id']}/{at}", "text": text} for at, text in texts]
+    results = enumerate(record.get("search_results", ()))
+    texts = ((number, "\n".join(page[name] or "" for name in _TEXTS)) for number, page in results)
+    return [{"id": f"{record['interaction_id']}/{number}", "text": text} for number, text in texts]
 
 
 def answers_of(record: Record) -> list[Record]:
     """What three systems say to it; two cite the first page."""
-    found = record.get("search_results", [])
-    said = next((page["page_snippet"] or page["page_name"] for page in found), "") or "nothing"
+    results = record.get("search_results", [])
+    answer = next((page["page_snippet"] or page["page_name"] for page in results), "") or "nothing"
     place = {"query_id": record["interaction_id"], "question": record["query"]}
-    cited = [f"{record['interaction_id']}/0"] if found else []
-    texts = {"snippet": [{"text": said, "citations": cited}]}
+    cited = [f"{record['interaction_id']}/0"] if results else []
+    texts = {"snippet": [{"text": answer, "citations": cited}]}
     texts |= {"gold": [{"text": record["answer"], "citations": cited}], "silent": "I don't know."}
     return [{**place, "run_id": run, "answer": text} for run, text in texts.items()]
 
@@ -68,9 +68,9 @@ def is_kept(answers: Sequence[Answer], folder: str) -> bool:
 def show(names: Sequence[str], judged: Sequence[Any], duels: Any) -> None:
     """Print a row a system: its scores by all measures, and what the order in pairs was worth."""
     print(f"  {'':<8}" + "".join(f"{name:>11}" for name in names))
-    scores: Mapping[str, Any] = {run: [each.scores[run] for each in judged] for run in judged[0].scores}
-    for run, found in scores.items():
-        values = [score.value for each in found for score in each.values()]
+    scores: Mapping[str, Any] = {run: [row.scores[run] for row in judged] for run in judged[0].scores}
+    for run, scores_of_run in scores.items():
+        values = [score.value for row in scores_of_run for score in row.values()]
         print(f"  {run:<8}" + "".join(f"{value:>11.2f}" for value in values))
     order = positions_in(duels).pairs
     print(f"  of {order.pairs} pairs in both orders the first wins {order.first_wins:.0%}")

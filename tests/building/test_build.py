@@ -45,9 +45,9 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    with LlmServer(by_rule) as found:
-        monkeypatch.setenv("OPENAI_BASE_URL", found.openai)
-        yield found
+    with LlmServer(by_rule) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        yield server
 
 
 def read_topics(path: str) -> dict[str, str]:
@@ -73,12 +73,12 @@ def test_from_questions_to_a_collection_on_which_two_retrievers_are_compared(ser
     queries = read_topics("c/queries.tsv")
     assert list(queries) == KEPT
     assert {str(line["query_id"]): line["verdict"] for line in lines("c/dropped.jsonl")} == {
-        **{f"q{7 + at}": "an unsupported nugget" for at in range(len(WITHOUT_A_NUGGET))},
-        **{f"q{10 + at}": "no relevant document" for at in range(len(WITHOUT_DOCUMENT))},
+        **{f"q{7 + index}": "an unsupported nugget" for index in range(len(WITHOUT_A_NUGGET))},
+        **{f"q{10 + index}": "no relevant document" for index in range(len(WITHOUT_DOCUMENT))},
     }
     index = Index((str(doc["_id"]), str(doc["text"])) for doc in corpus())
     gold = {line["query_id"]: line["answer"][0] for line in lines("c/questions.jsonl")}  # type: ignore[index]
-    half = {query: (text, gold[query])[at % 2] for at, (query, text) in enumerate(queries.items())}
+    half = {query: (text, gold[query])[index % 2] for index, (query, text) in enumerate(queries.items())}
     for name, texts in (("half", half), ("oracle", gold)):
         Path(f"{name}.trec").write_text("\n".join(run_lines(index.run(texts, name))) + "\n")
     scored = command("half.trec", "oracle.trec", "c/qrels.nugget", "-m", "coverage@20,alpha_ndcg@10")
@@ -233,7 +233,7 @@ def test_nuggets_that_failed_leave_the_question_out(server: LlmServer) -> None:
 
 
 @pytest.mark.parametrize(("rule", "stay"), [("strict", 7), ("documents", 10), ("none", 12)])
-def test_filters(server: LlmServer, rule: str, stay: int) -> None:
+def test_a_filter_keeps_some_of_the_questions(server: LlmServer, rule: str, stay: int) -> None:
     assert built("--filter", rule).code == 0
     assert len(read_topics("c/queries.tsv")) == stay
     assert _read_manifest(Path("c/manifest.json")).thresholds["filter"] == rule
@@ -269,8 +269,8 @@ def test_several_judges_vote_on_support(server: LlmServer) -> None:
     def contrary(asked: Asked) -> Saying:
         if asked.body["model"] == "m" or "which documents contain" not in str(asked.body):
             return by_rule(asked)
-        found = json.loads(by_rule(asked).body["choices"][0]["message"]["content"])
-        nothing = {"documents": [{"id": row["id"], "supports": []} for row in found["documents"]]}
+        output = json.loads(by_rule(asked).body["choices"][0]["message"]["content"])
+        nothing = {"documents": [{"id": row["id"], "supports": []} for row in output["documents"]]}
         return Saying(body=openai_reply(json.dumps(nothing)))
 
     server.default = contrary
@@ -330,15 +330,15 @@ def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: 
 
 def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     built()
-    run = "".join(f"q0 Q0 docs/d{at}.md {at} {500 - at} new\n" for at in range(300))
+    run = "".join(f"q0 Q0 docs/d{number}.md {number} {500 - number} new\n" for number in range(300))
     Path("new.trec").write_text(run + "q11 Q0 docs/d0.md 1 1 new\n")
     judged = {row.doc_id for row in rageval.read_qrels("c/qrels.nugget") if row.query_id == "q0"}
     for against in ("c", "c/qrels.nugget"):
         outcome = command("collection", "check", "new.trec", "--against", against, "-o", "more.jsonl")
         rows = {line.split("\t")[0]: line.split("\t")[1:] for line in outcome.out.splitlines()}
-        left = [at for at in range(100) if f"docs/d{at}.md" not in judged]
+        left = [number for number in range(100) if f"docs/d{number}.md" not in judged]
         assert rows["100"] == [str(len(left)), "100", f"{len(left)}.0 %", "1", str(-(-len(left) // 20))]
-        top = [f"docs/d{at}.md" for at in left if at < 20]
+        top = [f"docs/d{number}.md" for number in left if number < 20]
         assert [line["doc_id"] for line in lines("more.jsonl")] == top
         assert f"most at depth 20: q0 ({len(top)})" in outcome.out
     words = ("--questions", "questions.jsonl", "--nuggets", "c/nuggets.jsonl", "--corpus", "corpus.jsonl")

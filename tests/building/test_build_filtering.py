@@ -52,7 +52,9 @@ BANK = {"q": [Nugget("q", "n1", "one"), Nugget("q", "n2", "two")]}
         ("", "n2", UNDECIDED, ("n2",)),
     ],
 )
-def test_fates(support: str, failed: str, verdict: str, to_blame: tuple[str, ...]) -> None:
+def test_a_question_falls_with_the_nuggets_to_blame(
+    support: str, failed: str, verdict: str, to_blame: tuple[str, ...]
+) -> None:
     qrels = [Qrel("q", "d", 1, name) for name in support.split()] + [Qrel("q", "e", 0, "n1")]
     pairs = {("q", name, "f") for name in failed.split()}
     (fate,) = fates_of(["q"], BANK, qrels, pairs)
@@ -61,11 +63,13 @@ def test_fates(support: str, failed: str, verdict: str, to_blame: tuple[str, ...
 
 def test_the_papers_shares_are_of_all_questions_in_this_order() -> None:
     # 1,000 questions: 118 without a relevant document, 342 more with an unsupported nugget.
-    qrels = [Qrel(str(at), "d", 1, "n1") for at in range(118, 1000)]
-    qrels += [Qrel(str(at), "d", 1, "n2") for at in range(460, 1000)]
-    banks = {str(at): [Nugget(str(at), name, name) for name in ("n1", "n2")] for at in range(1000)}
-    found = fates_of(banks, banks, qrels, set())
-    assert list(report(counts(found))) == [
+    qrels = [Qrel(str(number), "d", 1, "n1") for number in range(118, 1000)]
+    qrels += [Qrel(str(number), "d", 1, "n2") for number in range(460, 1000)]
+    banks = {
+        str(number): [Nugget(str(number), name, name) for name in ("n1", "n2")] for number in range(1000)
+    }
+    fates = fates_of(banks, banks, qrels, set())
+    assert list(report(counts(fates))) == [
         "1,000 questions",
         "-118 no relevant document (11.8 %)",
         "-342 an unsupported nugget (34.2 %)",
@@ -80,15 +84,15 @@ def test_every_question_has_one_fate_and_stricter_rules_keep_fewer(
     queries = "abcdef"
     banks = {query: [n._replace(query_id=query) for n in BANK["q"]] for query in queries if with_nuggets}
     qrels = [Qrel(query, "d", 1, name) for query, names in support.items() for name in names]
-    found = fates_of(queries, banks, qrels, set())
-    assert [fate.query_id for fate in found] == list(queries)
-    stay = {rule: set(kept(found, rule)) for rule in _RULES}
+    fates = fates_of(queries, banks, qrels, set())
+    assert [fate.query_id for fate in fates] == list(queries)
+    stay = {rule: set(kept(fates, rule)) for rule in _RULES}
     assert stay["strict"] <= stay["documents"] <= stay["none"]
     for rule in _RULES:
-        numbers = counts(found, rule)
+        numbers = counts(fates, rule)
         assert numbers.pop("questions") == sum(numbers.values())
     if not with_nuggets:
-        assert {fate.verdict for fate in found} == {NO_NUGGETS}
+        assert {fate.verdict for fate in fates} == {NO_NUGGETS}
 
 
 def test_a_failed_judgement_is_no_grade_and_the_threshold_decides() -> None:
@@ -162,14 +166,14 @@ def labeled(
 ) -> Path:
     """A labeled sample: a question a pair, each with four nuggets; the faults are those of the first."""
     lines = []
-    for at, label in enumerate(pairs):
-        place = {"query_id": f"q{at}", "run_id": "collection"}
+    for index, label in enumerate(pairs):
+        place = {"query_id": f"q{index}", "run_id": "collection"}
         for nugget in range(4):
             for aspect, faults in (("redundant", redundant), ("hallucinated", hallucinated)):
-                grade = int(at == 0 and nugget < faults)
+                grade = int(index == 0 and nugget < faults)
                 row = {"item_id": str(nugget), "aspect": aspect, "rubric": "nugget-quality", "grade": grade}
                 lines.append({**place, **row})
-        grade = lacking if at == 0 else 0
+        grade = lacking if index == 0 else 0
         row = {"item_id": "answer", "aspect": "lacking", "rubric": "nugget-quality", "grade": grade}
         lines.append({**place, **row})
         lines.append({**place, "item_id": "d", "aspect": "0", "rubric": "audit", "label": label})
@@ -181,15 +185,15 @@ def test_table_5_from_what_people_said(tmp_path: Path) -> None:
     # FreshStack's pairs: 43 of 60 relevant, 7 partially, 10 not.
     pairs = ["relevant"] * 43 + ["Partially Relevant"] * 7 + ["non-relevant"] * 10
     path = labeled(tmp_path / "sample", pairs, redundant=2, hallucinated=1, lacking=3)
-    said, open_ = _read_labels(path)
-    found = {figure.name: figure for figure in _figures(said)}
+    labels, open_ = _read_labels(path)
+    figures = {figure.name: figure for figure in _figures(labels)}
     assert open_ == 0
-    assert found["precision"].value == pytest.approx((59 + 2 / 4) / 60)
-    assert found["recall"].value == pytest.approx((59 + 2 / 5) / 60)
-    assert found["groundedness"].value == pytest.approx((59 + 3 / 4) / 60)
-    assert [round(100 * found[label].value, 1) for label in _LABELS] == [71.7, 11.7, 16.7]
+    assert figures["precision"].value == pytest.approx((59 + 2 / 4) / 60)
+    assert figures["recall"].value == pytest.approx((59 + 2 / 5) / 60)
+    assert figures["groundedness"].value == pytest.approx((59 + 3 / 4) / 60)
+    assert [round(100 * figures[label].value, 1) for label in _LABELS] == [71.7, 11.7, 16.7]
     assert all(
-        figure.questions == 60 and figure.low < figure.value < figure.high for figure in found.values()
+        figure.questions == 60 and figure.low < figure.value < figure.high for figure in figures.values()
     )
     printed = command("collection", "audit", "--read", path)
     assert printed.code == 0
@@ -218,10 +222,10 @@ def test_questions_not_labeled_to_the_end_are_left_out(tmp_path: Path) -> None:
 
 
 def test_the_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
-    queries = [f"q{at}" for at in range(30)]
-    qrels = [Qrel(query, f"d{at}", int(at > 0), "n") for query in queries for at in range(3)]
-    one, again, other = (list(_sampled(queries, qrels, 10, seed)) for seed in (1, 1, 2))
-    assert one == again != other
+    queries = [f"q{number}" for number in range(30)]
+    qrels = [Qrel(query, f"d{number}", int(number > 0), "n") for query in queries for number in range(3)]
+    one, repeat, other = (list(_sampled(queries, qrels, 10, seed)) for seed in (1, 1, 2))
+    assert one == repeat != other
     assert len({query for query, _ in one}) == 10
     assert all(pair.relevance == 1 and pair.query_id == query for query, pair in one)
     assert len(list(_sampled(queries, qrels, 99, 1))) == 30

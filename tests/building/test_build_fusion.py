@@ -39,7 +39,7 @@ def table(run: Run) -> dict[tuple[str, str], float]:
 
 
 def runs(rankings: list[dict[str, dict[str, float]]]) -> list[Run]:
-    return [Run.from_dict(ranking, f"run{at}") for at, ranking in enumerate(rankings)]
+    return [Run.from_dict(ranking, f"run{index}") for index, ranking in enumerate(rankings)]
 
 
 def exact(
@@ -58,8 +58,10 @@ def exact(
                 same = ordered[0] == last
                 share = Fraction(0) if same else Fraction(score - last, ordered[0] - last)
             else:
-                places = [at for at, other in enumerate(ordered, 1) if other == score]
-                share = sum(Fraction(1, k + at) for at in places if at <= depth) / Fraction(len(places))
+                places = [place for place, other in enumerate(ordered, 1) if other == score]
+                share = sum(Fraction(1, k + place) for place in places if place <= depth) / Fraction(
+                    len(places)
+                )
             total[doc] = total.get(doc, Fraction(0)) + share
     return total
 
@@ -68,14 +70,14 @@ def exact(
 def test_fusion_is_its_definition_and_ties_are_exactly_those_of_the_sums(
     rankings: list[dict[str, dict[str, int]]], method: str, depth: int
 ) -> None:
-    found = {doc: score for (_, doc), score in table(fused(runs(rankings), method, depth)).items()}
+    scores = {doc: score for (_, doc), score in table(fused(runs(rankings), method, depth)).items()}
     expected = exact(rankings, method, depth)
-    assert found.keys() == expected.keys()
+    assert scores.keys() == expected.keys()
     for one in expected:
-        assert math.isclose(found[one], float(expected[one]), abs_tol=1e-12)
+        assert math.isclose(scores[one], float(expected[one]), abs_tol=1e-12)
         for other in expected:
-            assert (found[one] == found[other]) == (expected[one] == expected[other])
-            assert (found[one] > found[other]) == (expected[one] > expected[other])
+            assert (scores[one] == scores[other]) == (expected[one] == expected[other])
+            assert (scores[one] > scores[other]) == (expected[one] > expected[other])
 
 
 @given(RUNS, METHOD, st.randoms())
@@ -104,22 +106,22 @@ def test_minmax_forgets_scale_and_origin(
 def test_decimals_are_what_the_file_says_they_are() -> None:
     # In binary, 0.3 − 0.2 and 0.2 − 0.1 differ: a and b would be told apart by noise.
     one, other = {"q": {"a": 0.3, "b": 0.2, "c": 0.1}}, {"q": {"b": 0.2, "c": 0.3, "d": 0.1}}
-    found = table(fused(runs([one, other])))
-    assert found["q", "a"] == found["q", "b"] == found["q", "c"] == 1.0
+    scores = table(fused(runs([one, other])))
+    assert scores["q", "a"] == scores["q", "b"] == scores["q", "c"] == 1.0
 
 
 def test_sums_too_near_for_a_float_stay_apart() -> None:
     tiny = 1e-30
     one, other = {"q": {"a": 1.0, "b": tiny, "c": 0.0}}, {"q": {"b": 1.0, "a": 0.0, "c": 0.0}}
-    found = table(fused(runs([one, other])))
-    assert found["q", "b"] > found["q", "a"]
-    assert found["q", "b"] - found["q", "a"] <= math.ulp(1.0)
+    scores = table(fused(runs([one, other])))
+    assert scores["q", "b"] > scores["q", "a"]
+    assert scores["q", "b"] - scores["q", "a"] <= math.ulp(1.0)
 
 
 def test_equal_scores_share_their_places_and_what_lies_beyond_the_depth_is_nothing() -> None:
     run = Run.from_dict({"q": {"a": 9, "b": 5, "c": 5, "d": 1}})
-    found = {doc: score for (_, doc), score in table(fused([run], "rrf", depth=2, k=0)).items()}
-    assert found == {"a": 1.0, "b": 1 / 4, "c": 1 / 4}
+    scores = {doc: score for (_, doc), score in table(fused([run], "rrf", depth=2, k=0)).items()}
+    assert scores == {"a": 1.0, "b": 1 / 4, "c": 1 / 4}
     assert [docs for _, _, docs in _ranked_groups({"a": 9, "b": 5, "c": 5, "d": 1}, 2)] == [["a"], ["b", "c"]]
 
 
@@ -160,12 +162,12 @@ def test_a_pool_is_the_union_of_the_tops_and_remembers_where_from(
     pool = pooled(named, depth)
     for name, ranking in zip(named, rankings, strict=True):
         order = sorted(ranking["q"], key=lambda doc: (ranking["q"][doc], doc), reverse=True)
-        found = {doc: sources[name] for doc, sources in pool["q"].items() if name in sources}
-        assert found == {doc: rank for rank, doc in enumerate(order[:depth], 1)}
+        ranks = {doc: sources[name] for doc, sources in pool["q"].items() if name in sources}
+        assert ranks == {doc: rank for rank, doc in enumerate(order[:depth], 1)}
     assert all(pool["q"].values())
     parts = contributions(pool)
     assert sum(new for _, _, new in parts.values()) == len(pool["q"])
-    sizes = [size(pooled(named, each)).documents for each in range(1, 9)]
+    sizes = [size(pooled(named, depth_tried)).documents for depth_tried in range(1, 9)]
     assert sizes == sorted(sizes)
 
 
@@ -184,7 +186,7 @@ def test_contributions_by_hand() -> None:
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_contributions_add_up_in_every_order(order: tuple[int, ...]) -> None:
     tables = runs([{"q": {"a": 2, "b": 1}}, {"q": {"b": 3, "c": 1}}, {"q": {"c": 1}}])
-    pool = pooled({tables[at].name: tables[at] for at in order})
+    pool = pooled({tables[index].name: tables[index] for index in order})
     assert sum(new for _, _, new in contributions(pool).values()) == 3
 
 
@@ -198,6 +200,11 @@ def test_holes_by_hand() -> None:
     run = Run.from_dict({"q": {"a": 4, "b": 3, "c": 2, "d": 1}, "unjudged query": {"x": 1}})
     judged = {"q": {"a", "c"}}
     assert unjudged(run, judged, 3) == {"q": {"b": {"run": 2}}}
-    found = holes(run, judged, 4)
-    assert (found.documents, found.unjudged, found.queries, found.share) == (4, 2, 1, 0.5)
+    unjudged_there = holes(run, judged, 4)
+    assert (
+        unjudged_there.documents,
+        unjudged_there.unjudged,
+        unjudged_there.queries,
+        unjudged_there.share,
+    ) == (4, 2, 1, 0.5)
     assert holes(run, {}, 4).share == 0.0

@@ -73,9 +73,11 @@ def doctor(*words: str, **files: str) -> tuple[int, list[str]]:
     return outcome.code, outcome.out.splitlines()
 
 
-def changed(records: list[dict[str, object]], at: int, **fields: object) -> str:
+def changed(records: list[dict[str, object]], position: int, **fields: object) -> str:
     """The records as lines, with one of them changed."""
-    return jsonl([{**record, **fields} if number == at else record for number, record in enumerate(records)])
+    return jsonl(
+        [{**record, **fields} if number == position else record for number, record in enumerate(records)]
+    )
 
 
 def test_what_is_sound_is_left_alone() -> None:
@@ -110,9 +112,9 @@ def test_what_is_sound_is_left_alone() -> None:
         ("q1 Q0 \x1b[31m 1 1 t\n", 1, "run:1: error: "),
     ],
 )
-def test_runs(text: str, code: int, finding: str) -> None:
-    found, lines = doctor(run=text)
-    assert found == code
+def test_each_fault_of_a_run_is_found_once(text: str, code: int, finding: str) -> None:
+    exit_code, lines = doctor(run=text)
+    assert exit_code == code
     assert len([line for line in lines if line.startswith(finding)]) == 1, lines
     assert not HOSTILE.search("\n".join(lines).replace("\n", ""))
 
@@ -149,9 +151,9 @@ def test_runs(text: str, code: int, finding: str) -> None:
         ("q1 n1 d1 x\n", 1, "qrels.nugget:1: error: "),
     ],
 )
-def test_qrels(text: str, code: int, finding: str) -> None:
-    found, lines = doctor(qrels_nugget=text)
-    assert found == code
+def test_each_fault_of_judgements_is_found(text: str, code: int, finding: str) -> None:
+    exit_code, lines = doctor(qrels_nugget=text)
+    assert exit_code == code
     assert [line for line in lines if line.startswith(finding)], lines
     assert len(lines) == 2, lines
 
@@ -311,8 +313,8 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
     ],
 )
 def test_other_files_and_files_together(files: dict[str, str], code: int, finding: str) -> None:
-    found, lines = doctor(**files)
-    assert found == code, lines
+    exit_code, lines = doctor(**files)
+    assert exit_code == code, lines
     assert len([line for line in lines if line.startswith(finding)]) == 1, lines
 
 
@@ -356,8 +358,8 @@ LINE = st.one_of(
 @given(st.lists(st.lists(LINE, min_size=1, max_size=4), min_size=1, max_size=3))
 def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]) -> None:
     names = []
-    for at, lines in enumerate(contents):
-        names.append(f"f{at}")
+    for index, lines in enumerate(contents):
+        names.append(f"f{index}")
         Path(names[-1]).write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     outcome = command("doctor", *names)
     assert outcome.code in (0, 1, 2)
@@ -420,13 +422,13 @@ def test_rows_read_together_and_one_by_one_give_the_same_findings(
     for _ in range(50):
         for name, text in zip(("run", "qrels"), drawn(rng), strict=True):
             Path(name).write_text(text)
-        found = []
+        findings = []
         for way in (LineForm.ordinary, lambda *_: None):
             with monkeypatch.context() as patch:
                 patch.setattr(LineForm, "ordinary", way)
-                said = [*diagnose([("run", "run"), ("qrels", "qrels"), ("corpus", "corpus")], [1, 2, 5])]
-                found.append((said, list(validate_run("run"))))
-        assert found[0] == found[1]
+                lines = [*diagnose([("run", "run"), ("qrels", "qrels"), ("corpus", "corpus")], [1, 2, 5])]
+                findings.append((lines, list(validate_run("run"))))
+        assert findings[0] == findings[1]
 
 
 @pytest.mark.parametrize(
@@ -439,11 +441,13 @@ def test_rows_read_together_and_one_by_one_give_the_same_findings(
     ],
 )
 def test_judgements_that_scoring_refuses_are_errors(more: dict[str, object], tmp_path: Path) -> None:
-    sound = [{"query_id": f"q{at}", "run_id": "r", "label": "incorrect", "rubric": "crag"} for at in (1, 3)]
+    sound = [
+        {"query_id": f"q{line}", "run_id": "r", "label": "incorrect", "rubric": "crag"} for line in (1, 3)
+    ]
     path = tmp_path / "judged.jsonl"
     path.write_text(
         "".join(json.dumps(row) + "\n" for row in [*sound, {**sound[0], "query_id": "q2", **more}])
     )
     assert command("score", str(path), "-m", "crag_score").code == 2
-    done = command("doctor", str(path))
-    assert (done.code, "nothing is scored" in done.out) == (1, True), done
+    result = command("doctor", str(path))
+    assert (result.code, "nothing is scored" in result.out) == (1, True), result

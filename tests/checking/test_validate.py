@@ -27,8 +27,8 @@ TRACKS = ("rag24", "rag25", "rag26", "liverag")
 Json = dict[str, Any]
 
 
-def segment(at: int) -> str:
-    return f"msmarco_v2.1_doc_00_{at}#0_{at}"
+def segment(number: int) -> str:
+    return f"msmarco_v2.1_doc_00_{number}#0_{number}"
 
 
 SEGMENTS = [segment(0), segment(1)]
@@ -73,19 +73,19 @@ TREC = ("rag24", "rag25", "rag26")
 
 def record(track: str, number: int = 1, /, **changes: Any) -> Json:
     """A record without fault, then changed; None takes a field away, `metadata` is changed within."""
-    made = json.loads(json.dumps(GOOD[track]))
+    row = json.loads(json.dumps(GOOD[track]))
     texts = {1: "one", 2: "two"}
     if track == "rag24":
-        made |= {"topic_id": str(number), "topic": texts[number]}
+        row |= {"topic_id": str(number), "topic": texts[number]}
     elif track == "liverag":
-        made |= {"id": number, "question": texts[number]}
+        row |= {"id": number, "question": texts[number]}
     else:
-        made["metadata"] |= {"narrative_id": str(number), "narrative": texts[number]}
+        row["metadata"] |= {"narrative_id": str(number), "narrative": texts[number]}
         inside = changes.pop("metadata", {})
-        made["metadata"] = made["metadata"] | inside if isinstance(inside, dict) else inside
-        if isinstance(made["metadata"], dict):
-            made["metadata"] = {key: value for key, value in made["metadata"].items() if value is not None}
-    return {key: value for key, value in (made | changes).items() if value is not None}
+        row["metadata"] = row["metadata"] | inside if isinstance(inside, dict) else inside
+        if isinstance(row["metadata"], dict):
+            row["metadata"] = {key: value for key, value in row["metadata"].items() if value is not None}
+    return {key: value for key, value in (row | changes).items() if value is not None}
 
 
 Checker = Callable[..., Outcome]
@@ -98,7 +98,7 @@ def checker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checker:
     Path("topics").write_text("1\tone\n2\ttwo\n")
 
     def check(track: str, *records: Any, options: tuple[str, ...] = ("--topics", "topics")) -> Outcome:
-        lines = [found if isinstance(found, bytes) else json.dumps(found).encode() for found in records]
+        lines = [record if isinstance(record, bytes) else json.dumps(record).encode() for record in records]
         Path("file").write_bytes(b"\n".join(lines) + b"\n")
         return command("validate", "file", "--track", track, *options)
 
@@ -111,16 +111,18 @@ def test_a_file_without_fault(check: Checker, track: str) -> None:
     assert outcome == Outcome(0, "file: 2 answers, fine\n", "")
 
 
-def said(answers: list[Any]) -> dict[str, Any]:
+def reply(answers: list[Any]) -> dict[str, Any]:
     return {"answer": answers}
 
 
 def cites(*citations: Any) -> dict[str, Any]:
-    return said([{"text": "One two three.", "citations": [0, 1]}, {"text": "", "citations": list(citations)}])
+    return reply(
+        [{"text": "One two three.", "citations": [0, 1]}, {"text": "", "citations": list(citations)}]
+    )
 
 
-LONG = said([{"text": "word " * 200, "citations": [0]}, {"text": "word " * 201, "citations": [1]}])
-LONGER = said([{"text": "word " * 1025, "citations": [0, 1]}])
+LONG = reply([{"text": "word " * 200, "citations": [0]}, {"text": "word " * 201, "citations": [1]}])
+LONGER = reply([{"text": "word " * 1025, "citations": [0, 1]}])
 NEW = "expected a position from 0 to 1"
 # Track (or all of TREC's), what is changed in a record without fault, what is said of it.
 RULES: list[tuple[str, dict[str, Any], str]] = [
@@ -141,7 +143,7 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("rag24", {"refs": 1}, "warning: unknown field 'refs'; known are run_id topic_id topic references"),
     (
         "rag24",
-        {"references": [segment(at) for at in range(21)]},
+        {"references": [segment(index) for index in range(21)]},
         "error: expected at most 20 references, found 21",
     ),
     ("rag24", {"references": [*SEGMENTS, "doc 7", "x"]}, "error: expected ids of MS MARCO V2.1 segments"),
@@ -179,7 +181,7 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("rag25", {"x": 1}, "warning: unknown field 'x'; known are metadata references answer"),
     (
         "rag25",
-        {"references": [segment(at) for at in range(101)]},
+        {"references": [segment(index) for index in range(101)]},
         "error: expected at most 100 references, found 101",
     ),
     ("rag25", {"references": [*SEGMENTS, "x"]}, "warning: expected ids of MS MARCO V2.1 segments"),
@@ -204,23 +206,27 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("TREC", {"references": [*SEGMENTS, segment(7)]}, "warning: 1 of 3 references are cited by no sentence"),
     ("TREC", {"answer": None}, "error: `answer` is missing, expected a list"),
-    ("TREC", said([]), "error: the answer is empty"),
-    ("TREC", said([{"text": " \n", "citations": []}]), "error: the answer is empty"),
+    ("TREC", reply([]), "error: the answer is empty"),
+    ("TREC", reply([{"text": " \n", "citations": []}]), "error: the answer is empty"),
     ("TREC", cites(), "warning: answer[1].text is empty"),
-    ("TREC", said([*ANSWER, "text"]), "error: expected {text, citations} as answer[2], found 'text'"),
-    ("TREC", said([*ANSWER, {"citations": []}]), "error: answer[2].text is missing, expected a text"),
-    ("TREC", said([*ANSWER, {"text": "x"}]), "error: answer[2].citations is missing, expected a list"),
+    ("TREC", reply([*ANSWER, "text"]), "error: expected {text, citations} as answer[2], found 'text'"),
+    ("TREC", reply([*ANSWER, {"citations": []}]), "error: answer[2].text is missing, expected a text"),
     (
         "TREC",
-        said([*ANSWER, {"text": 3, "citations": 1}]),
+        reply([*ANSWER, {"text": "x"}]),
+        "error: answer[2].citations is missing, expected a list",
+    ),
+    (
+        "TREC",
+        reply([*ANSWER, {"text": 3, "citations": 1}]),
         "error: expected a list as answer[2].citations, found 1",
     ),
     (
         "TREC",
-        said([*ANSWER, {"text": "a\x00b", "citations": []}]),
+        reply([*ANSWER, {"text": "a\x00b", "citations": []}]),
         "answer[2].text holds the control character U+0000",
     ),
-    ("TREC", said([*ANSWER, {"text": "\u202eb", "citations": []}]), "the control character U+202E"),
+    ("TREC", reply([*ANSWER, {"text": "\u202eb", "citations": []}]), "the control character U+202E"),
     ("TREC", cites(2), f"error: answer[1] cites 2, {NEW}"),
     ("TREC", cites(-1), f"error: answer[1] cites -1, {NEW}"),
     ("TREC", cites(True), "error: answer[1] cites true, expected a position in the references"),
@@ -264,7 +270,9 @@ CASES = [(one, *rest) for track, *rest in RULES for one in (TREC if track == "TR
 
 
 @pytest.mark.parametrize(("track", "change", "message"), CASES)
-def test_every_rule(check: Checker, track: str, change: Json, message: str) -> None:
+def test_what_breaks_a_rule_is_named_with_its_line(
+    check: Checker, track: str, change: Json, message: str
+) -> None:
     outcome = check(track, record(track, 1), record(track, 2, **change))
     assert message in outcome.out
     assert "file:1:" not in outcome.out
@@ -275,16 +283,19 @@ def test_every_rule(check: Checker, track: str, change: Json, message: str) -> N
 @pytest.mark.parametrize(
     ("track", "change"),
     [
-        ("rag24", {"references": [segment(at) for at in range(20)]}),
-        ("rag25", {"references": [segment(at) for at in range(100)]}),
-        ("rag24", said([{"text": "word " * 400, "citations": [0, 1]}]) | {"response_length": 400}),
-        ("rag24", said([{"text": "one\ttwo\nthree", "citations": [0, 1]}])),
-        ("rag25", said([{"text": "x", "citations": SEGMENTS}])),
+        ("rag24", {"references": [segment(index) for index in range(20)]}),
+        ("rag25", {"references": [segment(index) for index in range(100)]}),
+        ("rag24", reply([{"text": "word " * 400, "citations": [0, 1]}]) | {"response_length": 400}),
+        ("rag24", reply([{"text": "one\ttwo\nthree", "citations": [0, 1]}])),
+        ("rag25", reply([{"text": "x", "citations": SEGMENTS}])),
         ("rag25", {"metadata": {"prompt": "p", "type": "automatic"}}),
-        ("rag26", said([{"text": "word " * 1024, "citations": [0, SHARDS[1]]}])),
+        ("rag26", reply([{"text": "word " * 1024, "citations": [0, SHARDS[1]]}])),
         ("rag26", {"metadata": {"anything": {"else": 1}}}),
-        ("rag26", {"references": [f"shard_0_{at}" for at in range(300)]}),
-        ("rag26", {"references": [*SHARDS, "shard_1_1"]} | said([{"text": "x", "citations": [2, 0, 1]}])),
+        ("rag26", {"references": [f"shard_0_{index}" for index in range(300)]}),
+        (
+            "rag26",
+            {"references": [*SHARDS, "shard_1_1"]} | reply([{"text": "x", "citations": [2, 0, 1]}]),
+        ),
         ("liverag", {"passages": [{"passage": "P", "doc_IDs": [URN, URN.replace("8333", "9333")]}]}),
     ],
 )
@@ -299,7 +310,7 @@ def test_what_is_allowed(check: Checker, track: str, change: Json) -> None:
 
 def test_three_counting_rules_differ(check: Checker) -> None:
     text = "rock´n " * 200 + "x"  # an acute accent that stands alone parts words after NFKC, and only then
-    parts = said([{"text": text, "citations": [0, 1]}])
+    parts = reply([{"text": text, "citations": [0, 1]}])
     assert "found 401" in check("rag25", record("rag25", **parts), record("rag25", 2)).out
     assert check("rag26", record("rag26", **parts), record("rag26", 2)).out == "file: 2 answers, fine\n"
 
@@ -309,8 +320,8 @@ def test_three_counting_rules_differ(check: Checker) -> None:
 
 def test_one_answer_a_topic(check: Checker) -> None:
     for track in TRACKS:
-        again = record(track, 1)
-        outcome = check(track, record(track, 1), record(track, 2), again)
+        second = record(track, 1)
+        outcome = check(track, record(track, 1), record(track, 2), second)
         assert outcome.out == (
             "file:3: error: a second answer to topic '1', the first is in line 1\n"
             "file: 1 error and 0 warnings in 3 answers\n"
@@ -332,7 +343,7 @@ def test_unknown_and_missing_topics(check: Checker) -> None:
 
 @pytest.mark.parametrize(("missing", "listed"), [(10, "'10'\n"), (11, "'10', …\n")])
 def test_many_missing_topics_are_not_all_listed(check: Checker, missing: int, listed: str) -> None:
-    Path("many").write_text("0\tzero\n" + "".join(f"{at}\ttext\n" for at in range(1, missing + 1)))
+    Path("many").write_text("0\tzero\n" + "".join(f"{index}\ttext\n" for index in range(1, missing + 1)))
     outcome = check("rag24", record("rag24") | {"topic_id": 0, "topic": "zero"}, options=("--topics", "many"))
     assert f"no answer to {missing} of {missing + 1} topics: '1', '2'" in outcome.out
     assert listed in outcome.out
@@ -340,7 +351,7 @@ def test_many_missing_topics_are_not_all_listed(check: Checker, missing: int, li
 
 @pytest.mark.parametrize(("odd", "more"), [(1, "found 'x0'\n"), (2, "found 'x0' and 1 more\n")])
 def test_odd_references_are_told_together(check: Checker, odd: int, more: str) -> None:
-    references = [*SEGMENTS, *(f"x{at}" for at in range(odd))]
+    references = [*SEGMENTS, *(f"x{index}" for index in range(odd))]
     assert more in check("rag24", record("rag24", references=references)).out
 
 
@@ -368,8 +379,16 @@ def test_topics_in_json(check: Checker, tmp_path: Path) -> None:
         ("rag26", {"metadata": {"run_id": 5}}, "error: `metadata.run_id` is 5, expected 'r' as in line 1"),
         ("rag25", {"metadata": {"team_id": "t"}}, "warning: `metadata.team_id` is 't', expected 'us'"),
         ("rag26", {"metadata": {"run_desc": "t"}}, "warning: `metadata.run_desc` is 't', expected 'BM25'"),
-        ("rag25", said([{"text": "x", "citations": SEGMENTS}]), "warning: cites by ids, line 1 by positions"),
-        ("rag26", said([{"text": "x", "citations": SHARDS}]), "warning: cites by ids, line 1 by positions"),
+        (
+            "rag25",
+            reply([{"text": "x", "citations": SEGMENTS}]),
+            "warning: cites by ids, line 1 by positions",
+        ),
+        (
+            "rag26",
+            reply([{"text": "x", "citations": SHARDS}]),
+            "warning: cites by ids, line 1 by positions",
+        ),
     ],
 )
 def test_what_is_the_same_in_all_records(check: Checker, track: str, change: Json, message: str) -> None:
@@ -385,7 +404,9 @@ def test_a_broken_line_does_not_stop_the_rest(check: Checker) -> None:
     bad = [b"{", b"[1]", b'{"topic_id": "\xe9"}', b'{"a": ' + b"[" * 9999, b'"\\ud800"', b"null"]
     outcome = check("rag24", record("rag24", 1), *bad, record("rag24", 2, response_length=9))
     lines = outcome.out.splitlines()
-    assert [line.partition(" ")[0] for line in lines] == [f"file:{at}:" for at in range(2, 9)] + ["file:"]
+    assert [line.partition(" ")[0] for line in lines] == [f"file:{index}:" for index in range(2, 9)] + [
+        "file:"
+    ]
     assert "byte 15 is 0xe9, which is not UTF-8" in lines[2]
     assert lines[-1] == "file: 6 errors and 1 warning in 8 answers"
     assert outcome.code == 1
@@ -393,8 +414,8 @@ def test_a_broken_line_does_not_stop_the_rest(check: Checker) -> None:
 
 def test_answers_of_another_track_are_one_finding(check: Checker) -> None:
     outcome = check("rag25", record("rag25", 1), record("rag24", 2), record("rag25", 2))
-    found = "file:2: error: expected TREC RAG 2025 answers, found TREC RAG 2024 answers; validate them"
-    assert outcome.out.startswith(found)
+    finding = "file:2: error: expected TREC RAG 2025 answers, found TREC RAG 2024 answers; validate them"
+    assert outcome.out.startswith(finding)
     assert outcome.out.count("\n") == 2
 
 
@@ -428,7 +449,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str)
         (["file", "--track", "rag24", "--limit", "x=1"], "expected NAME=NUMBER"),
     ],
 )
-def test_usage(check: Checker, words: list[str], message: str) -> None:
+def test_wrong_options_are_explained(check: Checker, words: list[str], message: str) -> None:
     check("rag24", record("rag24"))
     Path("bad").write_text("1 one\n")
     outcome = command("validate", *words)
@@ -437,7 +458,7 @@ def test_usage(check: Checker, words: list[str], message: str) -> None:
     assert outcome.out == ""
 
 
-def test_standard_input(check: Checker) -> None:
+def test_compressed_standard_input_is_validated(check: Checker) -> None:
     check("rag24", record("rag24"))
     outcome = command("validate", "-", "--track", "rag24", stdin=gzip.compress(Path("file").read_bytes()))
     assert outcome.out.splitlines()[-1] == "<stdin>: 0 errors and 1 warning in 1 answer"
@@ -455,8 +476,10 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(check: Checker) -> N
     check("rag24", *[b"{"] * 20_000)
     words = f"{sys.executable} -m rageval validate file --track rag24 | head -1; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60)
-    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (1, 1, "")
+    process = subprocess.run(
+        ["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (process.returncode, process.stdout.count("\n"), process.stderr) == (1, 1, "")
 
 
 # --- whole outputs
@@ -485,7 +508,7 @@ BAD: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("track", TRACKS)
-def test_whole_outputs(check: Checker, track: str) -> None:
+def test_whole_outputs_are_as_recorded(check: Checker, track: str) -> None:
     outcome = check(track, *BAD[track])
     path = GOLDEN / f"validate_{track}.txt"
     if os.environ.get("REWRITE_GOLDEN"):
@@ -525,7 +548,7 @@ VALUES = st.recursive(
     )
 )
 def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
-    lines = [json.dumps(found).encode() for found in records]
+    lines = [json.dumps(record).encode() for record in records]
     rules = track_named(track)
     assert all(finding.message for finding in validate_answers(io.BytesIO(b"\n".join(lines)), rules))
     for line in lines:
@@ -537,14 +560,14 @@ def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
 @pytest.mark.nightly
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     line = (
-        json.dumps(record("rag26", **said([{"text": "word " * 900, "citations": [0, 1]}]))).encode() + b"\n"
+        json.dumps(record("rag26", **reply([{"text": "word " * 900, "citations": [0, 1]}]))).encode() + b"\n"
     )
     with (tmp_path / "file").open("wb") as stream:
-        for at in range(2000):
-            stream.write(line.replace(b'"narrative_id": "1"', b'"narrative_id": "%d"' % at))
+        for index in range(2000):
+            stream.write(line.replace(b'"narrative_id": "1"', b'"narrative_id": "%d"' % index))
     tracemalloc.start()
-    found = validate_answers(str(tmp_path / "file"), track_named("rag26"))
-    assert [finding.message for finding in found] == ["answers to 2,000 topics, expected 119"]
+    findings = validate_answers(str(tmp_path / "file"), track_named("rag26"))
+    assert [finding.message for finding in findings] == ["answers to 2,000 topics, expected 119"]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 6 * 2**20 < (tmp_path / "file").stat().st_size

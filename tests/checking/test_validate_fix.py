@@ -20,7 +20,7 @@ from rageval.checking.tracks import Allowed, track_named, validate_answers
 from rageval.files.answers import read_answers
 from rageval.records import Answer
 from test_bad_input import Outcome, command
-from test_validate import TREC, Json, cites, record, said, segment
+from test_validate import TREC, Json, cites, record, reply, segment
 
 Fixer = Callable[..., Outcome]
 
@@ -32,26 +32,26 @@ def fixer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixer:
     Path("topics").write_text("1\tone\n2\ttwo\n")
 
     def fix(track: str, *records: Any, out: str = "out") -> Outcome:
-        lines = [found if isinstance(found, bytes) else json.dumps(found).encode() for found in records]
+        lines = [record if isinstance(record, bytes) else json.dumps(record).encode() for record in records]
         Path("file").write_bytes(b"\n".join(lines) + b"\n")
         return command("validate", "file", "--track", track, "--topics", "topics", "--fix", out)
 
     return fix
 
 
-def fixed(at: int = 0) -> Json:
-    found: Json = json.loads(Path("out").read_text().splitlines()[at])
-    return found
+def fixed(line: int = 0) -> Json:
+    fixed_record: Json = json.loads(Path("out").read_text().splitlines()[line])
+    return fixed_record
 
 
 def bounds(track: str) -> Allowed:
-    found = track_named(track).bounds
-    assert found is not None
-    return found
+    limits = track_named(track).bounds
+    assert limits is not None
+    return limits
 
 
-def cited(found: Json) -> list[list[Any]]:
-    return [sentence["citations"] for sentence in found["answer"]]
+def cited(record: Json) -> list[list[Any]]:
+    return [sentence["citations"] for sentence in record["answer"]]
 
 
 @pytest.mark.parametrize("track", TREC)
@@ -64,7 +64,7 @@ def test_a_file_without_fault_stays_as_it_is(fix: Fixer, track: str) -> None:
 
 def test_duplicate_references_go_and_citations_are_turned(fix: Fixer) -> None:
     a, b, c = map(segment, range(3))
-    parts = said([{"text": "x", "citations": [3, 1]}, {"text": "y", "citations": [4, 0]}])
+    parts = reply([{"text": "x", "citations": [3, 1]}, {"text": "y", "citations": [4, 0]}])
     outcome = fix(
         "rag24",
         record("rag24", 1, references=[a, a, b, b, c], response_length=2, **parts),
@@ -82,7 +82,7 @@ def test_duplicate_references_go_and_citations_are_turned(fix: Fixer) -> None:
 
 def test_ids_as_citations_stay_ids_where_the_track_takes_them(fix: Fixer) -> None:
     a, b = map(segment, range(2))
-    changes = {"references": [a, a, b]} | said([{"text": "x", "citations": [b, 2, a]}])
+    changes = {"references": [a, a, b]} | reply([{"text": "x", "citations": [b, 2, a]}])
     fix("rag25", record("rag25", 1, **changes), record("rag25", 2))
     assert cited(fixed()) == [[b, a]]
     fix("rag24", record("rag24", 1, **changes), record("rag24", 2))
@@ -108,14 +108,14 @@ def test_repeated_citations_go(fix: Fixer, track: str) -> None:
 
 
 def test_the_first_three_citations_are_the_strongest(fix: Fixer) -> None:
-    shards = [f"shard_0_{at}" for at in range(5)]
+    shards = [f"shard_0_{index}" for index in range(5)]
     outcome = fix("rag26", record("rag26", 1, references=shards, **cites(4, 4, 1, 0, 2)), record("rag26", 2))
     assert cited(fixed())[1] == [4, 1, 0]
     assert "file:1: fixed: answer[1]: dropped the citation 2, beyond the limit of 3\n" in outcome.out
 
 
 def test_whole_sentences_go_from_the_end(fix: Fixer) -> None:
-    parts = said([{"text": "word " * count, "citations": [0, 1]} for count in (150, 250, 1, 100)])
+    parts = reply([{"text": "word " * count, "citations": [0, 1]} for count in (150, 250, 1, 100)])
     outcome = fix("rag24", record("rag24", 1, **parts), record("rag24", 2))
     assert [len(sentence["text"].split()) for sentence in fixed()["answer"]] == [150, 250]
     assert fixed()["response_length"] == 400
@@ -125,13 +125,13 @@ def test_whole_sentences_go_from_the_end(fix: Fixer) -> None:
 
 
 def test_a_first_sentence_that_just_fits_stays_alone(fix: Fixer) -> None:
-    parts = said([{"text": "word " * 400, "citations": [0, 1]}, {"text": "more", "citations": []}])
+    parts = reply([{"text": "word " * 400, "citations": [0, 1]}, {"text": "more", "citations": []}])
     fix("rag25", record("rag25", 1, **parts), record("rag25", 2))
     assert len(fixed()["answer"]) == 1
 
 
 def test_no_answer_is_emptied(fix: Fixer) -> None:
-    parts = said([{"text": "word " * 401, "citations": [0, 1]}, {"text": "more", "citations": []}])
+    parts = reply([{"text": "word " * 401, "citations": [0, 1]}, {"text": "more", "citations": []}])
     outcome = fix("rag25", record("rag25", 1, **parts), record("rag25", 2))
     assert outcome.out.splitlines() == [
         "out:1: error: expected at most 400 words (nfkc), found 402",
@@ -142,14 +142,14 @@ def test_no_answer_is_emptied(fix: Fixer) -> None:
 
 
 def test_of_too_many_references_those_go_that_nothing_cites(fix: Fixer) -> None:
-    many = [segment(at) for at in range(25)]
+    many = [segment(index) for index in range(25)]
     outcome = fix("rag24", record("rag24", 1, references=many, **cites(24, 20)), record("rag24", 2))
     assert fixed()["references"] == [*many[:18], many[20], many[24]]
     assert cited(fixed()) == [[0, 1], [19, 18]]
     assert "dropped 5 references that no sentence cites, as 20 are allowed" in outcome.out
     fix("rag24", record("rag24", 1, references=many[:21]), record("rag24", 2))
     assert fixed()["references"] == many[:20]
-    every = said([{"text": "x", "citations": list(range(25))}])
+    every = reply([{"text": "x", "citations": list(range(25))}])
     outcome = fix("rag24", record("rag24", 1, references=many, **every), record("rag24", 2))
     assert "out:1: error: expected at most 20 references, found 25" in outcome.out
 
@@ -246,8 +246,10 @@ def test_the_copy_is_whole_even_if_nobody_reads_on(fix: Fixer) -> None:
     Path("out").unlink()
     words = f"{sys.executable} -m rageval validate file --track rag24 --fix out | head -1"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60)
-    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    process = subprocess.run(
+        ["bash", "-c", words], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (process.stdout.count("\n"), process.stderr) == (1, "")
     assert Path("out").read_text().count("\n") == 5000
 
 
@@ -260,7 +262,7 @@ def test_a_stream_is_repaired_too(fix: Fixer) -> None:
 
 # --- whatever is repaired
 
-DOCS = [segment(at) for at in range(4)]
+DOCS = [segment(index) for index in range(4)]
 CITATIONS = st.lists(st.one_of(st.integers(-1, 7), st.sampled_from([*DOCS, "x"])), max_size=6)
 SENTENCES = st.lists(
     st.tuples(st.sampled_from(["one", "two words", "word " * 399]), CITATIONS), min_size=1, max_size=5
@@ -272,22 +274,22 @@ SENTENCES = st.lists(
 def test_citations_lead_where_they_led(track: str, references: list[str], sentences: list[Any]) -> None:
     parts = [{"text": text, "citations": cited} for text, cited in sentences]
     line = json.dumps(record(track, 1, references=references, answer=parts)).encode()
-    again, _ = _repaired(line, bounds(track))
-    assert _repaired(again, bounds(track)) == (again, [])  # a second repair finds nothing to do
-    before, after = answer(line), answer(again)
+    second, _ = _repaired(line, bounds(track))
+    assert _repaired(second, bounds(track)) == (second, [])  # a second repair finds nothing to do
+    before, after = answer(line), answer(second)
     assert sorted(after.references) == sorted(set(before.references))
     assert 1 <= len(after.sentences) <= len(before.sentences)
     for old, new in zip(before.sentences, after.sentences, strict=False):
         docs = list(dict.fromkeys(doc for doc in old.citations if doc is not None))
         assert (new.text, new.citations) == (old.text, tuple(docs[: bounds(track).citations]))
     left = [
-        found.message
-        for found in validate_answers(io.BytesIO(again), track_named(track))
-        if found.level == "error"
+        finding.message
+        for finding in validate_answers(io.BytesIO(second), track_named(track))
+        if finding.level == "error"
     ]
     assert left == []
 
 
 def answer(line: bytes) -> Answer:
-    (found,) = read_answers(io.BytesIO(line))
-    return found
+    (parsed,) = read_answers(io.BytesIO(line))
+    return parsed

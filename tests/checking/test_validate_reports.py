@@ -41,7 +41,7 @@ def report(track: str, number: int = 0, /, metadata: Json | None = None, **chang
     return {key: value for key, value in (record | changes).items() if value is not None}
 
 
-def said(*citations: Any, text: str = "One two.") -> Json:
+def reply(*citations: Any, text: str = "One two.") -> Json:
     return {"responses": [{"text": text, "citations": cited} for cited in citations]}
 
 
@@ -54,10 +54,10 @@ def checker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checker:
     monkeypatch.chdir(tmp_path)
 
     def check(track: str, *records: Any, options: tuple[str, ...] = (), **topic: Any) -> Outcome:
-        lines = [found if isinstance(found, bytes) else json.dumps(found).encode() for found in records]
+        lines = [record if isinstance(record, bytes) else json.dumps(record).encode() for record in records]
         Path("file").write_bytes(b"\n".join(lines) + b"\n")
         topics = [{"topic_id": name, "title": "T", **topic} for name in TRACKS[track][0]]
-        Path("topics").write_text("".join(json.dumps(each) + "\n" for each in topics))
+        Path("topics").write_text("".join(json.dumps(topic) + "\n" for topic in topics))
         return command("validate", "file", "--track", track, "--topics", "topics", *options)
 
     return check
@@ -72,9 +72,9 @@ def test_files_without_fault(check: Checker, track: str) -> None:
 
 
 def test_lines_that_the_shared_validator_refuses() -> None:
-    found = validate(GOLDEN / "reports/invalid.jsonl", "report")
-    assert {finding.line for finding in found if finding.level == "error"} == {1, 2, 3, 4, 5, 6}
-    warned = {finding.message for finding in found if finding.level == "warning" and finding.line == 7}
+    findings = validate(GOLDEN / "reports/invalid.jsonl", "report")
+    assert {finding.line for finding in findings if finding.level == "error"} == {1, 2, 3, 4, 5, 6}
+    warned = {finding.message for finding in findings if finding.level == "warning" and finding.line == 7}
     assert "responses[0] cites 'x', which is not among the references" in warned
 
 
@@ -82,16 +82,16 @@ def test_published_runs_by_their_own_tracks() -> None:
     for name in ("my_best_run_01", "my_best_run_02", "my_best_run_02_with_citations"):
         assert validate(GOLDEN / f"reports/{name}.jsonl", "report").errors == 0
     dragun = GOLDEN / "reports/dragun.jsonl"
-    found = validate(dragun, "dragun25")
-    assert [finding.message for finding in found] == ["answers to 3 topics, expected 30"]
+    findings = validate(dragun, "dragun25")
+    assert [finding.message for finding in findings] == ["answers to 3 topics, expected 30"]
     errors = [finding.message for finding in validate(dragun, "report") if finding.level == "error"]
     assert errors == ["`references` is missing, expected a list"] * 3
     for task in ("a", "b"):
         assert not validate(GOLDEN / f"reports/biogen-{task}.jsonl", f"biogen25-{task}")
     assert validate(GOLDEN / "reports/biogen-a.jsonl", "biogen25-b").errors
     assert validate(GOLDEN / "reports/biogen-b.jsonl", "biogen25-a").errors
-    found = validate(GOLDEN / "dragun.questions.tsv", "dragun25-questions")
-    assert [finding.message for finding in found] == ["1 topics, expected 30"]
+    findings = validate(GOLDEN / "dragun.questions.tsv", "dragun25-questions")
+    assert [finding.message for finding in findings] == ["1 topics, expected 30"]
 
 
 FEW = ("a", "b", "c", "d")
@@ -109,36 +109,38 @@ RULES: list[tuple[str, Json, str]] = [
     ("report", {"responses": [{"citations": []}]}, "error: responses[0].text is missing"),
     ("report", {"responses": [{"text": 1, "citations": []}]}, "error: expected a text as responses[0].text"),
     ("report", {"responses": []}, "warning: the answer is empty"),
-    ("report", said("x"), "error: expected a list of ids, or {id: number} as responses[0].citations"),
-    ("report", said([0]), "error: responses[0] cites 0, expected an id in a text"),
-    ("report", said([" "]), "error: responses[0] cites ' ', expected an id in a text"),
-    ("report", said({"d1": True}), "error: responses[0] cites 'd1' with true, expected a number"),
-    ("report", said({"d1": 1}, ["d1"]), "error: responses[1] cites by id, line 1 by id and confidence"),
-    ("report", said(["d1", "d1"]), "warning: responses[0] cites 'd1' more than once"),
-    ("report", said({"x": 1}), "warning: responses[0] cites 'x', which is not among the references"),
+    ("report", reply("x"), "error: expected a list of ids, or {id: number} as responses[0].citations"),
+    ("report", reply([0]), "error: responses[0] cites 0, expected an id in a text"),
+    ("report", reply([" "]), "error: responses[0] cites ' ', expected an id in a text"),
+    ("report", reply({"d1": True}), "error: responses[0] cites 'd1' with true, expected a number"),
+    ("report", reply({"d1": 1}, ["d1"]), "error: responses[1] cites by id, line 1 by id and confidence"),
+    ("report", reply(["d1", "d1"]), "warning: responses[0] cites 'd1' more than once"),
+    ("report", reply({"x": 1}), "warning: responses[0] cites 'x', which is not among the references"),
     ("ragtime25", {"metadata": {"task": None}}, "error: `metadata.task` is missing, expected a text"),
-    ("ragtime25", said({UUID: 101}), f"warning: responses[0] cites '{UUID}' with 101, expected 0 to 100"),
-    ("ragtime25", said({UUID: 1}, {}), "warning: 1 of 2 sentences cite nothing"),
+    ("ragtime25", reply({UUID: 101}), f"warning: responses[0] cites '{UUID}' with 101, expected 0 to 100"),
+    ("ragtime25", reply({UUID: 1}, {}), "warning: 1 of 2 sentences cite nothing"),
     ("ragtime25", {"references": [UUID, "z"]}, "error: 1 references are cited by no sentence, the first 'z'"),
-    ("ragtime25", said({UUID: 1, "z": 1}), "error: 1 cited documents are not in the references, the first"),
-    ("ragtime25", said({"a-b_1": 1}) | {"references": ["a-b_1"]}, "warning: expected ids of RAGTIME1 d"),
+    ("ragtime25", reply({UUID: 1, "z": 1}), "error: 1 cited documents are not in the references, the first"),
+    ("ragtime25", reply({"a-b_1": 1}) | {"references": ["a-b_1"]}, "warning: expected ids of RAGTIME1 d"),
     ("ragtime25", {"responses": []}, "error: the answer is empty"),
     ("dragun25", {"metadata": {"topic_id": "x"}}, "error: expected the id of a document"),
     ("dragun25", {"metadata": {"type": "auto"}}, "error: expected manual or automatic as `metadata.type`"),
     ("dragun25", {"metadata": {"use_starter_kit": "1"}}, "error: expected a whole number as `metadata.use_"),
-    ("dragun25", said([SEGMENT], text="w " * 251), "error: expected at most 250 words (split), found 251"),
-    ("dragun25", said(FEW), "error: responses[0] has 4 citations, expected at most 3"),
-    ("dragun25", said(dict.fromkeys(FEW, 1)), "error: responses[0] has 4 citations, expected at most 3"),
-    ("dragun25", said(["x"]), "warning: expected ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#"),
-    ("biogen25-b", said([*"1234"]), "error: responses[0] has 4 citations, expected at most 3"),
-    ("biogen25-b", said(["1"], text="w " * 251), "error: expected at most 250 words (split), found 251"),
-    ("biogen25-b", said(["x"]), "warning: expected PMIDs as citations, found 'x'"),
+    ("dragun25", reply([SEGMENT], text="w " * 251), "error: expected at most 250 words (split), found 251"),
+    ("dragun25", reply(FEW), "error: responses[0] has 4 citations, expected at most 3"),
+    ("dragun25", reply(dict.fromkeys(FEW, 1)), "error: responses[0] has 4 citations, expected at most 3"),
+    ("dragun25", reply(["x"]), "warning: expected ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#"),
+    ("biogen25-b", reply([*"1234"]), "error: responses[0] has 4 citations, expected at most 3"),
+    ("biogen25-b", reply(["1"], text="w " * 251), "error: expected at most 250 words (split), found 251"),
+    ("biogen25-b", reply(["x"]), "warning: expected PMIDs as citations, found 'x'"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("track", "changes", "message"), RULES)
-def test_every_rule(check: Checker, track: str, changes: Json, message: str) -> None:
-    silent = said([], text="Two.") | ({"references": []} if TRACKS[track][3] else {})
+def test_what_breaks_a_rule_of_reports_is_named_with_its_line(
+    check: Checker, track: str, changes: Json, message: str
+) -> None:
+    silent = reply([], text="Two.") | ({"references": []} if TRACKS[track][3] else {})
     outcome = check(track, report(track, 0, **changes), report(track, 1, **silent))
     assert f"file:1: {message}" in outcome.out
     assert outcome.code == message.startswith("error")
@@ -168,7 +170,7 @@ HALVES = [
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_length_is_of_the_topic(check: Checker, strict: bool) -> None:
-    records = [report("report", at, responses=HALVES, references=[]) for at in range(2)]
+    records = [report("report", index, responses=HALVES, references=[]) for index in range(2)]
     options = ("--strict-length",) if strict else ()
     outcome = check("report", *records, options=options, limit=6)
     level = "error" if strict else "warning"
@@ -176,7 +178,9 @@ def test_length_is_of_the_topic(check: Checker, strict: bool) -> None:
     assert outcome.code == strict
     assert check("report", *records, options=options, limit=7).code == 0
     assert "at most 1 words (split), found 2" in check("report", *records, word_limit=1).out
-    own = [report("report", at, metadata={"limit": 6}, responses=HALVES, references=[]) for at in range(2)]
+    own = [
+        report("report", index, metadata={"limit": 6}, responses=HALVES, references=[]) for index in range(2)
+    ]
     assert "at most 6 characters" in check("report", *own, options=options).out
     assert check("report", *own, options=options, limit=7).code == 0  # the topic knows better
     outcome = check("report", *records, limit="6.5")
@@ -187,7 +191,7 @@ def test_length_is_of_the_topic(check: Checker, strict: bool) -> None:
 
 
 def test_odd_topics_of_ragtime_are_short(check: Checker) -> None:
-    long = said({UUID: 1}, text="x" * 2001)
+    long = reply({UUID: 1}, text="x" * 2001)
     outcome = check("ragtime25", report("ragtime25", 0, **long), report("ragtime25", 1, **long))
     assert outcome.out == (
         "file:1: warning: expected at most 2,000 characters (NFKC), found 2,001\n"
@@ -223,13 +227,13 @@ def test_questions_of_dragun(tmp_path: Path, column: int, value: str, message: s
     rows = [[*QUESTION[:3], str(rank), "Who?"] for rank in range(1, 11)]
     path = tmp_path / "questions.tsv"
     path.write_text("".join("\t".join(row) + "\r\n" for row in rows))
-    assert [found.message for found in validate(path, "dragun25-questions")] == ["1 topics, expected 30"]
+    assert [finding.message for finding in validate(path, "dragun25-questions")] == ["1 topics, expected 30"]
     assert not validate(path, "dragun25-questions", {DOCUMENT: ""})
     assert "unknown topic" in validate(path, "dragun25-questions", {"x": ""})[0].message
     rows[0][column] = value
     path.write_text("".join("\t".join(row) + "\n" for row in rows))
-    found = [each.text.removeprefix(f"{path}:") for each in validate(path, "dragun25-questions")]
-    assert any(text.startswith(message) for text in found), found
+    texts = [finding.text.removeprefix(f"{path}:") for finding in validate(path, "dragun25-questions")]
+    assert any(text.startswith(message) for text in texts), texts
 
 
 @pytest.mark.parametrize(
@@ -253,8 +257,8 @@ def test_task_a_of_biogen(changes: Json, message: str) -> None:
     part |= {"contradicted_citations": []}
     metadata = {"team_id": "us", "run_id": "r", "qa_id": "1"}
     assert not validate(stream({"metadata": metadata, "answer": [part]}), "biogen25-a", {"1": "?"})
-    found = validate(stream({"metadata": metadata, "answer": [part | changes]}), "biogen25-a")
-    assert any(message in finding.message for finding in found)
+    findings = validate(stream({"metadata": metadata, "answer": [part | changes]}), "biogen25-a")
+    assert any(message in finding.message for finding in findings)
 
 
 # --- repairs
@@ -263,38 +267,38 @@ def test_task_a_of_biogen(changes: Json, message: str) -> None:
 def fixed(track: str, record: Json) -> tuple[Json, list[str]]:
     bounds = track_named(track).bounds
     assert bounds is not None
-    line, done = repaired(json.dumps(record).encode(), bounds)
+    line, repairs = repaired(json.dumps(record).encode(), bounds)
     assert repaired(line, bounds) == (line, [])
-    return json.loads(line), [finding.message for finding in done]
+    return json.loads(line), [finding.message for finding in repairs]
 
 
 def test_what_can_be_repaired_in_reports(check: Checker) -> None:
-    wrong = report("report", metadata={"topic_id": 1}, references=["a", "b"], **said([1, 0, 5, 1], [0]))
-    found, done = fixed("report", wrong)
-    assert found["metadata"]["topic_id"] == "1"
-    assert [part["citations"] for part in found["responses"]] == [["b", "a"], ["a"]]
-    assert done == [
+    wrong = report("report", metadata={"topic_id": 1}, references=["a", "b"], **reply([1, 0, 5, 1], [0]))
+    repaired, repairs = fixed("report", wrong)
+    assert repaired["metadata"]["topic_id"] == "1"
+    assert [part["citations"] for part in repaired["responses"]] == [["b", "a"], ["a"]]
+    assert repairs == [
         "wrote the topic 1 as a text",
         "responses[0]: kept 2 of 4 citations, 4 positions as ids",
         "responses[1]: kept 1 of 1 citations, 1 positions as ids",
     ]
-    found, _ = fixed("report", report("report", references=None, **said(["b"], ["a", "b"])))
-    assert found["references"] == ["b", "a"]
-    outcome = check("report", wrong, report("report", 1, **said(["d1"])), options=("--fix", "out"))
+    repaired, _ = fixed("report", report("report", references=None, **reply(["b"], ["a", "b"])))
+    assert repaired["references"] == ["b", "a"]
+    outcome = check("report", wrong, report("report", 1, **reply(["d1"])), options=("--fix", "out"))
     assert outcome.out.endswith("out: 0 errors and 1 warning in 2 answers\n") or outcome.code == 0
 
 
 def test_repairs_of_tracks_keep_the_strongest() -> None:
-    found, _ = fixed("dragun25", report("dragun25", **said({"a": 1, "b": 9, "c": 5, "d": 7})))
-    assert found["responses"][0]["citations"] == {"b": 9, "c": 5, "d": 7}
+    repaired, _ = fixed("dragun25", report("dragun25", **reply({"a": 1, "b": 9, "c": 5, "d": 7})))
+    assert repaired["responses"][0]["citations"] == {"b": 9, "c": 5, "d": 7}
     long = [{"text": "w " * 150, "citations": ["a"], "own": 1}, {"text": "w " * 101, "citations": ["b"]}]
-    found, done = fixed("biogen25-b", report("biogen25-b", responses=long))
-    assert found["responses"] == long[:1]
-    assert done[0].startswith("dropped responses[1], leaving 150 words")
-    found, _ = fixed(
-        "ragtime25", report("ragtime25", references=["x", UUID, UUID], **said({UUID: 1, "z": 0}))
+    repaired, repairs = fixed("biogen25-b", report("biogen25-b", responses=long))
+    assert repaired["responses"] == long[:1]
+    assert repairs[0].startswith("dropped responses[1], leaving 150 words")
+    repaired, _ = fixed(
+        "ragtime25", report("ragtime25", references=["x", UUID, UUID], **reply({UUID: 1, "z": 0}))
     )
-    assert found["references"] == [UUID, "z"]
+    assert repaired["references"] == [UUID, "z"]
 
 
 IDS = st.sampled_from("abcd")
@@ -308,14 +312,17 @@ CITED = st.one_of(
 @given(st.lists(CITED, min_size=1, max_size=3), st.one_of(st.none(), st.lists(IDS, max_size=4)))
 @settings(max_examples=25)
 def test_repairs_invent_no_citation(track: str, cited: list[Any], references: list[str] | None) -> None:
-    found, done = fixed(track, report(track, references=references, **said(*cited)))
-    assert done or found == report(track, references=references, **said(*cited))
-    for before, part in zip(cited, found["responses"], strict=True):
+    repaired, repairs = fixed(track, report(track, references=references, **reply(*cited)))
+    assert repairs or repaired == report(track, references=references, **reply(*cited))
+    for before, part in zip(cited, repaired["responses"], strict=True):
         listed = references or []
-        known = [each if isinstance(each, str) else dict(enumerate(listed)).get(each) for each in before]
-        assert set(part["citations"]) <= set(known)
-    if not any(isinstance(each, dict) for each in cited):
-        (answer,) = read_answers(stream(found))
+        resolved = [
+            citation if isinstance(citation, str) else dict(enumerate(listed)).get(citation)
+            for citation in before
+        ]
+        assert set(part["citations"]) <= set(resolved)
+    if not any(isinstance(citation, dict) for citation in cited):
+        (answer,) = read_answers(stream(repaired))
         assert all(None not in sentence.citations for sentence in answer.sentences)
 
 
@@ -333,10 +340,10 @@ def test_doctor_knows_files_of_tracks(name: str) -> None:
 def test_doctor_on_questions_and_on_judgements_of_other_tools(tmp_path: Path) -> None:
     lines = (GOLDEN / "dragun.questions.tsv").read_text().splitlines()
     (tmp_path / "questions.tsv").write_text("\n".join([*lines[:9], lines[8]]) + "\n")
-    found = diagnose(tmp_path / "questions.tsv", topics=[GOLDEN / "reports/kiddie.topics.jsonl"])
-    assert [each.line for each in found] == [10, 10, 1]
-    assert "is in line 9, too" in found[0].message
-    assert found[2].message.startswith("none of its queries is in")
+    findings = diagnose(tmp_path / "questions.tsv", topics=[GOLDEN / "reports/kiddie.topics.jsonl"])
+    assert [finding.line for finding in findings] == [10, 10, 1]
+    assert "is in line 9, too" in findings[0].message
+    assert findings[2].message.startswith("none of its queries is in")
     lines = (GOLDEN / "dragun.labels.csv").read_text().splitlines()
     (tmp_path / "labels.csv").write_text("\n".join([*lines, lines[1]]) + "\n")
     (found_again,) = diagnose(tmp_path / "labels.csv")

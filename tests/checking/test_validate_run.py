@@ -37,7 +37,7 @@ def test_a_run_without_fault(check: Checker, change: Callable[[bytes], bytes]) -
     assert check(change(GOOD)) == Outcome(0, "file: 3 rows, fine\n", "")
 
 
-def test_the_sample() -> None:
+def test_the_sample_run_is_fine() -> None:
     assert command("validate", SAMPLE, "--track", "run") == Outcome(0, f"{SAMPLE}: 300 rows, fine\n", "")
 
 
@@ -83,17 +83,17 @@ def test_documents_ranked_twice(check: Checker) -> None:
 def test_validate_and_doctor_count_what_is_ranked_twice_where_it_stands_first(
     check: Checker, rows: bytes, tied: bool, contradicted: bool
 ) -> None:
-    said = check(rows).out
+    output = check(rows).out
     findings = command("doctor", "file", "--at", "1").out
-    assert "ranked twice" in said
+    assert "ranked twice" in output
     assert "documents ranked twice: 1" in findings
-    assert ("equal scores" in said, "contradicts" in said) == (tied, contradicted)
+    assert ("equal scores" in output, "contradicts" in output) == (tied, contradicted)
     shown = any(word in findings for word in ("with equal scores", "all scores of each query are equal"))
     assert (shown, "contradicts" in findings) == (tied, contradicted)
 
 
 @pytest.mark.parametrize("score", BAD_SCORES)
-def test_bad_scores(check: Checker, score: str) -> None:
+def test_scores_that_are_no_numbers_are_errors(check: Checker, score: str) -> None:
     outcome = check(GOOD + f"3 Q0 a 1 {score} t\n".encode())
     assert outcome.out.startswith("file:4: error: expected ")
     assert outcome.code == 1
@@ -113,7 +113,7 @@ def test_bad_scores(check: Checker, score: str) -> None:
         ),
         (b"3 Q0 a 1 2 u\n4 Q0 b 2 1 v\n", "file:4: warning: run tag 'u', expected 't' as in the rows before"),
         (
-            b"".join(b"3 Q0 d%d %d %d t\n" % (at, at, 2000 - at) for at in range(1001)),
+            b"".join(b"3 Q0 d%d %d %d t\n" % (rank, rank, 2000 - rank) for rank in range(1001)),
             "file:4: warning: 1,001 documents for topic '3', TREC allows 1,000",
         ),
     ],
@@ -130,7 +130,7 @@ def test_what_a_run_may_do_and_its_author_should_know(check: Checker, rows: byte
     [
         b"3 Q0 a - 1 t\n3 Q0 b - 2 t\n",  # no rank to contradict
         b"3 Q0 a 1 2 t\n3 Q0 b 1 1 t\n",  # equal ranks say nothing
-        b"".join(b"3 Q0 d%d %d %d t\n" % (at, at, 2000 - at) for at in range(1000)),
+        b"".join(b"3 Q0 d%d %d %d t\n" % (rank, rank, 2000 - rank) for rank in range(1000)),
         b"3\tQ0\ta b\t1\t2\tt\n",
     ],
 )
@@ -140,7 +140,7 @@ def test_what_is_fine(check: Checker, rows: bytes) -> None:
     assert outcome.out.endswith("rows, fine\n")
 
 
-def test_topics(check: Checker) -> None:
+def test_topics_that_differ_from_the_run_are_warned_of(check: Checker) -> None:
     Path("topics").write_text("1\tone\n9\tnine\n")
     outcome = check(GOOD, "--topics", "topics")
     assert outcome.out.splitlines()[:2] == [
@@ -179,7 +179,7 @@ def test_several_files_are_checked_whatever_one_of_them_is(check: Checker) -> No
     assert check(GOOD, "bad run", "--topics", "topics").err.count("topics") == 1
 
 
-def test_comments(check: Checker) -> None:
+def test_comments_are_an_error_data_or_skipped(check: Checker) -> None:
     assert "file:1: error: begins with '#'; use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
     assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"
@@ -203,7 +203,7 @@ def test_the_whole_output(check: Checker) -> None:
 
 @pytest.mark.nightly
 def test_memory_is_that_of_one_topic(tmp_path: Path) -> None:
-    rows = b"".join(b"topic Q0 document-%05d 1 %d t\n" % (at, 1000 - at) for at in range(500))
+    rows = b"".join(b"topic Q0 document-%05d 1 %d t\n" % (index, 1000 - index) for index in range(500))
     with (tmp_path / "run").open("wb") as stream:
         for topic in range(500):
             stream.write(rows.replace(b"topic", b"%d" % topic))

@@ -24,8 +24,8 @@ STYLES = ("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex"
 RUN, QRELS = "q1 Q0 d1 1 9 t\nq1 Q0 d2 2 8 t\n", "q1 n1 d1 1\nq1 n2 d2 1\n"
 
 
-def judged(query: str = "1", run: str = "r", **said: Any) -> Row:
-    return {"query_id": query, "run_id": run, "aspect": "0"} | said
+def judged(query: str = "1", run: str = "r", **fields: Any) -> Row:
+    return {"query_id": query, "run_id": run, "aspect": "0"} | fields
 
 
 GOOD = [judged("1", label="perfect"), judged("2", label="missing"), judged("3", label="incorrect")]
@@ -139,7 +139,7 @@ def test_a_bad_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("fields", "expected"),
     [
         (
             {"label": "prefect"},
@@ -153,8 +153,8 @@ def test_a_bad_line(name: str) -> None:
         ({"grade": 0.25}, "found grade 0.25"),
     ],
 )
-def test_labels_and_grades_of_another_scale(said: Row, expected: str) -> None:
-    outcome = score([*GOOD, judged("4", **said)])
+def test_labels_and_grades_of_another_scale(fields: Row, expected: str) -> None:
+    outcome = score([*GOOD, judged("4", **fields)])
     assert_refused(outcome, "judged:4: ", expected)
 
 
@@ -179,9 +179,11 @@ def test_labels_and_grades_of_another_scale(said: Row, expected: str) -> None:
     ],
 )
 def test_grades_out_of_range(measure: str, aspect: str, grade: float, expected: str) -> None:
-    rows = [judged(str(at), aspect=aspect, grade=1) for at in range(3)]
+    rows = [judged(str(number), aspect=aspect, grade=1) for number in range(3)]
     rows += (
-        [judged(str(at), aspect="lacking", grade=1) for at in range(3)] if measure == "bank_recall" else []
+        [judged(str(number), aspect="lacking", grade=1) for number in range(3)]
+        if measure == "bank_recall"
+        else []
     )
     outcome = score([*rows, judged("x", aspect=aspect, grade=grade)], measure)
     assert_refused(outcome, f"judged:{len(rows) + 1}: ", expected)
@@ -244,7 +246,7 @@ def test_what_is_unusual_and_right(odd: bytes) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("packer", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_compressed_file_that_breaks_off(packer: Callable[[bytes], bytes]) -> None:
-    packed = packer(lines(judged(str(at), label="perfect") for at in range(30_000)))
+    packed = packer(lines(judged(str(number), label="perfect") for number in range(30_000)))
     assert_refused(score(packed[: len(packed) // 2]), "judged: is truncated or damaged after ")
 
 
@@ -446,7 +448,7 @@ class TestMissing:
         assert "3 judgements are missing (2 error, 1 refused); from -0.5000 to 0.5000" in outcome.err
 
     def test_when_everything_failed_there_is_no_number(self) -> None:
-        rows = [judged(str(at), status="refused") for at in range(4)]
+        rows = [judged(str(number), status="refused") for number in range(4)]
         assert_refused(score(rows), "4 judgements", "(4 refused)", "between -1.0000", "1.0000", code=3)
         outcome = score(rows, "crag_score", "--on-missing", "skip", "--format", "json")
         (record,) = json.loads(outcome.out)["results"]
@@ -455,7 +457,7 @@ class TestMissing:
         assert score(rows, "crag_score", "--on-missing", "skip", "--fail-under", "crag_score=-1").code == 1
 
     def test_many_systems_are_counted(self) -> None:
-        rows = [judged("1", f"run {at}", status="error") for at in range(30)]
+        rows = [judged("1", f"run {number}", status="error") for number in range(30)]
         outcome = score(rows)
         assert_refused(outcome, "… and 20 more", code=3)
         assert outcome.err.count("\n") == 12
@@ -487,7 +489,7 @@ class TestSlices:
         outcome = score([*with_domains("a", "b"), GOOD[2]], "crag_score", "--by", "domain")
         assert_refused(outcome, "has no domain for 1 of 3 queries, such as '3'")
         Path("questions").write_bytes(
-            lines([{"query_id": f"0{at}", "question": "?", "year": 1} for at in range(4)])
+            lines([{"query_id": f"0{number}", "question": "?", "year": 1} for number in range(4)])
         )
         outcome = score(lines(GOOD), "crag_score", "--by", "year", "--questions", "questions")
         assert_refused(outcome, "has none of the 3 queries, such as '1'", "queries there: 00, 01, 02, …")
@@ -577,7 +579,7 @@ class TestHostileText:
     @pytest.mark.parametrize("control", EVIL, ids=ascii)
     @pytest.mark.parametrize("style", [style for style in STYLES if style in SLICE_FORMATS])
     def test_names_of_slices_neither(self, control: str, style: str) -> None:
-        rows = [row | {"domain": f"d{control}{at}"} for at, row in enumerate(GOOD)]
+        rows = [row | {"domain": f"d{control}{index}"} for index, row in enumerate(GOOD)]
         outcome = score(rows, "crag_score", "--by", "domain", "--format", style)
         assert outcome.code == 0, outcome
         assert not HOSTILE.search(outcome.out + outcome.err)
@@ -609,7 +611,7 @@ class TestHostileText:
             score([row | {evil: 1} for row in GOOD], "crag_score", "--by", "domain"),
             score([row | {"domain": evil} for row in GOOD[:2]] + GOOD[2:], "crag_score", "--by", "domain"),
             score(
-                [row | {"domain": evil + str(at)} for at, row in enumerate(GOOD * 2)],
+                [row | {"domain": evil + str(index)} for index, row in enumerate(GOOD * 2)],
                 "crag_score",
                 "--by",
                 "domain",
@@ -678,9 +680,9 @@ class TestSize:
     def measured(self, *words: object) -> tuple[Outcome, int]:
         """The outcome and the peak of memory, of a grandchild."""
         line = [sys.executable, "-c", PEAK_MEMORY, *RAGEVAL, *map(str, words)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        out, _, peak = done.stdout.rpartition("KiB ")
-        return Outcome(done.returncode, out, done.stderr), int(peak)
+        result = subprocess.run(line, capture_output=True, text=True, check=False)
+        out, _, peak = result.stdout.rpartition("KiB ")
+        return Outcome(result.returncode, out, result.stderr), int(peak)
 
     @pytest.mark.slow
     @pytest.mark.some(2)
@@ -703,5 +705,5 @@ class TestSize:
 
     @pytest.mark.slow
     def test_many_queries_and_systems(self) -> None:
-        rows = [judged(str(at // 50), f"r{at % 50}", label="perfect") for at in range(20_000)]
+        rows = [judged(str(number // 50), f"r{number % 50}", label="perfect") for number in range(20_000)]
         assert score(rows).code == 0

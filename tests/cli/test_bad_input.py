@@ -46,8 +46,8 @@ def command(*words: object, stdin: bytes = b"") -> Outcome:
 
 def process(*words: object, stdin: bytes = b"") -> Outcome:
     """The command line, in a process of its own."""
-    done = subprocess.run([*RAGEVAL, *map(str, words)], input=stdin, capture_output=True, check=False)
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    result = subprocess.run([*RAGEVAL, *map(str, words)], input=stdin, capture_output=True, check=False)
+    return Outcome(result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def assert_refused(outcome: Outcome, *expected: str) -> None:
@@ -189,8 +189,8 @@ def test_equal_judgements_are_one(score: Scorer) -> None:
 
 def test_no_query_in_common(score: Scorer) -> None:
     outcome = score(qrels=b"p1 n1 d1 1\n")
-    said = "run: none of its 2 queries is judged in qrels (1 queries, such as 'p1')"
-    assert_refused(outcome, said, "; the run's queries are such as 'q1'")
+    message = "run: none of its 2 queries is judged in qrels (1 queries, such as 'p1')"
+    assert_refused(outcome, message, "; the run's queries are such as 'q1'")
     outcome = score(qrels=b"1 n1 d1 1\n2 n1 d1 1\n")
     assert_refused(outcome, "; but for letters in front, 'q1' would be '1'")
 
@@ -422,9 +422,9 @@ class TestSize:
     def measured(self, *words: object) -> tuple[Outcome, int]:
         """The outcome and the peak of memory, of a grandchild: a child inherits the peak of this process."""
         words = (sys.executable, "-c", PEAK_MEMORY, *RAGEVAL, *words)
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
-        out, _, peak = done.stdout.rpartition("KiB ")
-        return Outcome(done.returncode, out, done.stderr), int(peak)
+        result = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        out, _, peak = result.stdout.rpartition("KiB ")
+        return Outcome(result.returncode, out, result.stderr), int(peak)
 
     @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
@@ -680,14 +680,14 @@ class TestAsAProcess:
         score()
         with Path("/dev/full").open("w") as full:
             words = [*RAGEVAL, "run", "qrels", "-m", "rr"]
-            done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert "No space left on device" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert done.returncode == 2
+            result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert "No space left on device" in result.stderr
+        assert "Traceback" not in result.stderr
+        assert result.returncode == 2
 
     @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
     def test_no_standard_output(self, score: Scorer) -> None:
         score()
         words = ["sh", "-c", 'exec "$@" >&-', "sh", *RAGEVAL, "run", "qrels", "-m", "rr"]
-        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
-        assert "Traceback" not in done.stderr
+        result = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+        assert "Traceback" not in result.stderr

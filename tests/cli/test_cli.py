@@ -33,16 +33,16 @@ def run(*words: str, stdin: bytes | None = None) -> Result:
 
 
 def test_help_names_every_option_people_know() -> None:
-    done = run("score", "--help-all")
+    result = run("score", "--help-all")
     options = "-m -q -n -l -M -J -p -j --rel --depth --judged-only --places --ties --intersection --zero-rel"
     options += " --dedup --group-by --provider --compat --fail-under --jobs --comments --limit --format"
-    assert set(options.split()) <= set(re.findall(r"--?[a-z-]+|-[A-Z]", done.stdout))
+    assert set(options.split()) <= set(re.findall(r"--?[a-z-]+|-[A-Z]", result.stdout))
 
 
 def value(*words: str) -> float:
-    done = run(*words, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)["results"][0]["value"]
+    result = run(*words, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["results"][0]["value"]
 
 
 def test_the_order_of_words_does_not_matter() -> None:
@@ -67,21 +67,21 @@ def test_standard_input_is_what_is_missing(which: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_pipe_given_as_a_file(tmp_path: Path) -> None:
     command = f"{sys.executable} -m rageval <(cat {FILES[0]}) <(gzip -c {FILES[2]}) -m alpha_ndcg@10"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.stdout.endswith("0.5283\n"), done.stderr
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert result.stdout.endswith("0.5283\n"), result.stderr
 
 
 def test_a_bare_number_is_another_cutoff() -> None:
-    done = run(*ONE, "-m", "coverage@5,10,20 rr")
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+    result = run(*ONE, "-m", "coverage@5,10,20 rr")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [
         "coverage@5", "coverage@10", "coverage@20", "rr"
     ]  # fmt: skip
 
 
 def test_only_queries_with_q_and_n() -> None:
-    done = run(*ONE, "-m", "rr", "-q", "-n")
-    assert len(done.stdout.splitlines()) == 12
-    assert "all" not in done.stdout
+    result = run(*ONE, "-m", "rr", "-q", "-n")
+    assert len(result.stdout.splitlines()) == 12
+    assert "all" not in result.stdout
     assert run(*ONE, "-m", "rr", "-n").stdout == ""
 
 
@@ -98,28 +98,30 @@ def test_options_that_measures_have_too(option: list[str], other: str) -> None:
     assert value(*ONE, "-m", "rr", *option) == value(*ONE, "-m", other)
 
 
-def test_places() -> None:
+def test_numbers_have_as_many_decimal_places_as_asked() -> None:
     assert run(*ONE, "-m", "alpha_ndcg@10", "-p", "2").stdout.split()[-1] == "0.53"
 
 
-def test_gates() -> None:
+def test_a_mean_below_its_gate_is_exit_1() -> None:
     assert run(*ONE, "--fail-under", "alpha_ndcg@10=0.5").exit_code == 0
-    done = run(*FILES, "-m", "rr", "--fail-under", "alpha_ndcg(alpha=0.5)@10=0.5")
-    assert done.exit_code == 1
-    assert "baseline.trec: alpha_ndcg@10 is 0.3804, below 0.5" in done.stderr
+    result = run(*FILES, "-m", "rr", "--fail-under", "alpha_ndcg(alpha=0.5)@10=0.5")
+    assert result.exit_code == 1
+    assert "baseline.trec: alpha_ndcg@10 is 0.3804, below 0.5" in result.stderr
     assert run(*ONE, "--fail-under", "alpha_ndcg@10").exit_code == 2
 
 
-def test_groups(tmp_path: Path) -> None:
+def test_means_of_groups_are_printed(tmp_path: Path) -> None:
     path = tmp_path / "groups.tsv"
-    path.write_text("".join(f"{7640 + at}\t{'small' if at < 2 else 'large'}\n" for at in range(12)))
+    path.write_text(
+        "".join(f"{7640 + number}\t{'small' if number < 2 else 'large'}\n" for number in range(12))
+    )
     queries = json.loads(run(*ONE, "-m", "rr", "-q", "--format", "json").stdout)["results"][0]["by_query"]
     values = list(queries.values())
     expected = (sum(values[:2]) / 2 + sum(values[2:]) / 10) / 2
     assert value(*ONE, "-m", "rr", "--group-by", str(path)) == pytest.approx(expected, abs=1e-15)
     path.write_text("7640 a\n7640 b\n")
-    done = run(*ONE, "-m", "rr", "--group-by", str(path))
-    assert (done.exit_code, f"{path}:2" in done.stderr) == (2, True)
+    result = run(*ONE, "-m", "rr", "--group-by", str(path))
+    assert (result.exit_code, f"{path}:2" in result.stderr) == (2, True)
     path.write_text("7640 a\n")
     assert "11 judged queries have no group" in run(*ONE, "-m", "rr", "--group-by", str(path)).stderr
 
@@ -142,9 +144,9 @@ def test_a_provider_of_ir_measures_agrees(provider: str) -> None:
 def test_a_measure_of_nuggets_on_judgements_without_any_is_refused(tmp_path: Path) -> None:
     retrieved = Path(ROOT / FILES[0]).read_text().split()[2]
     (tmp_path / "plain").write_text(f"7640 0 {retrieved} 1\n")
-    done = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10")
-    assert done.exit_code == 2
-    assert "names none" in done.stderr
+    result = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10")
+    assert result.exit_code == 2
+    assert "names none" in result.stderr
     plain = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10", "--nuggets-in-qrels", "no")
     assert "11 queries of the run are not judged" in plain.stderr
 
@@ -152,8 +154,8 @@ def test_a_measure_of_nuggets_on_judgements_without_any_is_refused(tmp_path: Pat
 def test_missing_queries_are_counted_and_score_0(tmp_path: Path) -> None:
     judged = Path(ROOT / FILES[2]).read_text().split()[2]
     (tmp_path / "run").write_text(f"7640 Q0 {judged} 1 1.0 t\n")
-    done = run(str(tmp_path / "run"), FILES[2], "-m", "rr")
-    assert "11 of 12 judged queries are not in the run" in done.stderr
+    result = run(str(tmp_path / "run"), FILES[2], "-m", "rr")
+    assert "11 of 12 judged queries are not in the run" in result.stderr
     record = json.loads(run(str(tmp_path / "run"), FILES[2], "-m", "rr", "--format", "json").stdout)
     assert record["results"][0]["missing"] == 11
     assert record["topics"]["run"]["only_in_qrels"] == 11
@@ -164,9 +166,9 @@ def test_missing_queries_are_counted_and_score_0(tmp_path: Path) -> None:
 def test_ties_and_contradicting_ranks_are_remarked_on(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q Q0 a 1 1.0 t\nq Q0 b 2 1.0 t\nq Q0 c 3 2.0 t\n")
     (tmp_path / "qrels").write_text("q n1 a 1\nq n2 b 1\n")
-    done = run(str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "recall@2")
-    assert "equal scores on both sides of a cut-off: 1 at rank 2" in done.stderr
-    assert "the rank column contradicts the scores in 1 queries" in done.stderr
+    result = run(str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "recall@2")
+    assert "equal scores on both sides of a cut-off: 1 at rank 2" in result.stderr
+    assert "the rank column contradicts the scores in 1 queries" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -195,10 +197,10 @@ def test_ties_and_contradicting_ranks_are_remarked_on(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_explained(words: list[str], message: str) -> None:
-    done = run(*words)
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert done.stdout == ""
+    result = run(*words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
 def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,9 +214,9 @@ def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error() -> None:
     command = f"{sys.executable} -m rageval {' '.join(ONE)} -m official:ndeval -q | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert "Traceback" not in done.stderr
-    assert done.stdout.count("\n") == 1
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert "Traceback" not in result.stderr
+    assert result.stdout.count("\n") == 1
 
 
 def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,10 +230,10 @@ def test_an_ir_datasets_id_as_judgements(monkeypatch: pytest.MonkeyPatch) -> Non
         def qrels_iter(self) -> list[TrecSubQrel]:
             return [TrecSubQrel("7640", "a", 1, subtopic) for subtopic in "12"]
 
-    known = {"some/diversity": ir_datasets.Dataset(Diversity())}
-    monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
-    done = run(FILES[0], "some/diversity", "-m", "coverage", "--nothing-judged", "zero")
-    assert (done.exit_code, done.stdout.split()[-1]) == (0, "0.0000")
+    datasets = {"some/diversity": ir_datasets.Dataset(Diversity())}
+    monkeypatch.setattr(ir_datasets, "load", lambda name: datasets[name])
+    result = run(FILES[0], "some/diversity", "-m", "coverage", "--nothing-judged", "zero")
+    assert (result.exit_code, result.stdout.split()[-1]) == (0, "0.0000")
     assert "ir_datasets knows no such id" in run(FILES[0], "no/such", "-m", "coverage").stderr
 
 
@@ -250,14 +252,14 @@ def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its
     code = "import gc, sys\nat_first = gc.get_freeze_count()\n"  # Python 3.12 has frozen a few itself
     code += "from rageval.__main__ import main\nsys.argv[1:] = ['--version']\n"
     code += "try: main()\nexcept SystemExit: print(gc.get_threshold()[0], gc.get_freeze_count() - at_first)"
-    said = [
+    outputs = [
         subprocess.run(
-            [sys.executable, "-c", each], capture_output=True, text=True, check=True
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout.split()
-        for each in (usual, code)
+        for program in (usual, code)
     ]
-    assert said[0] == [str(gc.get_threshold()[0])]
-    assert said[1][-2:] == ["100000", "0"]  # frozen only when the process ends
+    assert outputs[0] == [str(gc.get_threshold()[0])]
+    assert outputs[1][-2:] == ["100000", "0"]  # frozen only when the process ends
 
 
 def test_the_installed_command_is_the_one_of_the_module() -> None:
@@ -276,8 +278,8 @@ def test_a_plug_in_under_a_name_of_ours_is_listed_as_one_that_nobody_can_ask_for
     named = [EntryPoint(name, "nowhere:x", "rageval.measures") for name in ("ndcg", "accuracy", "mine")]
     monkeypatch.setattr("rageval.plugins._entries", lambda group: EntryPoints(named))
     listed = CliRunner().invoke(main, ["measures"]).stdout
-    said = dict(re.findall(r"^(\w+) +(\(plug-in.*)$", listed, re.MULTILINE))
-    assert said.pop("mine") == "(plug-in)"
-    assert set(said.items()) == {
+    descriptions = dict(re.findall(r"^(\w+) +(\(plug-in.*)$", listed, re.MULTILINE))
+    assert descriptions.pop("mine") == "(plug-in)"
+    assert set(descriptions.items()) == {
         (name, "(plug-in; unavailable, because rageval has this name)") for name in ("ndcg", "accuracy")
     }

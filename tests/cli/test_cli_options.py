@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
+from commands import run_command
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import Command
 
@@ -28,19 +28,15 @@ DIFFERENT = {
 CHOICES = {"--format", "--compat", "--as"}  # what may be chosen depends on the command
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words))
-
-
-def commands(found: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
-    if isinstance(found, click.Group):
-        context = click.Context(found)
-        for name in found.list_commands(context):
-            below = found.get_command(context, name)
+def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
             assert below is not None
             yield from commands(below, f"{path} {name}".strip())
     else:
-        yield path, found
+        yield path, command
 
 
 def kind(option: click.Option, name: str) -> tuple[object, ...]:
@@ -57,7 +53,7 @@ def test_an_option_of_one_name_is_of_one_kind_in_every_command() -> None:
                 name = max(option.opts, key=len)
                 kinds[name][kind(option, name)].append(path)
     assert len(kinds) > 60
-    assert {name for name, found in kinds.items() if len(found) > 1} <= DIFFERENT
+    assert {name for name, uses in kinds.items() if len(uses) > 1} <= DIFFERENT
 
 
 def test_a_letter_stands_for_one_option_in_every_command() -> None:
@@ -75,7 +71,7 @@ def test_a_letter_stands_for_one_option_in_every_command() -> None:
     assert twice == {
         "-n": {"--no-summary", "--number"}
     }  # trec_eval's, and what statistics calls a sample's size
-    assert {name: found for name, found in letters.items() if len(found) > 1} == {}
+    assert {name: options for name, options in letters.items() if len(options) > 1} == {}
     assert meant["-q"] == {"--by-query"}
 
 
@@ -83,7 +79,7 @@ def test_a_letter_stands_for_one_option_in_every_command() -> None:
 def test_every_option_is_listed_once_in_help(path: str) -> None:
     command = dict(commands(main))[path]
     has_first = isinstance(command, Command) and bool(command.first)
-    shown = run(*path.split(), "--help-all" if has_first else "--help").stdout
+    shown = run_command(*path.split(), "--help-all" if has_first else "--help").stdout
     for option in command.params:
         if isinstance(option, click.Option):
             name = max(option.opts, key=len)
@@ -92,11 +88,11 @@ def test_every_option_is_listed_once_in_help(path: str) -> None:
     assert "-h, --help" in shown
 
 
-@pytest.mark.parametrize("path", [path for path, found in commands(main) if getattr(found, "first", ())])
+@pytest.mark.parametrize("path", [path for path, command in commands(main) if getattr(command, "first", ())])
 def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
     command = dict(commands(main))[path]
     assert isinstance(command, Command)
-    shown = run(*path.split(), "--help").stdout
+    shown = run_command(*path.split(), "--help").stdout
     listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE)
     called = {param.name: max(param.opts, key=len) for param in command.params}
     assert listed == [*(called[name] for name in command.first), "--help-all", "--help"]
@@ -117,14 +113,14 @@ def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
     ],
 )
 def test_a_mistyped_command_is_told_the_nearest(words: str, meant: str) -> None:
-    done = run(*words.split())
-    assert done.exit_code == 2
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+    result = run_command(*words.split())
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.endswith(f"; did you mean {meant}?\n")
 
 
 @pytest.mark.parametrize("words", ["judged a.run qrels", "./scor", "xyz a.run", "datasets xyzzy"])
 def test_what_is_no_command_by_mistake_is_told_none(words: str) -> None:
-    done = run(*words.split())
-    assert done.exit_code == 2
-    assert all(f"did you mean {name}?" not in done.stderr for name in COMMANDS)
+    result = run_command(*words.split())
+    assert result.exit_code == 2
+    assert all(f"did you mean {name}?" not in result.stderr for name in COMMANDS)

@@ -31,19 +31,19 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_exit_codes_and_streams(case: str) -> None:
     words, code, out, err = CASES[case]
-    done = CliRunner().invoke(main, words, prog_name="rageval")
-    assert done.exit_code == code, done.output
-    assert out in done.stdout
-    assert bool(done.stdout) == bool(out)
-    assert err in done.stderr
+    result = CliRunner().invoke(main, words, prog_name="rageval")
+    assert result.exit_code == code, result.output
+    assert out in result.stdout
+    assert bool(result.stdout) == bool(out)
+    assert err in result.stderr
 
 
 def test_a_judgement_that_failed_is_exit_3(tmp_path: Path) -> None:
     path = tmp_path / "judged.jsonl"
     path.write_text(json.dumps({"query_id": "q", "run_id": "r", "status": "refused", "rubric": "crag"}))
-    done = CliRunner().invoke(main, [str(path), "-m", "crag_score"], prog_name="rageval")
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "1 refused" in done.stderr
+    result = CliRunner().invoke(main, [str(path), "-m", "crag_score"], prog_name="rageval")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "1 refused" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_judgement_that_failed_is_exit_3(tmp_path: Path) -> None:
 )
 def test_a_mean_stands_beside_what_it_lies_between(style: str, means: str, of_query: str) -> None:
     words = [RUN, QRELS, "-m", "recall@50", "--format", style, "-q"]
-    done = CliRunner().invoke(main, [*words, "--bounds"])
-    assert means in done.stdout
-    assert re.search(of_query, done.stdout, re.MULTILINE)
+    result = CliRunner().invoke(main, [*words, "--bounds"])
+    assert means in result.stdout
+    assert re.search(of_query, result.stdout, re.MULTILINE)
     assert not re.search(r" to |least|parenth", CliRunner().invoke(main, words).stdout)

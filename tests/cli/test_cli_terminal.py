@@ -45,13 +45,13 @@ def test_a_comparison_fits_the_terminal(columns: int, more: tuple[str, ...]) -> 
 @pytest.mark.parametrize("columns", [50, 80])
 def test_scores_and_agreement_fit_the_terminal(columns: int) -> None:
     named = ("--names", f"{'x' * 70}={RUN}")
-    found = run(RUN, QRELS, "-m", "official:ndeval", "--format", "table", *named, columns=columns)
-    assert max(map(len, found.stdout.splitlines())) <= columns
+    result = run(RUN, QRELS, "-m", "official:ndeval", "--format", "table", *named, columns=columns)
+    assert max(map(len, result.stdout.splitlines())) <= columns
 
 
 def test_a_table_is_cut_between_columns_and_repeats_what_is_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = [Column("run"), *(Column(f"measure{at}") for at in range(9))]
-    table = Table(columns, [["one", *(str(at) for at in range(9))]])
+    columns = [Column("run"), *(Column(f"measure{number}") for number in range(9))]
+    table = Table(columns, [["one", *(str(number) for number in range(9))]])
     monkeypatch.setenv("COLUMNS", "40")
     lines = list(PRINTERS["table"].table(table))
     assert [line.split() for line in lines if line.startswith("one")] == [
@@ -63,7 +63,7 @@ def test_a_table_is_cut_between_columns_and_repeats_what_is_in_front(monkeypatch
 
 def test_lines_are_wrapped_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    text = " ".join(f"word{at}" for at in range(30))
+    text = " ".join(f"word{number}" for number in range(30))
     assert " ".join(wrapped(text)) == text
     assert max(map(len, wrapped(text))) <= 40
     assert "".join(wrapped(text.replace(" ", "|"), "|")) == text.replace(" ", "|")
@@ -105,9 +105,9 @@ def test_sort_changes_no_number_of_a_comparison() -> None:
 
 
 def test_what_is_not_measured_sorts_nothing() -> None:
-    done = run(RUN, QRELS, "-m", "recall@10", "--sort", "ap")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.endswith("--sort ap: is not measured; use run or one of recall@10\n")
+    result = run(RUN, QRELS, "-m", "recall@10", "--sort", "ap")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith("--sort ap: is not measured; use run or one of recall@10\n")
 
 
 def test_a_run_is_called_as_one_says() -> None:
@@ -133,17 +133,17 @@ def test_a_run_is_called_as_one_says() -> None:
     ],
 )
 def test_names_that_name_nothing_are_refused(names: tuple[str, ...], why: str) -> None:
-    done = run(RUN, BASELINE, QRELS, "-m", "ap", *(word for name in names for word in ("--names", name)))
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert why in done.stderr
+    result = run(RUN, BASELINE, QRELS, "-m", "ap", *(word for name in names for word in ("--names", name)))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert why in result.stderr
 
 
 def test_judged_answers_have_names_of_their_own(tmp_path: Path) -> None:
     judged = tmp_path / "judged.jsonl"
     judged.write_text('{"query_id": "q", "run_id": "r", "aspect": "answer", "label": "accurate"}\n')
-    done = run(str(judged), "-m", "crag_score", "--names", "tag")
-    assert done.exit_code == 2
-    assert "--names applies to runs" in done.stderr
+    result = run(str(judged), "-m", "crag_score", "--names", "tag")
+    assert result.exit_code == 2
+    assert "--names applies to runs" in result.stderr
 
 
 def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
         (tmp_path / f"{name}.run").write_text("q Q0 d 1 2.0 same\n")
     (tmp_path / "qrels").write_text("q 0 d 1\n")
     files = [str(tmp_path / name) for name in ("a.run", "b.run", "qrels")]
-    done = run(*files, "-m", "ap", "--names", "tag")
-    assert done.exit_code == 2
-    assert "two runs would be called 'same'" in done.stderr
+    result = run(*files, "-m", "ap", "--names", "tag")
+    assert result.exit_code == 2
+    assert "two runs would be called 'same'" in result.stderr
 
 
 @pytest.mark.slow
@@ -185,8 +185,8 @@ def test_words_are_completed(words: list[str], expected: set[str]) -> None:
     env["COMP_WORDS"] = " ".join(["rageval", *words])
     code = "import sys; sys.argv[0] = 'rageval'; from rageval.__main__ import main; main()"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.stderr == ""
+    result = subprocess.run(command, env=env, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert result.stderr == ""
     assert {
-        line.removeprefix("plain,") for line in done.stdout.splitlines() if line[:6] == "plain,"
+        line.removeprefix("plain,") for line in result.stdout.splitlines() if line[:6] == "plain,"
     } == expected

@@ -22,8 +22,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def written(name: str, runs: tuple[str, ...] = ("ours",), **said: object) -> None:
-    rows = ({"query_id": f"q{at}", "run_id": run, **said} for run in runs for at in range(30))
+def written(name: str, runs: tuple[str, ...] = ("ours",), **fields: object) -> None:
+    rows = ({"query_id": f"q{number}", "run_id": run, **fields} for run in runs for number in range(30))
     Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
@@ -39,7 +39,7 @@ def settled(*words: str) -> tuple[dict[str, Any], list[list[str]]]:
     return gate, [shlex.split(line.partition("rageval ")[2]) for line in lines]
 
 
-def test_runs() -> None:
+def test_of_runs_the_gate_has_a_measure_of_their_judgements() -> None:
     for name in ("new.trec", "a.trec"):
         Path(name).write_text(RUN)
     Path("qrels").write_text("".join(f"q{q} n{n} d{n} 1\n" for q in range(30) for n in (0, 1)))
@@ -60,10 +60,10 @@ def test_runs() -> None:
 
 
 @pytest.mark.parametrize("judge", ["short@9f2c41aa", "openai:m@1234", "person:kim"])
-def test_judged_answers(judge: str) -> None:
-    said = {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": judge}
-    written("v1.jsonl", **said)
-    written("v2.jsonl", **said)
+def test_of_judged_answers_the_gate_has_their_rubric(judge: str) -> None:
+    fields = {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": judge}
+    written("v1.jsonl", **fields)
+    written("v2.jsonl", **fields)
     gate, lines = settled()
     assert (gate["measures"], gate["rubric"]) == (["crag_score"], "crag")
     # A judge that costs is for a person to name.
@@ -83,7 +83,7 @@ def test_two_systems_in_one_file() -> None:
 
 def test_answers_that_nobody_judged() -> None:
     written("answers.jsonl", answer="Oslo")
-    rows = ({"query_id": f"q{at}", "question": "Where?", "answer": "Oslo"} for at in range(30))
+    rows = ({"query_id": f"q{number}", "question": "Where?", "answer": "Oslo"} for number in range(30))
     Path("questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     gate, lines = settled()
     assert gate == {
@@ -147,9 +147,9 @@ def test_a_name_that_is_taken_is_no_baseline_to_be() -> None:
 
 
 def test_of_two_tables_the_first_is_the_baseline_and_nothing_is_saved() -> None:
-    rows = [f"{at},Who was number {at}?,{{}},Name{at}" for at in range(12)]
-    for name, said in (("v1", "Somebody"), ("v2", "Name{}")):
-        lines = [row.format(said.format(at)) for at, row in enumerate(rows)]
+    rows = [f"{number},Who was number {number}?,{{}},Name{number}" for number in range(12)]
+    for name, answer in (("v1", "Somebody"), ("v2", "Name{}")):
+        lines = [row.format(answer.format(number)) for number, row in enumerate(rows)]
         Path(f"{name}.csv").write_text("\n".join(["id,question,answer,gold", *lines]) + "\n")
     assert command("init").out == "wrote rageval.toml\nthen: rageval gate v2.csv\n"
     assert 'baseline = "v1.csv"' in Path("rageval.toml").read_text()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from labeling import lines
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.answers import evaluate_answers
@@ -21,49 +21,49 @@ SYSTEMS = ("ours", "theirs")
 
 
 def run(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["label", "plan", *map(str, words)], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
-
-
-def lines(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+    result = CliRunner().invoke(main, ["label", "plan", *map(str, words)], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Path:
     """CRAG's labels of 40 questions by a judge; one that failed, one that only one system answered."""
-    found = [
+    rows = [
         {
-            "query_id": f"q{at:02d}",
+            "query_id": f"q{number:02d}",
             "run_id": run,
             "label": "perfect",
             "rubric": "crag",
             "judge": "openai:secret",
         }
-        for at in range(40)
+        for number in range(40)
         for run in SYSTEMS
     ]
-    found[5] |= {"status": "refused", "label": None}
-    return lines(tmp_path / "judged.jsonl", [row for row in found if row is not found[8]])
+    rows[5] |= {"status": "refused", "label": None}
+    return lines(tmp_path / "judged.jsonl", [row for row in rows if row is not rows[8]])
 
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
     """Answers that are the same for every fourth question."""
-    found = [
-        {"query_id": f"q{at:02d}", "run_id": run, "answer": f"Text {at % 4 and run}.", "question": "Why?"}
-        for at in range(40)
+    rows = [
+        {
+            "query_id": f"q{number:02d}",
+            "run_id": run,
+            "answer": f"Text {number % 4 and run}.",
+            "question": "Why?",
+        }
+        for number in range(40)
         for run in SYSTEMS
     ]
-    return lines(tmp_path / "answers.jsonl", found)
+    return lines(tmp_path / "answers.jsonl", rows)
 
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    found = [{"query_id": f"q{at:02d}", "question": "Why?", "answer": "Because."} for at in range(40)]
-    return lines(tmp_path / "questions.jsonl", found)
+    rows = [{"query_id": f"q{number:02d}", "question": "Why?", "answer": "Because."} for number in range(40)]
+    return lines(tmp_path / "questions.jsonl", rows)
 
 
 def planned(tmp_path: Path, *words: object) -> LabelPlan:
@@ -80,9 +80,9 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another_order(tmp_path: 
 
 
 def test_a_larger_plan_begins_with_the_smaller_one(tmp_path: Path, judged: Path) -> None:
-    found = [planned(tmp_path, judged, "-n", number).order for number in (3, 10, 38)]
-    assert found[0] == found[1][:3] == found[2][:3]
-    assert found[1] == found[2][:10]
+    orders = [planned(tmp_path, judged, "-n", number).order for number in (3, 10, 38)]
+    assert orders[0] == orders[1][:3] == orders[2][:3]
+    assert orders[1] == orders[2][:10]
 
 
 def test_the_order_of_the_file_does_not_matter(tmp_path: Path, judged: Path) -> None:
@@ -92,12 +92,12 @@ def test_the_order_of_the_file_does_not_matter(tmp_path: Path, judged: Path) -> 
 
 
 def test_only_what_was_judged_of_all_systems_is_asked(tmp_path: Path, judged: Path) -> None:
-    found = planned(tmp_path, judged, "-n", 38)
-    assert (found.queries, found.systems, found.rubric.partition("@")[0]) == (38, SYSTEMS, "crag")
-    assert sorted(found.order) == sorted({f"q{at:02d}" for at in range(40)} - {"q02", "q04"})
-    assert {tuple(ask.run_id for ask in query.asks) for query in found.asked} == {SYSTEMS}
-    done = run(judged, "-n", 38, "--overwrite", "-o", tmp_path / "ask.jsonl")
-    assert "2 queries lack a system or a verdict" in done.stderr
+    plan = planned(tmp_path, judged, "-n", 38)
+    assert (plan.queries, plan.systems, plan.rubric.partition("@")[0]) == (38, SYSTEMS, "crag")
+    assert sorted(plan.order) == sorted({f"q{number:02d}" for number in range(40)} - {"q02", "q04"})
+    assert {tuple(ask.run_id for ask in query.asks) for query in plan.asked} == {SYSTEMS}
+    result = run(judged, "-n", 38, "--overwrite", "-o", tmp_path / "ask.jsonl")
+    assert "2 queries lack a system or a verdict" in result.stderr
 
 
 @pytest.mark.slow
@@ -114,32 +114,34 @@ def test_a_comparison_asks_only_where_answers_differ(
     tmp_path: Path, judged: Path, answers: Path, questions: Path
 ) -> None:
     words = (judged, "-n", 29, "--answers", answers, "--questions", questions)
-    found = planned(tmp_path, *words, "--compare", "ours", "theirs")
-    assert found.compare == SYSTEMS
-    assert set(found.same) == {f"q{at:02d}" for at in range(0, 40, 4)} - {"q04"}
-    assert (found.queries, found.rest, found.share, found.inclusion) == (38, 29, 29 / 38, 1.0)
+    plan = planned(tmp_path, *words, "--compare", "ours", "theirs")
+    assert plan.compare == SYSTEMS
+    assert set(plan.same) == {f"q{number:02d}" for number in range(0, 40, 4)} - {"q04"}
+    assert (plan.queries, plan.rest, plan.share, plan.inclusion) == (38, 29, 29 / 38, 1.0)
     assert planned(tmp_path, judged, "-n", 19).inclusion == 0.5
-    assert set(found.order).isdisjoint(found.same)
+    assert set(plan.order).isdisjoint(plan.same)
     assert not planned(tmp_path, *words).same
-    done = run(*words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2)
-    assert (
-        "expected at most 29, the queries that can be labeled (9 more have the same answers)" in done.stderr
+    result = run(
+        *words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2
     )
-    done = run(judged, "-n", 9, "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl")
-    assert "without --answers it is unknown where both systems gave the same answer" in done.stderr
+    assert (
+        "expected at most 29, the queries that can be labeled (9 more have the same answers)" in result.stderr
+    )
+    result = run(judged, "-n", 9, "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl")
+    assert "without --answers it is unknown where both systems gave the same answer" in result.stderr
 
 
 def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
     rows = [
-        {"query_id": f"q{at}", "run_id": run, "label": "perfect", "rubric": "crag"}
-        for at in range(90)
+        {"query_id": f"q{number}", "run_id": run, "label": "perfect", "rubric": "crag"}
+        for number in range(90)
         for run in "ab"
     ]
     judged = lines(tmp_path / "judged.jsonl", rows)
     words = (judged, "-m", "crag_score", "--decide")
-    found = planned(tmp_path, *words, "b > a", "-n", 82)
-    assert (found.decide, found.compare) == (("b", "a"), ("b", "a"))
-    assert (found.measure, found.level) == ("crag_score", 0.95)
+    plan = planned(tmp_path, *words, "b > a", "-n", 82)
+    assert (plan.decide, plan.compare) == (("b", "a"), ("b", "a"))
+    assert (plan.measure, plan.level) == ("crag_score", 0.95)
     for text, more, message in (
         ("b>a", ["-n", 19], "-n 19: expected 20 or more"),
         ("b", ["-n", 80], "expected 'A>B', two systems"),
@@ -147,8 +149,8 @@ def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
         ("b>a", ["-n", 80, "--compare", "a", "c"], "expected 'a>c', as --compare says"),
     ):
         assert message in run(*words, text, *more, "-o", tmp_path / "new.jsonl", code=2).stderr
-    done = run(judged, "--decide", "a>b", "-n", 80, "-o", tmp_path / "new.jsonl", code=2)
-    assert "--decide needs -m MEASURE" in done.stderr
+    result = run(judged, "--decide", "a>b", "-n", 80, "-o", tmp_path / "new.jsonl", code=2)
+    assert "--decide needs -m MEASURE" in result.stderr
 
 
 def test_a_plan_that_is_there_is_not_replaced_unless_asked(tmp_path: Path, judged: Path) -> None:
@@ -209,9 +211,9 @@ def test_all_that_people_can_label(name: str, tmp_path: Path, monkeypatch: pytes
     text = (SAMPLES / "rag24.jsonl").read_text()
     (tmp_path / "both.jsonl").write_text(text + text.replace('"sample-24"', '"baseline-24"'))
     monkeypatch.chdir(tmp_path)
-    found = planned(tmp_path, *words, "-n", 1)
-    (query,) = found.asked
-    assert (found.kind, found.labels, len(query.asks)) == (kind, labels, asks)
+    plan = planned(tmp_path, *words, "-n", 1)
+    (query,) = plan.asked
+    assert (plan.kind, plan.labels, len(query.asks)) == (kind, labels, asks)
     assert {key for context in query.contexts for key in context} == shown
     if name == "support of nuggets":  # the judge names nuggets by their texts
         assert {ask.text for ask in query.asks} == {ask.aspect for ask in query.asks}
@@ -224,13 +226,13 @@ def test_all_that_people_can_label(name: str, tmp_path: Path, monkeypatch: pytes
 def test_documents_of_runs(tmp_path: Path) -> None:
     data = ROOT / "examples/data"
     words = [data / name for name in ("run.trec", "baseline.trec", "qrels.nugget")]
-    found = planned(tmp_path, *words, "-n", 3, "--depth", 5)
-    assert (found.systems, found.depth, found.rubric.partition("@")[0]) == (
+    plan = planned(tmp_path, *words, "-n", 3, "--depth", 5)
+    assert (plan.systems, plan.depth, plan.rubric.partition("@")[0]) == (
         ("run.trec", "baseline.trec"),
         5,
         "nugget-support",
     )
-    for query in found.asked:
+    for query in plan.asked:
         docs = list(dict.fromkeys(ask.item_id for ask in query.asks))
         assert 5 <= len(docs) <= 10
         assert docs == sorted(docs)
@@ -238,18 +240,18 @@ def test_documents_of_runs(tmp_path: Path) -> None:
 
 
 def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("".join(f"q{at} 0 a 1\n" for at in range(4)))
+    (tmp_path / "qrels").write_text("".join(f"q{number} 0 a 1\n" for number in range(4)))
     for name, docs in (("one", "ab"), ("other", "ac")):
         ranks = [(q, doc, rank) for q in range(4) for rank, doc in enumerate(docs if q else "xy", 1)]
         rows = [f"q{q} Q0 {doc} {rank} {1 / rank:.3f} r\n" for q, doc, rank in ranks]
         (tmp_path / name).write_text("".join(rows))
     words = (tmp_path / "one", tmp_path / "other", tmp_path / "qrels", "--compare", "one", "other")
-    found = planned(tmp_path, *words, "-n", 3, "--depth", 2)
-    assert (found.same, found.queries, found.rest) == (("q0",), 4, 3)
-    assert [ask.item_id for ask in found.asked[0].asks] == ["a", "b", "c"]
-    assert found.rubric.partition("@")[0] == "relevance"
-    done = run(*words, "-n", 1, "--depth", 1, "--overwrite", "-o", tmp_path / "ask.jsonl", code=2)
-    assert "expected at most 0" in done.stderr
+    plan = planned(tmp_path, *words, "-n", 3, "--depth", 2)
+    assert (plan.same, plan.queries, plan.rest) == (("q0",), 4, 3)
+    assert [ask.item_id for ask in plan.asked[0].asks] == ["a", "b", "c"]
+    assert plan.rubric.partition("@")[0] == "relevance"
+    result = run(*words, "-n", 1, "--depth", 1, "--overwrite", "-o", tmp_path / "ask.jsonl", code=2)
+    assert "expected at most 0" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -292,27 +294,28 @@ def test_what_cannot_be_planned_says_why(
     for path in SAMPLES.glob("*.jsonl"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
-    done = run(*words, code=2)
-    assert message in done.stderr
-    assert "Traceback" not in done.output
+    result = run(*words, code=2)
+    assert message in result.stderr
+    assert "Traceback" not in result.output
     assert not (tmp_path / "ask.jsonl").exists()
 
 
 @pytest.fixture
 def pilot(tmp_path: Path) -> tuple[Path, Path, LabelPlan]:
     """A judge's labels of 1,000 questions, and people's of 40 that a plan drew: these are stricter."""
-    said = ("perfect", "acceptable", "missing", "incorrect")
+    kinds = ("perfect", "acceptable", "missing", "incorrect")
     rows = [
-        {"query_id": f"q{at:03d}", "run_id": run, "rubric": "crag", "judge": "openai:m"}
-        | {"label": said[(at * (1 + (run == "b"))) % 4]}
-        for at in range(1000)
+        {"query_id": f"q{number:03d}", "run_id": run, "rubric": "crag", "judge": "openai:m"}
+        | {"label": kinds[(number * (1 + (run == "b"))) % 4]}
+        for number in range(1000)
         for run in "ab"
     ]
     judged = lines(tmp_path / "judged.jsonl", rows)
     plan = planned(tmp_path, judged, "-n", 40)
     labels = [
-        row | {"judge": "person:kim", "plan": plan.sha, "label": "incorrect" if at % 7 < 3 else row["label"]}
-        for at, row in enumerate(row for row in rows if row["query_id"] in plan.order)
+        row
+        | {"judge": "person:kim", "plan": plan.sha, "label": "incorrect" if number % 7 < 3 else row["label"]}
+        for number, row in enumerate(row for row in rows if row["query_id"] in plan.order)
     ]
     return judged, lines(tmp_path / "labels.jsonl", labels), plan
 
@@ -330,17 +333,19 @@ def test_a_pilot_says_how_many_labels_a_width_needs(
         queries = sorted(judges[name]["crag_score"].by_query)
         values = [judges[name]["crag_score"].by_query[query] for query in queries]
         people = {
-            at: means[name]["crag_score"].by_query[q] for at, q in enumerate(queries) if q in first.order
+            index: means[name]["crag_score"].by_query[q]
+            for index, q in enumerate(queries)
+            if q in first.order
         }
         numbers.append(labels_needed(values, people, 0.1, paired=False, span=2.0))
-    found = planned(tmp_path, *words, 0.1)
-    assert len(found.asked) == max(number for number in numbers if number)
-    assert 40 < len(found.asked) < 1000
-    assert (found.width, found.extends, found.order[:40]) == (0.1, first.sha, first.order)
+    plan = planned(tmp_path, *words, 0.1)
+    assert len(plan.asked) == max(number for number in numbers if number)
+    assert 40 < len(plan.asked) < 1000
+    assert (plan.width, plan.extends, plan.order[:40]) == (0.1, first.sha, first.order)
     assert not planned(tmp_path, *words, 0.1, "--seed", 1).extends
-    assert len(planned(tmp_path, *words, 0.1, "--compare", "a", "b").asked) != len(found.asked)
-    done = run(*words, 0.001, "-o", tmp_path / "none.jsonl", code=2)
-    assert "impossible: N is too small: 1,000 queries can never give ± 0.001" in done.stderr
+    assert len(planned(tmp_path, *words, 0.1, "--compare", "a", "b").asked) != len(plan.asked)
+    result = run(*words, 0.001, "-o", tmp_path / "none.jsonl", code=2)
+    assert "impossible: N is too small: 1,000 queries can never give ± 0.001" in result.stderr
     assert not (tmp_path / "none.jsonl").exists()
 
 
@@ -351,13 +356,13 @@ def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
     judged, labels, _ = pilot
     words = ("compare", judged, "-m", "crag_score", "--gold", labels, "--format", "json", "--gold-chosen")
     planned(tmp_path, judged, "-m", "crag_score", "--pilot", labels, "--width", 0.1)
-    done = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["pairs"][0]["labels"] == 40
+    result = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["pairs"][0]["labels"] == 40
     planned(tmp_path, judged, "-n", 300)
-    done = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
-    assert done.exit_code == 2
-    assert "is a label of the plan" in done.stderr
+    result = CliRunner().invoke(main, [*map(str, words), str(tmp_path / "ask.jsonl")])
+    assert result.exit_code == 2
+    assert "is a label of the plan" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -399,26 +404,28 @@ def test_a_width_needs_a_pilot_that_is_large_enough(
 
 def test_a_pilot_of_documents(tmp_path: Path) -> None:
     judged, people = [], []
-    for at in range(300):
-        judged += [f"q{at} 0 d{rank} {int((at + rank) % 3 == 0)}\n" for rank in range(4)]
-        if at % 7 == 0:
-            people += [f"q{at} 0 d{rank} {int((at + rank) % 3 == 0 and at % 2)}\n" for rank in range(4)]
+    for number in range(300):
+        judged += [f"q{number} 0 d{rank} {int((number + rank) % 3 == 0)}\n" for rank in range(4)]
+        if number % 7 == 0:
+            people += [
+                f"q{number} 0 d{rank} {int((number + rank) % 3 == 0 and number % 2)}\n" for rank in range(4)
+            ]
     (tmp_path / "qrels").write_text("".join(judged))
     (tmp_path / "people.qrels").write_text("".join(people))
     (tmp_path / "run").write_text(
-        "".join(f"q{at} Q0 d{r} {r + 1} {9 - r} r\n" for at in range(300) for r in range(4))
+        "".join(f"q{number} Q0 d{r} {r + 1} {9 - r} r\n" for number in range(300) for r in range(4))
     )
     words = (tmp_path / "run", tmp_path / "qrels", "-m", "P@4", "--pilot", tmp_path / "people.qrels")
-    found = planned(tmp_path, *words, "--width", 0.03)
-    assert 43 < len(found.asked) < 300
-    assert found.measure == "p@4"
+    plan = planned(tmp_path, *words, "--width", 0.03)
+    assert 43 < len(plan.asked) < 300
+    assert plan.measure == "p@4"
 
 
 def test_criteria_are_met_or_not(tmp_path: Path) -> None:
-    found = planned(tmp_path, SAMPLES / "rubrics.judged.jsonl", "-n", 2)
-    assert found.rubric.partition("@")[0] == "rubric"
-    assert found.names == {"support": "met", "partial_support": "partly", "not_support": "not"}
-    assert "Some describe a fault" in found.instructions
+    plan = planned(tmp_path, SAMPLES / "rubrics.judged.jsonl", "-n", 2)
+    assert plan.rubric.partition("@")[0] == "rubric"
+    assert plan.names == {"support": "met", "partial_support": "partly", "not_support": "not"}
+    assert "Some describe a fault" in plan.instructions
 
 
 def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
@@ -428,8 +435,8 @@ def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
         tmp_path / "corpus.jsonl", [{"id": doc, "text": f"Text {doc}"} for doc in ("d1", "d2", "d3")]
     )
     asked = lines(tmp_path / "questions.jsonl", [{"query_id": "q", "question": "Why?"}])
-    found = planned(tmp_path, judged, "--passages", corpus, "--questions", asked, "-n", 1)
-    (query,) = found.asked
+    plan = planned(tmp_path, judged, "--passages", corpus, "--questions", asked, "-n", 1)
+    (query,) = plan.asked
     assert [context["passage"] for context in query.contexts] == ["Text d1", "Text d2"]
     assert [ask.item_id for ask in query.asks] == ["d1", "d2"]
 
@@ -441,8 +448,8 @@ def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -
     assert planned(tmp_path, *words, "-n", 1, "-m", "alpha_ndcg@5").depth == 5
     assert planned(tmp_path, *words, "-n", 1, "-m", "alpha_ndcg@5", "--depth", 7).depth == 7
     place = ("-n", 1, "-o", tmp_path / "new.jsonl")
-    done = run(*words, *place, "-m", "recall@20", "--depth", 10, code=2)
-    assert "-m recall@20: uses 20 documents of each run; expected --depth 20 or more" in done.stderr
+    result = run(*words, *place, "-m", "recall@20", "--depth", 10, code=2)
+    assert "-m recall@20: uses 20 documents of each run; expected --depth 20 or more" in result.stderr
     assert "-m map: uses whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
     assert "rubric crag: judges answer; with runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
 
@@ -450,20 +457,20 @@ def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -
 def test_the_same_answer_from_other_passages_is_labeled_where_these_are_judged(tmp_path: Path) -> None:
     answers = [
         {
-            "query_id": f"q{at}",
+            "query_id": f"q{number}",
             "run_id": run,
             "answer": "So.",
-            "passages": [{"id": "d", "text": run if at else "P"}],
+            "passages": [{"id": "d", "text": run if number else "P"}],
         }
-        for at in range(2)
+        for number in range(2)
         for run in "ab"
     ]
     lines(tmp_path / "answers.jsonl", answers)
     lines(
         tmp_path / "questions.jsonl",
-        [{"query_id": f"q{at}", "question": "?", "answer": "So."} for at in range(2)],
+        [{"query_id": f"q{number}", "question": "?", "answer": "So."} for number in range(2)],
     )
-    rows = [{"query_id": f"q{at}", "run_id": run, "grade": 1} for at in range(2) for run in "ab"]
+    rows = [{"query_id": f"q{number}", "run_id": run, "grade": 1} for number in range(2) for run in "ab"]
     words = (
         "--compare",
         "a",
@@ -476,9 +483,11 @@ def test_the_same_answer_from_other_passages_is_labeled_where_these_are_judged(t
     judged = lines(
         tmp_path / "faith.jsonl", [{**row, "rubric": "liverag", "aspect": "faithfulness"} for row in rows]
     )
-    found = planned(tmp_path, judged, *words, "-n", 1)
-    assert (found.order, found.same) == (("q1",), ("q0",))
+    plan = planned(tmp_path, judged, *words, "-n", 1)
+    assert (plan.order, plan.same) == (("q1",), ("q0",))
     rows = [{key: value for key, value in row.items() if key != "grade"} for row in rows]
     judged = lines(tmp_path / "crag.jsonl", [{**row, "rubric": "crag", "label": "perfect"} for row in rows])
-    done = run(judged, *words, "-n", 1, "-o", tmp_path / "new.jsonl", code=2)
-    assert "expected at most 0, the queries that can be labeled (2 more have the same answers)" in done.stderr
+    result = run(judged, *words, "-n", 1, "-o", tmp_path / "new.jsonl", code=2)
+    assert (
+        "expected at most 0, the queries that can be labeled (2 more have the same answers)" in result.stderr
+    )

@@ -29,8 +29,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command("gate", "run", "qrels", "-m", "recall@5", "--save-baseline", "base.jsonl").code == 0
 
 
-def written(name: str, said: dict[str, object]) -> None:
-    rows = ({"query_id": f"q{at}", "run_id": "ours", **said} for at in range(3))
+def written(name: str, fields: dict[str, object]) -> None:
+    rows = ({"query_id": f"q{number}", "run_id": "ours", **fields} for number in range(3))
     Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
@@ -43,9 +43,9 @@ def refused(*words: str) -> str:
 @pytest.mark.parametrize("typed", [("--margin", "five"), ("--margin=five",)])
 def test_what_is_typed_wrong_is_not_the_policy_s_fault(typed: tuple[str, ...]) -> None:
     Path("rageval.toml").write_text("[gate]\nmargin = 0.03\n")
-    said = refused("gate", "judged.jsonl", "--baseline", "base.jsonl", *typed)
-    assert "--margin" in said
-    assert "rageval.toml" not in said
+    stderr = refused("gate", "judged.jsonl", "--baseline", "base.jsonl", *typed)
+    assert "--margin" in stderr
+    assert "rageval.toml" not in stderr
 
 
 def test_what_the_policy_says_wrong_is_its_fault() -> None:
@@ -73,9 +73,9 @@ def test_words_of_other_tools_are_answered_with_ours(word: str, instead: str) ->
     ("file", "measure"), [("judged.jsonl", "crag_score"), ("support.jsonl", "nugget_recall")]
 )
 def test_the_measure_of_judged_answers_is_their_rubric_s(file: str, measure: str) -> None:
-    done = command(file)
-    assert f"no measure named, so {measure}, the rubric's own" in done.err
-    assert (done.code, done.out) == (0, command(file, "-m", measure).out)
+    result = command(file)
+    assert f"no measure named, so {measure}, the rubric's own" in result.err
+    assert (result.code, result.out) == (0, command(file, "-m", measure).out)
     assert "the baseline has no values" in refused(
         "gate", file, "--baseline", "base.jsonl", "--margin", "0.1"
     )
@@ -97,9 +97,9 @@ def test_a_judge_by_gold_answers_asks_for_the_questions(judge: str) -> None:
         ("answers.jsonl", "has no gold answer"),
         ("unasked.jsonl", "no such question; expected it in --questions"),
     ):
-        said = refused("judge", "crag", file, "--judge", judge)
-        assert lacking in said
-        assert "--questions FILE" in said
+        stderr = refused("judge", "crag", file, "--judge", judge)
+        assert lacking in stderr
+        assert "--questions FILE" in stderr
 
 
 @pytest.mark.parametrize("line", [("run", "qrels"), ("compare", "run", "run2", "qrels")])
@@ -110,32 +110,32 @@ def test_a_figure_that_cannot_be_drawn_is_refused_first(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     # Nothing was read yet, or the judgements would be refused.
     Path("qrels").write_text("q0 0 d1 1\nbroken\n")
-    said = refused(*line, "-m", "recall@5", "--plot", "x.pdf")
-    assert "matplotlib" in said
-    assert "rageval[plots]" in said
+    stderr = refused(*line, "-m", "recall@5", "--plot", "x.pdf")
+    assert "matplotlib" in stderr
+    assert "rageval[plots]" in stderr
 
 
 def test_judgements_and_runs_are_no_baseline() -> None:
     gate = ("gate", "judged.jsonl", "-m", "crag_score", "--margin", "0.1", "--baseline")
-    said = refused(*gate, "support.jsonl")
-    assert "support.jsonl: has judgements, not a baseline" in said
-    assert "rageval compare support.jsonl CANDIDATE" in said
+    stderr = refused(*gate, "support.jsonl")
+    assert "support.jsonl: has judgements, not a baseline" in stderr
+    assert "rageval compare support.jsonl CANDIDATE" in stderr
     with pytest.raises(InputError, match=r"support\.jsonl: has judgements, not a baseline"):
         rageval.gate("judged.jsonl", measures="crag_score", baseline="support.jsonl", margin=0.1)
-    assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in said
-    said = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
-    assert "run: has a run, not a baseline" in said
+    assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in stderr
+    stderr = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
+    assert "run: has a run, not a baseline" in stderr
 
 
 @pytest.mark.parametrize("name", ["score", "compare", "import", "demo", "init"])
 def test_a_file_of_a_command_s_name_is_told_from_it(name: str) -> None:
     assert name in COMMANDS
     Path(name).write_text(Path("run").read_text())
-    said = f"rageval: {name}: read as the command; for the file of this name, type ./{name}\n"
-    assert command(name, "qrels", "-m", "recall@5").err.startswith(said)
-    assert said not in command(f"./{name}", "qrels", "-m", "recall@5").err
+    message = f"rageval: {name}: read as the command; for the file of this name, type ./{name}\n"
+    assert command(name, "qrels", "-m", "recall@5").err.startswith(message)
+    assert message not in command(f"./{name}", "qrels", "-m", "recall@5").err
     # Where no file follows there is no doubt.
-    assert said not in command(name, "--help").err
+    assert message not in command(name, "--help").err
 
 
 def test_names_that_people_give_to_files_are_no_commands() -> None:

@@ -22,8 +22,8 @@ def test_a_line_that_cannot_be_encoded_is_printed() -> None:
     def printing() -> None:
         print_lines([f"first {ODD}", "second"])
 
-    done = CliRunner().invoke(printing)
-    assert (done.exit_code, done.stdout) == (0, "first odd\\udcff\nsecond\n")
+    result = CliRunner().invoke(printing)
+    assert (result.exit_code, result.stdout) == (0, "first odd\\udcff\nsecond\n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
@@ -36,26 +36,26 @@ def test_a_run_is_called_after_its_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
 def test_a_rubric_says_from_which_prompt_it_was_made(tmp_path: Path) -> None:
     (tmp_path / ODD).write_text("Query: {query}\nPassage: {passage}\nScore it from 0 to 3.\n##final score: ")
-    made = tmp_path / "made.toml"
-    words = ["rubrics", "import", str(tmp_path / ODD), "--as", "umbrela", "-o", str(made)]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    assert "Imported from odd\\udcff as umbrela" in made.read_text(encoding="utf-8")
+    rubric = tmp_path / "made.toml"
+    words = ["rubrics", "import", str(tmp_path / ODD), "--as", "umbrela", "-o", str(rubric)]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert "Imported from odd\\udcff as umbrela" in rubric.read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
 def test_a_rubric_of_words_that_are_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Query: {query}\nPassage: {passage}\n##final score: ")
     words = ["rubrics", "import", str(tmp_path / "prompt.txt"), "--as", "umbrela", "--system", ODD]
-    done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "made.toml")])
-    assert (done.exit_code, (tmp_path / "made.toml").exists()) == (2, False)
-    assert "not UTF-8; a rubric must be UTF-8" in done.stderr
+    result = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "made.toml")])
+    assert (result.exit_code, (tmp_path / "made.toml").exists()) == (2, False)
+    assert "not UTF-8; a rubric must be UTF-8" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
 def test_a_pool_names_runs_that_any_file_can_hold(tmp_path: Path) -> None:
     path = tmp_path / ODD
     path.write_text("q Q0 a 1 1 t\n")
-    done = CliRunner().invoke(main, ["collection", "pool", str(path), "-o", str(tmp_path / "pool")])
-    assert done.exit_code == 0, done.stderr
+    result = CliRunner().invoke(main, ["collection", "pool", str(path), "-o", str(tmp_path / "pool")])
+    assert result.exit_code == 0, result.stderr
     assert '"from":{"odd\\\\udcff":1}' in (tmp_path / "pool").read_text()

@@ -264,7 +264,7 @@ ask = "Is it polite?"
 """
 
 
-def odd_files() -> dict[str, bytes]:
+def unexpected_files() -> dict[str, bytes]:
     """Files that hold anything but what was expected."""
     deep = b"[" * 100_000 + b"]" * 100_000
     return {
@@ -296,13 +296,13 @@ def odd_files() -> dict[str, bytes]:
 
 
 NO_FILES_AT_ALL = ("folder.toml", "loop", "dangling", "secret")
-ODD_PATHS = [*(f"odd/{name}" for name in sorted([*odd_files(), *NO_FILES_AT_ALL])), ".", "runs"]
+ODD_PATHS = [*(f"odd/{name}" for name in sorted([*unexpected_files(), *NO_FILES_AT_ALL])), ".", "runs"]
 
 
 @pytest.fixture(autouse=True)
 def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "datasets"))
-    for name, content in odd_files().items():
+    for name, content in unexpected_files().items():
         Path("odd", name).parent.mkdir(exist_ok=True)
         Path("odd", name).write_bytes(content)
     Path("odd/folder.toml").mkdir()
@@ -332,13 +332,15 @@ def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def replaced(line: tuple[str, ...]) -> Iterator[int]:
     """The places of a line that may hold another word: all but commands and options."""
-    known = {word for name in COMMANDS for word in (name, *sub_commands(name))}
-    yield from (at for at, word in enumerate(line) if not word.startswith("-") and word not in known)
+    command_words = {word for name in COMMANDS for word in (name, *sub_commands(name))}
+    yield from (
+        index for index, word in enumerate(line) if not word.startswith("-") and word not in command_words
+    )
 
 
 def sub_commands(name: str) -> list[str]:
-    found = main.get_command(click.Context(main), name)
-    return found.list_commands(click.Context(found)) if isinstance(found, click.Group) else []
+    group = main.get_command(click.Context(main), name)
+    return group.list_commands(click.Context(group)) if isinstance(group, click.Group) else []
 
 
 def assert_civil(words: list[str]) -> None:
@@ -356,7 +358,7 @@ def assert_civil(words: list[str]) -> None:
 
 
 def test_every_command_has_a_line() -> None:
-    paths = {path for path, found in commands(main) if path and not isinstance(found, click.Group)}
+    paths = {path for path, command in commands(main) if path and not isinstance(command, click.Group)}
     assert {path for path in paths if not any(covers(line, path) for line in LINES.values())} == set()
 
 
@@ -368,35 +370,35 @@ def covers(line: tuple[str, ...], path: str) -> bool:
 def test_every_option_has_a_word_in_a_line() -> None:
     """What takes a text is tried with odd ones; a new option needs a place in one of the lines."""
     tried = {word for line in LINES.values() for word in line if word.startswith("-")}
-    for path, found in commands(main):
-        for param in found.params:
+    for path, member in commands(main):
+        for param in member.params:
             if isinstance(param, click.Option) and isinstance(
                 param.type, click.types.StringParamType | click.Path
             ):
                 assert tried.intersection(param.opts) or set(param.opts) & NO_FILES, f"{path}: {param.opts}"
 
 
-def share(odd: Sequence[str], at: int, every: int) -> Sequence[str]:
+def share(odd: Sequence[str], start: int, every: int) -> Sequence[str]:
     """Some of the odd things, for each place others."""
-    return odd[at % every :: every]
+    return odd[start % every :: every]
 
 
-def with_odd_words(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
+def replace_words(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
     """The line with an odd word at each of its places."""
-    for at in replaced(line):
-        for odd in share(ODD_WORDS, at, every):
-            yield [*line[:at], odd, *line[at + 1 :]]
+    for index in replaced(line):
+        for odd in share(ODD_WORDS, index, every):
+            yield [*line[:index], odd, *line[index + 1 :]]
 
 
-def with_odd_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
+def replace_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]:
     """The line with an odd file at each of its places."""
-    for at in replaced(line):
-        for path in share(ODD_PATHS, at, every):
-            if line[at - 1] in OUTPUTS:
+    for index in replaced(line):
+        for path in share(ODD_PATHS, index, every):
+            if line[index - 1] in OUTPUTS:
                 continue  # may be written over; see the tests of outputs
-            yield [*line[:at], path, *line[at + 1 :]]
-            if line[at].endswith((".toml", ".py")):
-                yield [*line[:at], f"frozen:{path}", *line[at + 1 :]]
+            yield [*line[:index], path, *line[index + 1 :]]
+            if line[index].endswith((".toml", ".py")):
+                yield [*line[:index], f"frozen:{path}", *line[index + 1 :]]
 
 
 some_of_all = pytest.mark.parametrize("name", LINES)
@@ -409,7 +411,7 @@ quick_or_all = pytest.mark.parametrize(
 @quick_or_all
 @some_of_all
 def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
-    for words in with_odd_words(LINES[name], every):
+    for words in replace_words(LINES[name], every):
         assert_civil(words)
 
 
@@ -418,16 +420,16 @@ def test_odd_words_are_told_what_is_wrong(name: str, every: int) -> None:
 @some_of_all
 def test_odd_files_are_told_what_is_wrong(name: str, every: int) -> None:
     assert sorted(ODD_PATHS) == sorted([*(str(path) for path in Path("odd").iterdir()), ".", "runs"])
-    before = {path: Path("odd", path).read_bytes() for path in odd_files()}
-    for words in with_odd_files(LINES[name], every):
+    before = {path: Path("odd", path).read_bytes() for path in unexpected_files()}
+    for words in replace_files(LINES[name], every):
         assert_civil(words)
     if "store" not in name:  # an empty file may become a store
-        assert {path: Path("odd", path).read_bytes() for path in odd_files()} == before
+        assert {path: Path("odd", path).read_bytes() for path in unexpected_files()} == before
 
 
 @pytest.mark.slow
 def test_a_long_list_of_measures_is_a_list() -> None:
-    outcome = command(*RUNS, ",".join(f"recall@{at}" for at in range(1, 100)))
+    outcome = command(*RUNS, ",".join(f"recall@{number}" for number in range(1, 100)))
     assert outcome.code == 0
     assert len(outcome.out.splitlines()) == 2 * 99
 

@@ -36,13 +36,17 @@ def test_every_option_is_refused_when_its_values_differ(
             words = [name, option.secondary_opts[0]]
         else:
             words = [name, *["1"] * option.nargs, name, *["2"] * option.nargs]
-        done = CliRunner().invoke(main, [*path.split(), *words])
-        assert (done.exit_code, f"{name}: given twice" in done.stderr) == (2, True), (path, name, done.output)
+        result = CliRunner().invoke(main, [*path.split(), *words])
+        assert (result.exit_code, f"{name}: given twice" in result.stderr) == (2, True), (
+            path,
+            name,
+            result.output,
+        )
         tried += 1
     assert tried > 300
 
 
 @pytest.mark.parametrize("words", [["--margin", "0.1", "--margin", "0.1"], ["--margin", "0.1"]])
 def test_the_same_value_twice_is_once(words: list[str]) -> None:
-    done = CliRunner().invoke(main, ["gate", "no-such-file", *words])
-    assert "given twice" not in done.output
+    result = CliRunner().invoke(main, ["gate", "no-such-file", *words])
+    assert "given twice" not in result.output

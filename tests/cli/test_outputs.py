@@ -233,7 +233,9 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("prompt").write_text("{query} {passage}")
     for name, first in (("one", 9), ("two", 5)):
         rows = (
-            f"q{query} Q0 docs/d{at}.md {at} {first - at} {name}\n" for query in (0, 1) for at in range(3)
+            f"q{query} Q0 docs/d{number}.md {number} {first - number} {name}\n"
+            for query in (0, 1)
+            for number in range(3)
         )
         Path("runs", name).write_text("".join(rows))
     for name in ("qrels", "c/qrels.nugget"):
@@ -250,23 +252,25 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
     for name, judge in (("many", "other"), ("people", "person:kim")):
-        labels = (("perfect", "incorrect")[at % 3 == 0] for at in range(30))
-        said = [verdict | {"query_id": f"q{at}", "label": label} for at, label in enumerate(labels)]
-        Path(name).write_text("".join(json.dumps(each | {"judge": judge}) + "\n" for each in said))
+        labels = (("perfect", "incorrect")[number % 3 == 0] for number in range(30))
+        verdicts = [
+            verdict | {"query_id": f"q{number}", "label": label} for number, label in enumerate(labels)
+        ]
+        Path(name).write_text("".join(json.dumps(row | {"judge": judge}) + "\n" for row in verdicts))
     won = [
-        {"query_id": f"q{at}", "run_id": run, "aspect": "ab", "label": label}
-        for at in range(4)
-        for run, label in zip("ab", ("win", "loss") if at else ("loss", "win"), strict=True)
+        {"query_id": f"q{number}", "run_id": run, "aspect": "ab", "label": label}
+        for number in range(4)
+        for run, label in zip("ab", ("win", "loss") if number else ("loss", "win"), strict=True)
     ]
-    Path("pairs").write_text("".join(json.dumps(each) + "\n" for each in won))
+    Path("pairs").write_text("".join(json.dumps(row) + "\n" for row in won))
     support = {"query_id": "q0", "run_id": "ours", "aspect": "n1", "label": "support", "rubric": "rubric"}
     Path("supported").write_text(json.dumps(support))
     graded = {"query_id": "q0", "run_id": "documents", "item_id": "docs/d1.md", "aspect": "n1", "grade": 4}
     Path("graded").write_text(json.dumps(graded | {"rubric": "answerability"}) + "\n")
     texts, cut = [], []
-    for at in range(3):
-        texts.append({"id": f"s{at}", "text": "There are records."})
-        cut.append({"id": f"docs/d{at}.md", "doc_id": f"s{at}", "start": 0, "end": 18})
+    for number in range(3):
+        texts.append({"id": f"s{number}", "text": "There are records."})
+        cut.append({"id": f"docs/d{number}.md", "doc_id": f"s{number}", "start": 0, "end": 18})
     Path("sources.jsonl").write_text("\n".join(map(json.dumps, texts)))
     Path("chunks.jsonl").write_text("\n".join(map(json.dumps, cut)))
     span = {"query_id": "q0", "nugget_id": "n1", "doc_id": "s1", "start": 10, "end": 17, "quote": "records"}
@@ -285,8 +289,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
 
 @pytest.fixture(scope="module", name="server")
 def _server() -> Iterator[LlmServer]:
-    with LlmServer(by_rule) as found:
-        yield found
+    with LlmServer(by_rule) as server:
+        yield server
 
 
 def words(which: tuple[str, str], out: Path | str) -> tuple[str, ...]:
@@ -322,17 +326,17 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from commands(found, (*path, name))
+            member = command.get_command(context, name)
+            assert member is not None
+            yield from commands(member, (*path, name))
 
 
 def test_every_option_is_known_as_what_is_read_or_written() -> None:
     """A new option that takes a text has to be put into one of the tables, and an output into the jobs."""
     assert set(COMMANDS) <= {path for path, _ in commands(main)}
     outputs = set()
-    for path, found in commands(main):
-        for param in found.params:
+    for path, member in commands(main):
+        for param in member.params:
             name = max(param.opts, key=len)
             if isinstance(param, OutputOption):
                 outputs.add((path, name))
@@ -422,12 +426,12 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @pytest.mark.some(9)
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
-    found = inputs(which)
-    assert found or which[0] == "store export"
-    for at, path in enumerate([*found, Path("store.sqlite")]):
+    paths = inputs(which)
+    assert paths or which[0] == "store export"
+    for index, path in enumerate([*paths, Path("store.sqlite")]):
         if "store" in path.name and which[0] not in ("judge", "store export", "collection nuggetize"):
             continue
-        link, twin = place(which, f"out/link{at}"), place(which, f"out/twin{at}")
+        link, twin = place(which, f"out/link{index}"), place(which, f"out/twin{index}")
         link.symlink_to(path.absolute())
         os.link(path, twin)
         for out in (path, f"./{path}", path.absolute(), link, twin):
@@ -502,7 +506,7 @@ def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
         "from rageval.cli import main\n"
         "main(sys.argv[1:], prog_name='rageval')\n"
     )
-    lines = [{"query_id": "q0", "run_id": f"r{at}", "answer": str(at) * 4000} for at in range(20)]
+    lines = [{"query_id": "q0", "run_id": f"r{number}", "answer": str(number) * 4000} for number in range(20)]
     Path("answers").write_text("".join(json.dumps(line) + "\n" for line in lines))
     job = ("judge", "crag-auto", "answers", "--questions", "gold", *MODEL, "--canaries", "0", "-o", "out/x")
     with LlmServer(fair) as server:

@@ -22,10 +22,10 @@ FULL = Path("/dev/full")
 def test_a_full_disk_is_told(words: str) -> None:
     command = [sys.executable, "-m", "rageval", words]
     with FULL.open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert "No space left on device" in done.stderr
-    assert "Traceback" not in done.stderr
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 2
+    assert "No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("name", sorted(leaves()))
@@ -49,8 +49,8 @@ def test_every_command_tells_what_the_system_refused(
 
     monkeypatch.setattr(command, "invoke", refuse)
     monkeypatch.setattr(command, "parse_args", lambda *_: [])
-    done = CliRunner().invoke(main, name.split())
-    assert (done.exit_code, words in done.stderr) == (2, True), done.output
+    result = CliRunner().invoke(main, name.split())
+    assert (result.exit_code, words in result.stderr) == (2, True), result.output
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed there")
@@ -61,5 +61,5 @@ def test_a_folder_that_is_gone_is_told(words: str, tmp_path: Path) -> None:
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", code, *words.split()]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False), result.stderr

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_checked
 from rageval.files.plans import plan_lines, read_plan
 from rageval.judges.store import Store
 from reasons import why
@@ -23,14 +22,8 @@ QRELS = ("next.qrels", "claim.qrels")
 RUNS = ("a.trec", "b.trec")
 
 
-def run(*words: object, code: int = 0) -> Any:
-    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
-
-
 @pytest.fixture(autouse=True)
-def _beside_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_copy_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
@@ -54,11 +47,11 @@ def write(path: str, rows: list[dict[str, Any]]) -> str:
     ],
 )
 def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: float) -> None:
-    done = run(*words, "--format", "json")
-    found = json.loads(done.stdout)["results"][0]
-    assert found["value"] == pytest.approx(value)
-    assert "|pool:adaptive|" in found["signature"]
-    assert f"{words[-3]}: {SAID}" in done.stderr
+    result = run_checked(*words, "--format", "json")
+    score = json.loads(result.stdout)["results"][0]
+    assert score["value"] == pytest.approx(value)
+    assert "|pool:adaptive|" in score["signature"]
+    assert f"{words[-3]}: {SAID}" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -71,43 +64,44 @@ def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: flo
     ],
 )
 def test_nothing_is_tested_on_them(words: tuple[str, ...]) -> None:
-    found = json.loads(run("compare", *words, "--all-pairs", "--format", "json").stdout)
-    (pair,) = found["pairs"]
+    comparison = json.loads(run_checked("compare", *words, "--all-pairs", "--format", "json").stdout)
+    (pair,) = comparison["pairs"]
     assert pair["verdict"] == "refused"
     assert SAID in why(pair)
     assert pair["p"] is pair["low"] is pair["high"] is pair["detectable"] is None
-    assert all(row["low"] is row["high"] is None for row in found["values"])
-    assert SAID in run("report", *words, "-o", "r.html").stderr
+    assert all(row["low"] is row["high"] is None for row in comparison["values"])
+    assert SAID in run_checked("report", *words, "-o", "r.html").stderr
     assert "refused" in Path("r.html").read_text("utf-8")
     side = ("--system", "ours") if "jsonl" in words[0] else ()
     words = words if side else words[1:]
-    assert SAID in run("gate", *words, *side, "--save-baseline", "base", code=2).output
+    assert SAID in run_checked("gate", *words, *side, "--save-baseline", "base", code=2).output
     assert not Path("base").exists()
 
 
 def test_human_labels_do_not_correct_them() -> None:
     label = [{**row, "judge": "person:kim", "claim": None} for row in records("answers.jsonl")]
     words = ("answers.jsonl", "-m", "crag_score", "--gold", write("labels.jsonl", label))
-    assert SAID in run("compare", *words, code=2).output
-    assert SAID in run("label", "correct", *words, code=2).output
+    assert SAID in run_checked("compare", *words, code=2).output
+    assert SAID in run_checked("label", "correct", *words, code=2).output
     Path("gold").write_text("q00 0 x0 1\n", "utf-8")
     for qrels in QRELS:
-        assert SAID in run("compare", *RUNS, qrels, "-m", "p@2", "--gold", "gold", code=2).output
+        assert SAID in run_checked("compare", *RUNS, qrels, "-m", "p@2", "--gold", "gold", code=2).output
 
 
 def test_the_arena_gives_no_interval() -> None:
-    done = run("arena", "pairs.jsonl", "--format", "json")
-    assert SAID in done.stderr
-    assert {row["low"] for row in json.loads(done.stdout)} == {None}
+    result = run_checked("arena", "pairs.jsonl", "--format", "json")
+    assert SAID in result.stderr
+    assert {row["low"] for row in json.loads(result.stdout)} == {None}
     plain = write("plain.jsonl", [{**row, "claim": None} for row in records("pairs.jsonl")])
-    done = run("arena", plain, "--format", "json")
-    assert SAID not in done.stderr
-    assert None not in {row["low"] for row in json.loads(done.stdout)}
+    result = run_checked("arena", plain, "--format", "json")
+    assert SAID not in result.stderr
+    assert None not in {row["low"] for row in json.loads(result.stdout)}
 
 
 def test_one_line_that_says_so_is_enough() -> None:
     rows = [
-        {**row, "claim": row["claim"] if not at else None} for at, row in enumerate(records("answers.jsonl"))
+        {**row, "claim": row["claim"] if not index else None}
+        for index, row in enumerate(records("answers.jsonl"))
     ]
     with pytest.warns(UserWarning, match=SAID):
         scores = rageval.evaluate_answers("crag_score", rows)
@@ -117,8 +111,8 @@ def test_one_line_that_says_so_is_enough() -> None:
 
 
 def test_qrels_of_such_lines_have_the_note_beside_them() -> None:
-    assert "add -o FILE" in run("collection", "qrels", "documents.jsonl", code=2).output
-    run("collection", "qrels", "documents.jsonl", "-o", "made.qrels")
+    assert "add -o FILE" in run_checked("collection", "qrels", "documents.jsonl", code=2).output
+    run_checked("collection", "qrels", "documents.jsonl", "-o", "made.qrels")
     with pytest.warns(UserWarning, match=SAID):
         assert rageval.evaluate("rr@3", "a.trec", "made.qrels", nothing_judged="zero").is_adaptive
 
@@ -144,14 +138,14 @@ def test_low_grades_count_as_judged(is_compiled: bool, monkeypatch: pytest.Monke
 
 def test_what_holds_for_every_judgement_is_said_where_bounds_are_asked_for() -> None:
     words = ("compare", *RUNS, "next.qrels", "-m", "p@2", "--bounds", "--format", "json")
-    (pair,) = json.loads(run(*words).stdout)["pairs"]
+    (pair,) = json.loads(run_checked(*words).stdout)["pairs"]
     assert (pair["verdict"], pair["every_completion"]) == ("refused", "undecided")
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"query_id": "p"}', '{"query_id": "p", "doc_id": "a\\n"}'])
 def test_a_note_that_cannot_be_read_is_an_error(line: str) -> None:
     Path("next.qrels.adaptive.jsonl").write_text(f"{line}\n")
-    assert "next.qrels.adaptive.jsonl:1: " in run("a.trec", "next.qrels", "-m", "p@2", code=2).output
+    assert "next.qrels.adaptive.jsonl:1: " in run_checked("a.trec", "next.qrels", "-m", "p@2", code=2).output
 
 
 def test_a_store_with_claims_is_opened() -> None:
@@ -160,8 +154,8 @@ def test_a_store_with_claims_is_opened() -> None:
     with Store("store.sqlite") as store, store.reading() as connection:
         ((number,),) = connection.execute("SELECT count(*) FROM ledgers").fetchall()
     assert number == 4
-    assert run("store", "stats", "--store", "store.sqlite").stdout
-    run("store", "merge", "store.sqlite", "-o", "merged.sqlite")
+    assert run_checked("store", "stats", "--store", "store.sqlite").stdout
+    run_checked("store", "merge", "store.sqlite", "-o", "merged.sqlite")
 
 
 def test_a_plan_of_labels_keeps_its_claim_and_its_sha() -> None:

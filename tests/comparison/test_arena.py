@@ -41,8 +41,8 @@ OTHER = {"win": "loss", "tie": "tie", "loss": "win"}
 def rows(played: Iterable[Game]) -> list[Row]:
     """Each game a query of its own."""
     return [
-        {"query_id": f"q{at}", "run_id": system, "aspect": "game", "label": label}
-        for at, (first, second, outcome) in enumerate(played)
+        {"query_id": f"q{index}", "run_id": system, "aspect": "game", "label": label}
+        for index, (first, second, outcome) in enumerate(played)
         for system, label in ((first, outcome), (second, OTHER[outcome]))
     ]
 
@@ -53,40 +53,40 @@ def score(first: str, second: str, wins: int, ties: int, losses: int) -> list[Ga
     ]
 
 
-def played(found: Iterable[Game]) -> Games:
-    return games(read_judgements(rows(found)))
+def played(outcomes: Iterable[Game]) -> Games:
+    return games(read_judgements(rows(outcomes)))
 
 
-def by_name(found: Iterable[_Strength]) -> dict[str, _Strength]:
-    return {each.system: each for each in found}
+def by_name(fitted: Iterable[_Strength]) -> dict[str, _Strength]:
+    return {strength.system: strength for strength in fitted}
 
 
-def theta(found: Iterable[Game]) -> dict[str, float]:
-    table = played(found)
+def theta(outcomes: Iterable[Game]) -> dict[str, float]:
+    table = played(outcomes)
     return dict(zip(table.systems, bradley_terry(*table.counts()).tolist(), strict=True))
 
 
 class TestClosedForms:
     @pytest.mark.parametrize(("wins", "losses"), [(1, 1), (3, 1), (1, 8), (997, 3), (10**6, 1)])
-    def test_two_systems(self, wins: int, losses: int) -> None:
-        found = bradley_terry(np.array([[0.0, wins], [losses, 0.0]]), np.zeros((2, 2)))
-        assert found[0] - found[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
-        assert found.sum() == pytest.approx(0, abs=1e-12)
+    def test_two_systems_differ_by_the_log_of_wins_over_losses(self, wins: int, losses: int) -> None:
+        strengths = bradley_terry(np.array([[0.0, wins], [losses, 0.0]]), np.zeros((2, 2)))
+        assert strengths[0] - strengths[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
+        assert strengths.sum() == pytest.approx(0, abs=1e-12)
 
     @pytest.mark.parametrize("ties", [1, 5, 200])
     def test_two_systems_that_tie(self, ties: int) -> None:
         """Ties say nothing of who is stronger: the odds of winning stay wins to losses."""
         counts = np.array([[0.0, 6], [2, 0.0]]), np.array([[0.0, ties], [ties, 0.0]])
-        found = bradley_terry(*counts)
-        assert found[0] - found[1] == pytest.approx(math.log(6 / 2), abs=1e-8)
+        strengths = bradley_terry(*counts)
+        assert strengths[0] - strengths[1] == pytest.approx(math.log(6 / 2), abs=1e-8)
 
     def test_three_systems_with_equal_schedules(self) -> None:
         """Where the strengths are ln 1, ln 2, ln 4 and all expectations come true, they are found."""
         strength = np.array([1.0, 2.0, 4.0])
         wins = 30 * strength[:, None] / (strength[:, None] + strength[None])
         np.fill_diagonal(wins, 0)
-        found = bradley_terry(wins, np.zeros((3, 3)))
-        assert np.exp(found - found[0]) == pytest.approx(strength, abs=1e-8)
+        strengths = bradley_terry(wins, np.zeros((3, 3)))
+        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
 
     def test_three_systems_with_ties_after_davidson(self) -> None:
         strength, nu = np.array([1.0, 3.0, 0.5]), 0.8
@@ -95,12 +95,12 @@ class TestClosedForms:
         wins, ties = 50 * strength[:, None] / below, 50 * nu * root / below
         np.fill_diagonal(wins, 0)
         np.fill_diagonal(ties, 0)
-        found = bradley_terry(wins, ties)
-        assert np.exp(found - found[0]) == pytest.approx(strength, abs=1e-8)
+        strengths = bradley_terry(wins, ties)
+        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
 
     def test_a_circle_of_wins_makes_all_equal(self) -> None:
-        found = theta([("a", "b", "win"), ("b", "c", "win"), ("c", "a", "win")])
-        assert list(found.values()) == pytest.approx([0, 0, 0], abs=1e-9)
+        values = theta([("a", "b", "win"), ("b", "c", "win"), ("c", "a", "win")])
+        assert list(values.values()) == pytest.approx([0, 0, 0], abs=1e-9)
 
 
 def slow_likelihood(point: Sequence[float], wins: Float, ties: Float) -> float:
@@ -124,8 +124,8 @@ def test_another_optimiser_agrees(seed: int) -> None:
     ties[0, 1] += 1
     np.fill_diagonal(wins, 0)
     ties += ties.T
-    found = optimize.minimize(slow_likelihood, np.zeros(number + 1), (wins, ties), method="BFGS", tol=1e-10)
-    expected = found.x[:-1] - found.x[:-1].mean()
+    optimum = optimize.minimize(slow_likelihood, np.zeros(number + 1), (wins, ties), method="BFGS", tol=1e-10)
+    expected = optimum.x[:-1] - optimum.x[:-1].mean()
     assert bradley_terry(wins, ties) == pytest.approx(expected, abs=2e-4)
 
 
@@ -134,11 +134,11 @@ class TestGames:
 
     @pytest.mark.slow
     def test_what_is_told_of_each(self) -> None:
-        found = by_name(strengths(played(self.MIXED)))
-        assert [each.games for each in (found["a"], found["b"], found["c"])] == [33, 35, 32]
-        assert found["a"].win_rate == (9 + 9 + 5 / 2) / 33
-        assert all(each.low <= each.strength <= each.high for each in found.values())
-        in_order = [each.strength for each in strengths(played(self.MIXED))]
+        fitted = by_name(strengths(played(self.MIXED)))
+        assert [strength.games for strength in (fitted["a"], fitted["b"], fitted["c"])] == [33, 35, 32]
+        assert fitted["a"].win_rate == (9 + 9 + 5 / 2) / 33
+        assert all(strength.low <= strength.strength <= strength.high for strength in fitted.values())
+        in_order = [strength.strength for strength in strengths(played(self.MIXED))]
         assert in_order == sorted(in_order, reverse=True)
 
     def test_the_order_of_rows_does_not_matter(self) -> None:
@@ -146,10 +146,10 @@ class TestGames:
         first = by_name(strengths(games(read_judgements(judged)), resamples=20))
         for seed in range(3):
             mixed = random.Random(seed).sample(judged, len(judged))
-            again = by_name(strengths(games(read_judgements(mixed)), resamples=20))
-            for name, each in first.items():
-                assert again[name].strength == pytest.approx(each.strength, abs=1e-9)
-                assert (again[name].games, again[name].win_rate) == (each.games, each.win_rate)
+            repeat = by_name(strengths(games(read_judgements(mixed)), resamples=20))
+            for name, strength in first.items():
+                assert repeat[name].strength == pytest.approx(strength.strength, abs=1e-9)
+                assert (repeat[name].games, repeat[name].win_rate) == (strength.games, strength.win_rate)
 
     def test_sides_may_be_told_in_either_order(self) -> None:
         turned = [(second, first, OTHER[outcome]) for first, second, outcome in self.MIXED]
@@ -162,10 +162,10 @@ class TestGames:
 
     def test_outcomes_of_each_pair(self) -> None:
         table = played(self.MIXED)
-        at = {name: number for number, name in enumerate(table.systems)}
-        assert table.outcomes()[at["a"], at["b"]].tolist() == [9, 3, 6]
-        assert table.outcomes()[at["b"], at["a"]].tolist() == [6, 3, 9]
-        assert table.outcomes()[at["a"], at["c"]].tolist() == [9, 2, 4]
+        places = {name: number for number, name in enumerate(table.systems)}
+        assert table.outcomes()[places["a"], places["b"]].tolist() == [9, 3, 6]
+        assert table.outcomes()[places["b"], places["a"]].tolist() == [6, 3, 9]
+        assert table.outcomes()[places["a"], places["c"]].tolist() == [9, 2, 4]
         assert table.outcomes().sum() == 2 * len(table) == 2 * len(self.MIXED)
 
     def test_a_comparison_that_failed_is_not_played(self) -> None:
@@ -180,7 +180,7 @@ class TestGames:
 
 class TestWhatCannotBeSaid:
     @pytest.mark.parametrize(
-        ("found", "groups"),
+        ("outcomes", "groups"),
         [
             (score("a", "b", 3, 0, 0), ("a", "b")),
             (score("a", "b", 1, 0, 1) + score("c", "d", 1, 0, 1), ("a, b", "c, d")),
@@ -191,30 +191,32 @@ class TestWhatCannotBeSaid:
             ),
         ],
     )
-    def test_islands(self, found: list[Game], groups: tuple[str, ...]) -> None:
+    def test_groups_that_never_met_have_no_strengths(
+        self, outcomes: list[Game], groups: tuple[str, ...]
+    ) -> None:
         with pytest.raises(UsageError, match="no finite strengths") as error:
-            strengths(played(found))
+            strengths(played(outcomes))
         for group in groups:
             assert f" {group} " in f" {str(error.value).replace(';', ' ;').replace(':', ' :')} "
 
     @pytest.mark.parametrize(
-        "found",
+        "outcomes",
         [
             score("a", "b", 3, 1, 0),
             score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0),
             score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0) + score("a", "c", 4, 0, 0),
         ],
     )
-    def test_ties_alone_do_not_hold_a_loser_up(self, found: list[Game]) -> None:
+    def test_ties_alone_do_not_hold_a_loser_up(self, outcomes: list[Game]) -> None:
         """With a ν to choose, wins and ties without a loss are likeliest at an infinite distance."""
         with pytest.raises(UsageError, match="no finite strengths"):
-            strengths(played(found), resamples=5)
+            strengths(played(outcomes), resamples=5)
 
     def test_ties_alone_tell_of_equals(self) -> None:
         """Where others settle ν, nothing is likelier than that those who only tie are equal."""
-        found = by_name(strengths(played(score("a", "b", 6, 2, 3) + score("b", "c", 0, 5, 0)), resamples=5))
-        assert found["a"].strength - found["b"].strength > 0.1
-        assert found["c"].strength == pytest.approx(found["b"].strength, abs=1e-6)
+        fitted = by_name(strengths(played(score("a", "b", 6, 2, 3) + score("b", "c", 0, 5, 0)), resamples=5))
+        assert fitted["a"].strength - fitted["b"].strength > 0.1
+        assert fitted["c"].strength == pytest.approx(fitted["b"].strength, abs=1e-6)
 
     def test_nothing_but_ties(self) -> None:
         with pytest.raises(UsageError, match="no finite strengths"):
@@ -246,7 +248,7 @@ class TestWhatCannotBeSaid:
         with pytest.raises(InputError, match="two systems"):
             games(read_judgements(sides))
 
-    def test_no_comparisons(self) -> None:
+    def test_judgements_without_comparisons_are_refused(self) -> None:
         with pytest.raises(RagevalError):
             games(read_judgements([{"query_id": "q", "run_id": "r", "label": "perfect"}]))
 
@@ -270,8 +272,8 @@ def test_intervals_hold_the_truth() -> None:
     generator = np.random.default_rng(3)
     inside = 0
     for _ in range(200):
-        found = by_name(strengths(simulated(generator, truth, 0.5, 30), resamples=40))
-        inside += found["a"].low <= truth[0] <= found["a"].high
+        fitted = by_name(strengths(simulated(generator, truth, 0.5, 30), resamples=40))
+        inside += fitted["a"].low <= truth[0] <= fitted["a"].high
     spread = math.sqrt(0.95 * 0.05 / 200)
     assert 0.95 - 0.03 - 3 * spread < inside / 200 < 0.95 + 3 * spread  # 40 resamples are a little narrow
 
@@ -280,9 +282,9 @@ def test_intervals_hold_the_truth() -> None:
 def test_intervals_are_widened_for_few_queries_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten queries, plain percentiles hold the truth in .86 to .90 of cases."""
     played = simulated(np.random.default_rng(4), np.array([0.6, 0.0, -0.6]), 0.5, 10)
-    widened = {each.system: each.high - each.low for each in strengths(played, resamples=400)}
+    widened = {strength.system: strength.high - strength.low for strength in strengths(played, resamples=400)}
     monkeypatch.setattr(bootstrap, "expanded", lambda level, units: [np.array([0.025]), np.array([0.975])])
-    plain = {each.system: each.high - each.low for each in strengths(played, resamples=400)}
+    plain = {strength.system: strength.high - strength.low for strength in strengths(played, resamples=400)}
     assert all(widened[system] > 1.1 * plain[system] for system in "abc")
 
 
@@ -291,16 +293,16 @@ def test_strengths_come_near_the_truth_with_more_queries() -> None:
     truth = np.array([0.6, 0.0, -0.6])
     width = []
     for queries in (30, 480):
-        found = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), resamples=400))
-        width.append(found["b"].high - found["b"].low)
+        fitted = by_name(strengths(simulated(np.random.default_rng(5), truth, 0.5, queries), resamples=400))
+        width.append(fitted["b"].high - fitted["b"].low)
     assert width[1] == pytest.approx(width[0] / 4, rel=0.4)
-    assert found["a"].strength == pytest.approx(0.6, abs=0.15)
+    assert fitted["a"].strength == pytest.approx(0.6, abs=0.15)
 
 
 class TestElo:
     """Ragnarök cuts each update to a whole number: the ratings of fair games drain away."""
 
-    FAIR = tuple(("a", "b", ("win", "loss")[at % 2]) for at in range(2000))
+    FAIR = tuple(("a", "b", ("win", "loss")[index % 2]) for index in range(2000))
 
     def test_fair_games_lose_nearly_all_points(self) -> None:
         ratings = played(self.FAIR).elo()
@@ -309,9 +311,9 @@ class TestElo:
 
     @pytest.mark.slow
     def test_strengths_lose_nothing(self) -> None:
-        found = by_name(strengths(played(self.FAIR), resamples=5))
-        assert found["a"].strength == pytest.approx(0, abs=1e-9)
-        assert found["a"].win_rate == 0.5
+        fitted = by_name(strengths(played(self.FAIR), resamples=5))
+        assert fitted["a"].strength == pytest.approx(0, abs=1e-9)
+        assert fitted["a"].win_rate == 0.5
 
     def test_the_order_of_games_matters_to_it(self) -> None:
         wins_first = score("a", "b", 50, 0, 0) + score("a", "b", 0, 0, 50)
@@ -319,7 +321,7 @@ class TestElo:
         assert played(wins_first).elo() != played(losses_first).elo()
         assert theta(wins_first) == pytest.approx(theta(losses_first))
 
-    def test_by_hand(self) -> None:
+    def test_one_game_moves_points_as_worked_by_hand(self) -> None:
         assert played([("a", "b", "win")]).elo() == {"a": 1002, "b": 997}  # 5 · (1 − ½), cut
         assert played([("a", "b", "tie")]).elo() == {"a": 1000, "b": 1000}
 
@@ -343,7 +345,7 @@ def write(judged: Iterable[Row], name: str = "judged") -> None:
     Path(name).write_text("".join(json.dumps(row) + "\n" for row in judged), encoding="utf-8")
 
 
-def said(times: int = 1) -> str:
+def remarks_of_games(times: int = 1) -> str:
     """What should be known of the games, each played so often in as many queries."""
     met = (("a", "b", 18), ("a", "c", 15), ("b", "c", 17))
     lines = [
@@ -360,18 +362,18 @@ def said(times: int = 1) -> str:
 @pytest.mark.usefixtures("folder")
 class TestCommand:
     @pytest.mark.slow
-    def test_csv(self) -> None:
+    def test_csv_has_the_strengths_that_python_computes(self) -> None:
         outcome = command("arena", "judged", "--format", "csv")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
-        assert (outcome.code, outcome.err) == (0, said())
+        assert (outcome.code, outcome.err) == (0, remarks_of_games())
         assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games", "basis"]
-        found = by_name(strengths(played(TestGames.MIXED)))
+        fitted = by_name(strengths(played(TestGames.MIXED)))
         assert {line["system"]: float(line["strength"]) for line in table} == pytest.approx(
-            {name: each.strength for name, each in found.items()}, abs=5e-5
+            {name: strength.strength for name, strength in fitted.items()}, abs=5e-5
         )
 
     @pytest.mark.slow
-    def test_json(self) -> None:
+    def test_json_lists_the_best_system_first(self) -> None:
         (first, *_) = json.loads(command("arena", "judged", "--format", "json").out)
         assert first["system"] == "a"
         assert first["games"] == 33
@@ -379,18 +381,20 @@ class TestCommand:
     @pytest.mark.slow
     @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
     @pytest.mark.parametrize("option", [[], ["--matrix"], ["--compat", "ragnarok"]])
-    def test_every_format(self, style: str, option: list[str]) -> None:
+    def test_every_format_prints_a_line_a_system_and_the_same_remarks(
+        self, style: str, option: list[str]
+    ) -> None:
         outcome = command("arena", "judged", "--format", style, *option)
-        assert (outcome.code, outcome.err) == (0, said())
+        assert (outcome.code, outcome.err) == (0, remarks_of_games())
         assert outcome.out.count("\n") >= 4
 
-    def test_matrix(self) -> None:
+    def test_a_matrix_counts_wins_ties_and_losses(self) -> None:
         lines = command("arena", "judged", "--matrix", "--format", "csv").out.splitlines()
         assert [line.removesuffix(",judge") for line in lines] == [
             *("wins-ties-losses,a,b,c,basis", "a,,9-3-6,9-2-4", "b,6-3-9,,8-4-5", "c,4-2-9,5-4-8,")
         ]
 
-    def test_rankings(self) -> None:
+    def test_rankings_are_recognized_and_split_into_games(self) -> None:
         write(RANKED)
         assert has_rankings(read_judgements(RANKED))
         assert not has_rankings(read_judgements(MIXED))
@@ -406,17 +410,17 @@ class TestCommand:
         assert lines[1:] == [f"{row},judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")]
 
     @pytest.mark.slow
-    def test_standard_input(self) -> None:
+    def test_standard_input_is_read_as_a_file(self) -> None:
         expected = command("arena", "judged").out
         assert process("arena", "-", stdin=Path("judged").read_bytes()).out == expected
 
     @pytest.mark.slow
     def test_standard_input_longer_than_a_buffer(self) -> None:
-        many = [row | {"query_id": f"{row['query_id']}-{at}"} for at in range(40) for row in MIXED]
+        many = [row | {"query_id": f"{row['query_id']}-{index}"} for index in range(40) for row in MIXED]
         write(many)
         expected = command("arena", "judged", "--matrix").out
         outcome = process("arena", "-", "--matrix", stdin=Path("judged").read_bytes())
-        assert (outcome.out, outcome.err) == (expected, said(40))
+        assert (outcome.out, outcome.err) == (expected, remarks_of_games(40))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("names", [("1", "2", "3"), ("nan", "inf", "1e999"), ("1e5", "-0", "0x1")])
@@ -424,9 +428,9 @@ class TestCommand:
         write({**row, "run_id": names["abc".index(row["run_id"])]} for row in MIXED)
         for option in ([], ["--matrix"], ["--compat", "ragnarok"]):
             out = command("arena", "judged", "--format", "json", *option).out
-            found = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+            parsed = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
             key = "wins-ties-losses" if "--matrix" in option else "system"
-            assert {record[key] for record in found} == set(names)
+            assert {record[key] for record in parsed} == set(names)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json"])
@@ -464,15 +468,15 @@ class TestCommand:
 
 def test_a_system_that_is_not_in_every_list_is_said_and_stands_last(tmp_path: Path) -> None:
     rows = [
-        {"query_id": f"q{at}", "run_id": run, "grade": place, "aspect": "l", "rubric": "listwise"}
-        for at in range(20)
-        for place, run in enumerate(("C", "A", "B") if at < 3 else ("A", "B"), 1)
+        {"query_id": f"q{index}", "run_id": run, "grade": place, "aspect": "l", "rubric": "listwise"}
+        for index in range(20)
+        for place, run in enumerate(("C", "A", "B") if index < 3 else ("A", "B"), 1)
     ]
     path = tmp_path / "l.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = CliRunner().invoke(main, ["arena", str(path), "--format", "json"])
-    assert [row["system"] for row in json.loads(done.stdout)] == ["A", "B", "C"]
-    assert "C is in 3 of 20 lists" in done.stderr
+    result = CliRunner().invoke(main, ["arena", str(path), "--format", "json"])
+    assert [row["system"] for row in json.loads(result.stdout)] == ["A", "B", "C"]
+    assert "C is in 3 of 20 lists" in result.stderr
 
 
 @pytest.mark.parametrize("rubric", [{"rubric": "listwise"}, {}])
@@ -480,8 +484,8 @@ def test_of_lists_of_which_nobody_knows_the_order_a_limit_of_bias_is_not_met(
     rubric: dict[str, str], tmp_path: Path
 ) -> None:
     rows = [
-        {"query_id": f"q{at}", "run_id": run, "grade": place, "aspect": "l", **rubric}
-        for at in range(20)
+        {"query_id": f"q{index}", "run_id": run, "grade": place, "aspect": "l", **rubric}
+        for index in range(20)
         for place, run in enumerate("ABC", 1)
     ]
     path = tmp_path / "l.jsonl"

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import rageval
+from commands import run_checked, write_jsonl
 from rageval.cli import main
 from rageval.core.basis import Basis
 from rageval.core.judge import parse_judge
@@ -21,35 +22,31 @@ BY, BASIS, ERROR = "by openai:model", "judge:openai:model", "this ignores judge 
 QUERIES = [f"q{number}" for number in range(40)]
 
 
-def command(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == code, done.output
-    return done
-
-
 def crag(judge: str | None) -> list[dict[str, Any]]:
     """Answers of which one system's are plainly better."""
-    said = {} if judge is None else {"judge": judge}
+    judge_field = {} if judge is None else {"judge": judge}
     return [
-        {"query_id": query, "run_id": run, "label": label, "rubric": "crag", "domain": "ab"[at % 2], **said}
-        for at, query in enumerate(QUERIES)
-        for run, label in (("good", "perfect" if at % 8 else "missing"), ("bad", "incorrect"))
+        {
+            "query_id": query,
+            "run_id": run,
+            "label": label,
+            "rubric": "crag",
+            "domain": "ab"[index % 2],
+            **judge_field,
+        }
+        for index, query in enumerate(QUERIES)
+        for run, label in (("good", "perfect" if index % 8 else "missing"), ("bad", "incorrect"))
     ]
 
 
 def pairwise(judge: str) -> list[dict[str, Any]]:
-    found = []
-    for at, query in enumerate(QUERIES):
-        labels = ("win", "loss") if at % 4 else ("loss", "win")
+    rows = []
+    for index, query in enumerate(QUERIES):
+        labels = ("win", "loss") if index % 4 else ("loss", "win")
         for run, label in zip(("good", "bad"), labels, strict=True):
             place = {"query_id": query, "run_id": run, "aspect": "good-bad", "label": label}
-            found.append({**place, "judge": judge, "rubric": "pairwise"})
-    return found
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+            rows.append({**place, "judge": judge, "rubric": "pairwise"})
+    return rows
 
 
 def doors() -> Iterator[Any]:
@@ -74,8 +71,8 @@ FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwi
 @pytest.mark.some(7)
 @pytest.mark.parametrize(("kind", "words"), list(doors()))
 def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
-    people = write(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
+    judged = write_jsonl(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
+    people = write_jsonl(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
     for file, is_said in ((judged, True), (people, False)):
         outcome = CliRunner().invoke(main, [*words, str(file)])
         assert outcome.exit_code in (0, 1), outcome.output
@@ -87,36 +84,36 @@ def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_pat
 
 
 def test_no_door_says_significantly_better_of_a_judge_alone(tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", crag("openai:model"))
+    judged = write_jsonl(tmp_path / "judged.jsonl", crag("openai:model"))
     for style in ("table", "md", "latex"):
-        out = command("compare", judged, "-m", "crag_score", "--format", style).stdout
+        out = run_checked("compare", judged, "-m", "crag_score", "--format", style).stdout
         for line in out.splitlines():
             assert "significantly better" not in line or BY in line
 
 
 def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", crag("openai:model"))
-    (pair,) = json.loads(command("compare", judged, "-m", "hallucination", "--format", "json").stdout)[
+    judged = write_jsonl(tmp_path / "judged.jsonl", crag("openai:model"))
+    (pair,) = json.loads(run_checked("compare", judged, "-m", "hallucination", "--format", "json").stdout)[
         "pairs"
     ]
     assert (pair["verdict"], pair["basis"], pair["better_run"]) == (f"worse {BY}", BASIS, "good")
     scores = rageval.evaluate_answers("crag_score", crag("openai:model"))
-    found = rageval.compare(scores)
-    assert found.pairs[0].verdict == f"lower {BY}"
-    assert found.pairs[0].is_significant
-    assert BY in repr(found)
-    assert BY in found._repr_html_()
-    assert BY in found.to_latex()
-    assert found.to_pandas()["verdict"].tolist() == [f"lower {BY}"]
-    assert found.as_dict()["basis"] == {"crag_score": BASIS}
+    comparison = rageval.compare(scores)
+    assert comparison.pairs[0].verdict == f"lower {BY}"
+    assert comparison.pairs[0].is_significant
+    assert BY in repr(comparison)
+    assert BY in comparison._repr_html_()
+    assert BY in comparison.to_latex()
+    assert comparison.to_pandas()["verdict"].tolist() == [f"lower {BY}"]
+    assert comparison.as_dict()["basis"] == {"crag_score": BASIS}
 
 
 @pytest.mark.slow
 def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for judge, is_said in (("openai:model", True), ("person:ann", False)):
-        judged = write(tmp_path / "judged.jsonl", crag(judge))
-        command("report", judged, "-m", "crag_score", "--by", "domain", "-o", page)
+        judged = write_jsonl(tmp_path / "judged.jsonl", crag(judge))
+        run_checked("report", judged, "-m", "crag_score", "--by", "domain", "-o", page)
         html = page.read_text()
         shown = html[html.index("<body>") : html.index("<script")]
         assert shown.count("By openai:model: crag_score (this ignores judge errors") == 3 * is_said
@@ -152,8 +149,8 @@ def test_a_figure_says_it(tmp_path: Path) -> None:
     ],
 )
 def test_who_is_a_judge(judge: str | None, is_said: bool) -> None:
-    found = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
-    assert (" by " in found.pairs[0].verdict) == is_said
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
+    assert (" by " in comparison.pairs[0].verdict) == is_said
     assert Basis.of([judge or ""]).is_judge == is_said
     assert parse_judge(judge or "").is_person != is_said
 
@@ -179,13 +176,13 @@ def test_counts_of_words_claim_no_more_than_they_are() -> None:
         for run, text in (("long", "one two three"), ("short", "one"))
     ]
     scores = rageval.evaluate_answers("length", crag("m"), answers=answers)
-    assert {str(each["length"].basis) for each in scores.values()} == {"words"}
+    assert {str(row["length"].basis) for row in scores.values()} == {"words"}
 
 
 def test_what_is_no_claim_says_nothing() -> None:
     rows = [row | {"label": "perfect" if int(row["query_id"][1:]) % 2 else "missing"} for row in crag("m")]
-    found = rageval.compare(rageval.evaluate_answers("crag_score", rows))
-    assert found.pairs[0].verdict == "identical by m"  # people might tell them apart
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", rows))
+    assert comparison.pairs[0].verdict == "identical by m"  # people might tell them apart
     one = rageval.evaluate_answers("crag_score", crag("m")[:6])
     assert rageval.compare(one).pairs[0].verdict == "undecided"
 
@@ -203,22 +200,22 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def verdict(*words: str) -> tuple[str, str]:
-    (pair,) = json.loads(command("compare", *words, "-m", "rr", "--format", "json").stdout)["pairs"]
-    values = json.loads(command("score", *words, "-m", "rr", "--format", "json").stdout)["results"]
+    (pair,) = json.loads(run_checked("compare", *words, "-m", "rr", "--format", "json").stdout)["pairs"]
+    values = json.loads(run_checked("score", *words, "-m", "rr", "--format", "json").stdout)["results"]
     return pair["verdict"], values[0]["signature"]
 
 
 def test_umbrela_is_a_judge_of_documents(runs: list[str], tmp_path: Path) -> None:
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
-    said, signature = verdict(*runs, str(write(tmp_path / "umbrela.jsonl", rows)))
-    assert said == "lower by UMBRELA"
+    text, signature = verdict(*runs, write_jsonl(tmp_path / "umbrela.jsonl", rows))
+    assert text == "lower by UMBRELA"
     assert "|judge:UMBRELA|" in signature
 
 
 def test_plain_judgements_are_of_nobody_in_particular(runs: list[str], tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in QUERIES))
-    said, signature = verdict(*runs, str(tmp_path / "qrels"))
-    assert (said, "judge" in signature) == ("lower", False)
+    text, signature = verdict(*runs, str(tmp_path / "qrels"))
+    assert (text, "judge" in signature) == ("lower", False)
 
 
 def test_a_collection_that_models_judged_says_so_in_its_manifest(runs: list[str], tmp_path: Path) -> None:
@@ -257,5 +254,5 @@ def test_data_sets_know_which_models_judged_them() -> None:
 def test_the_same_ranking_is_the_same_whoever_judges(runs: list[str], tmp_path: Path) -> None:
     shutil.copy(runs[0], tmp_path / "copy.run")
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
-    umbrela = str(write(tmp_path / "umbrela.jsonl", rows))
+    umbrela = write_jsonl(tmp_path / "umbrela.jsonl", rows)
     assert verdict(runs[0], str(tmp_path / "copy.run"), umbrela)[0] == "identical"

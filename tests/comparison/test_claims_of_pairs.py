@@ -23,7 +23,7 @@ from reasons import why
 
 def compared(gains: list[float], **options: object) -> tuple[Pair, Comparison]:
     """A run whose values are `gains` above another's, as reciprocal ranks of 1 and less."""
-    qrels = {f"q{at:03d}": {"a": 1} for at in range(len(gains))}
+    qrels = {f"q{index:03d}": {"a": 1} for index in range(len(gains))}
 
     def run(values: list[float]) -> dict[str, dict[str, float]]:
         """`a` at rank 1 or 2: 1 or a half."""
@@ -32,8 +32,10 @@ def compared(gains: list[float], **options: object) -> tuple[Pair, Comparison]:
 
     one = run([0.5 + max(gain, 0) for gain in gains])
     other = run([0.5 + max(-gain, 0) for gain in gains])
-    found = compare_runs("rr", {"one": one, "other": other}, qrels, Settings(baseline="other", **options))  # type: ignore[arg-type]
-    return found.pairs[0], found
+    comparison = compare_runs(
+        "rr", {"one": one, "other": other}, qrels, Settings(baseline="other", **options)
+    )  # type: ignore[arg-type]
+    return comparison.pairs[0], comparison
 
 
 class TestNeeded:
@@ -52,14 +54,14 @@ class TestNeeded:
 
     def test_the_range_holds_the_true_number(self) -> None:
         """At a true .3 of a standard deviation, 90 queries are needed; a point would say 28 to 1,371."""
-        rng, held = np.random.default_rng(0), 0
+        rng, covered = np.random.default_rng(0), 0
         for _ in range(300):
             drawn = rng.normal(0.3, 1, 50)
             error = float(drawn.std(ddof=1)) / 50**0.5
             half = 2.0095752344892093 * error  # t of 49
             least, most = needed_between(float(drawn.mean()) - half, float(drawn.mean()) + half, error, 50)
-            held += least is not None and least <= 90 and (most is None or most >= 90)
-        assert 0.92 < held / 300 < 0.98
+            covered += least is not None and least <= 90 and (most is None or most >= 90)
+        assert 0.92 < covered / 300 < 0.98
 
     def test_it_is_printed_as_a_range(self, tmp_path: Path) -> None:
         pair, _ = compared([1.0] * 10 + [0.0] * 40)
@@ -82,10 +84,10 @@ class TestDetectable:
     @pytest.mark.parametrize(("differ", "is_reachable"), [(3, False), (5, False), (6, True)])
     def test_ties_put_every_difference_out_of_reach(self, differ: int, is_reachable: bool) -> None:
         """10 queries, most of them ties: promised with power .8, it was found in .054 of samples."""
-        pair, found = compared([1.0] * differ + [0.0] * (10 - differ))
+        pair, comparison = compared([1.0] * differ + [0.0] * (10 - differ))
         assert (pair.detectable == pair.detectable) is is_reachable
-        said = f"rr: no difference is detectable in 1 of 1 pairs: {differ} queries differ, 6 are needed"
-        assert (said in map(str, found.remarks)) is not is_reachable
+        remark = f"rr: no difference is detectable in 1 of 1 pairs: {differ} queries differ, 6 are needed"
+        assert (remark in map(str, comparison.remarks)) is not is_reachable
         if is_reachable:
             # The test alone would decide; the interval of so few differences includes 0.
             assert pair.p <= 0.05
@@ -98,23 +100,26 @@ class TestDetectable:
 
     def test_every_format_says_it(self, tmp_path: Path) -> None:
         for name, place in (("one", 1), ("other", 2)):
-            rows = [f"q{at} Q0 {doc} 0 {score} r\n" for at in range(10)
-                    for doc, score in (("a", 1.0), ("b", 2.0 if place == 2 and at < 3 else 0.5))]  # fmt: skip
+            rows = [
+                f"q{index} Q0 {doc} 0 {score} r\n"
+                for index in range(10)
+                for doc, score in (("a", 1.0), ("b", 2.0 if place == 2 and index < 3 else 0.5))
+            ]
             (tmp_path / name).write_text("".join(rows))
-        (tmp_path / "qrels").write_text("".join(f"q{at} 0 a 1\n" for at in range(10)))
+        (tmp_path / "qrels").write_text("".join(f"q{index} 0 a 1\n" for index in range(10)))
         words = [str(tmp_path / name) for name in ("one", "other", "qrels")]
 
-        def said(style: str) -> Result:
-            done = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--format", style])
-            assert done.exit_code == 0, done.output
-            return done
+        def compare_in(style: str) -> Result:
+            result = CliRunner().invoke(main, ["compare", *words, "-m", "rr", "--format", style])
+            assert result.exit_code == 0, result.output
+            return result
 
         for style in ("table", "md"):
-            assert "not reachable" in said(style).stdout
-            assert "3 queries differ, 6 are needed" in said(style).stderr
-        (row,) = csv.DictReader(io.StringIO(said("csv").stdout))
+            assert "not reachable" in compare_in(style).stdout
+            assert "3 queries differ, 6 are needed" in compare_in(style).stderr
+        (row,) = csv.DictReader(io.StringIO(compare_in("csv").stdout))
         assert (row["detectable"], row["needed_most"]) == ("", "")
-        (pair,) = json.loads(said("json").stdout)["pairs"]
+        (pair,) = json.loads(compare_in("json").stdout)["pairs"]
         assert (pair["detectable"], pair["needed_most"]) == (None, None)
         assert int(row["needed_least"]) == pair["needed_least"] >= 20
 
@@ -143,50 +148,57 @@ class TestNoContradiction:
         assert pair.high > 0.05
 
     def test_among_many_pairs_the_reason_is_given(self) -> None:
-        qrels = {f"q{at:03d}": {"a": 1} for at in range(30)}
-        runs = {f"r{run}": {query: {"a": 1.0, "b": 2.0 if at < 9 * (run == 0) or (at == 29 and run) else 0.0}
-                            for at, query in enumerate(qrels)} for run in range(6)}  # fmt: skip
-        found = compare_runs("rr", runs, qrels, Settings(all_pairs=True))
-        beside = [
-            pair for pair in found.pairs if pair.verdict == "undecided" and (pair.low > 0 or pair.high < 0)
+        qrels = {f"q{index:03d}": {"a": 1} for index in range(30)}
+        runs = {
+            f"r{run}": {
+                query: {"a": 1.0, "b": 2.0 if index < 9 * (run == 0) or (index == 29 and run) else 0.0}
+                for index, query in enumerate(qrels)
+            }
+            for run in range(6)
+        }
+        comparison = compare_runs("rr", runs, qrels, Settings(all_pairs=True))
+        contradictions = [
+            pair
+            for pair in comparison.pairs
+            if pair.verdict == "undecided" and (pair.low > 0 or pair.high < 0)
         ]
-        assert beside
-        assert all("the interval is of this pair alone, where p is" in why(pair) for pair in beside)
+        assert contradictions
+        assert all("the interval is of this pair alone, where p is" in why(pair) for pair in contradictions)
 
 
 def test_skewed_differences_are_said_to_be() -> None:
     rng = np.random.default_rng(1)
-    qrels = {f"q{at:03d}": {f"d{doc}": 1 for doc in range(10)} for at in range(60)}
+    qrels = {f"q{index:03d}": {f"d{doc}": 1 for doc in range(10)} for index in range(60)}
 
-    def run(found: list[int]) -> dict[str, dict[str, float]]:
+    def run(scores: list[int]) -> dict[str, dict[str, float]]:
         return {query: {**{f"d{doc}": 9.0 for doc in range(number)}, "x": 1.0}
-                for query, number in zip(qrels, found, strict=True)}  # fmt: skip
+                for query, number in zip(qrels, scores, strict=True)}  # fmt: skip
 
     for gains, is_skewed in (([10] * 5 + [4] * 55, True), (rng.choice([4, 5, 6], 60).tolist(), False)):
         losses = [5] * 60 if is_skewed else [4] * 60
-        found = compare_runs("recall", {"one": run(gains), "other": run(losses)}, qrels)
-        (pair,) = found.pairs
+        comparison = compare_runs("recall", {"one": run(gains), "other": run(losses)}, qrels)
+        (pair,) = comparison.pairs
         assert pair.p < 0.05
         assert (pair.low <= 0 <= pair.high) is is_skewed
         plain = "higher" if pair.difference > 0 else "lower"
         assert pair.verdict == ("undecided" if is_skewed else plain)
         assert why(pair).startswith("differences are skewed") is is_skewed
         remark = "differences are skewed in 1 of 1 pairs"
-        assert any(remark in each for each in map(str, found.remarks)) is is_skewed
+        assert any(remark in text for text in map(str, comparison.remarks)) is is_skewed
         assert not any(
-            "--test t" in each or "cannot be small enough" in each for each in map(str, found.remarks)
+            "--test t" in text or "cannot be small enough" in text for text in map(str, comparison.remarks)
         )
 
 
 @pytest.mark.nightly
 def test_agreement_of_ten_queries_is_as_wide_as_of_any_ten_queries() -> None:
     """The plain percentile held the truth in .86 to .90."""
-    rng, held = np.random.default_rng(3), 0
-    names = [f"q{at // 12}" for at in range(120)]
+    rng, covered = np.random.default_rng(3), 0
+    names = [f"q{index // 12}" for index in range(120)]
     for _ in range(300):
         easy = np.repeat(rng.beta(6, 2, 10), 12)  # how often they agree differs by query
         same = rng.random(120) < easy
         one = rng.integers(0, 2, 120).astype(float)
-        found = agreement(one, np.where(same, one, 1 - one), names, resamples=400)[0]
-        held += found.low <= 0.75 <= found.high
-    assert 0.915 < held / 300 < 0.98
+        kappa = agreement(one, np.where(same, one, 1 - one), names, resamples=400)[0]
+        covered += kappa.low <= 0.75 <= kappa.high
+    assert 0.915 < covered / 300 < 0.98

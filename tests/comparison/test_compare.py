@@ -26,19 +26,19 @@ from reasons import why
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
 CRAG = str(DATA / "answers/crag.judged.jsonl")
-QUERIES = [f"q{at:02d}" for at in range(30)]
+QUERIES = [f"q{index:02d}" for index in range(30)]
 QRELS = {query: {"good": 1, "other": 1} for query in QUERIES}
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["compare", *words], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["compare", *words], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def ranked(*docs: str) -> dict[str, float]:
-    return {doc: -float(at) for at, doc in enumerate(docs)}
+    return {doc: -float(index) for index, doc in enumerate(docs)}
 
 
 def mixed(share: float, seed: int) -> dict[str, dict[str, float]]:
@@ -53,8 +53,8 @@ def scored(runs: Runs, measures: str = "rr") -> list[Scores]:
     return [rageval.evaluate(measures, rageval.Run.from_dict(run, name), QRELS) for name, run in runs.items()]
 
 
-def verdict(found: Comparison) -> str:
-    (pair,) = found.pairs
+def verdict(comparison: Comparison) -> str:
+    (pair,) = comparison.pairs
     return pair.verdict
 
 
@@ -85,28 +85,30 @@ def test_the_best_run_is_by_measure_and_low_is_good_for_holes() -> None:
         "knows": {q: ranked("good", "bad") for q in QUERIES},
     }
     tables = [rageval.Run.from_dict(run, name) for name, run in runs.items()]
-    found = compare([rageval.evaluate("hole@1, rr", table, qrels) for table in tables])
-    assert [cell.run for cell in found.cells if cell.is_best] == ["knows", "knows"]
-    assert [(p.run, p.other, p.verdict) for p in found.pairs] == [
+    comparison = compare([rageval.evaluate("hole@1, rr", table, qrels) for table in tables])
+    assert [cell.run for cell in comparison.cells if cell.is_best] == ["knows", "knows"]
+    assert [(p.run, p.other, p.verdict) for p in comparison.pairs] == [
         ("guesses", "knows", "worse"),
         ("guesses", "knows", "lower"),
     ]
-    assert [pair.better_run for pair in found.pairs] == ["knows", "knows"]
-    assert [(pair.wins, pair.losses) for pair in found.pairs] == [(0, len(QUERIES))] * 2
-    assert found.lower_is_better("hole@1")
+    assert [pair.better_run for pair in comparison.pairs] == ["knows", "knows"]
+    assert [(pair.wins, pair.losses) for pair in comparison.pairs] == [(0, len(QUERIES))] * 2
+    assert comparison.lower_is_better("hole@1")
 
 
 @pytest.mark.parametrize("test", ["randomization", "t"])
 def test_every_test_says_the_same_of_the_obvious(test: str) -> None:
-    found = compare(scored({"weak": mixed(0.1, 1), "strong": mixed(0.9, 2)}), Settings(test=test))
-    assert (verdict(found), found.pairs[0].p > 0) == ("lower", True)
+    comparison = compare(scored({"weak": mixed(0.1, 1), "strong": mixed(0.9, 2)}), Settings(test=test))
+    assert (verdict(comparison), comparison.pairs[0].p > 0) == ("lower", True)
 
 
 def test_a_run_that_found_nothing_is_not_called_worse() -> None:
     failed = {query: ranked("bad", "worse") for query in QUERIES}
-    found = compare(scored({"failed": failed, "strong": mixed(0.9, 1)}))
-    assert verdict(found) == "refused"
-    assert why(found.pairs[0]) == str(found.remarks[0]) == "failed: none of its 60 documents is judged"
+    comparison = compare(scored({"failed": failed, "strong": mixed(0.9, 1)}))
+    assert verdict(comparison) == "refused"
+    assert (
+        why(comparison.pairs[0]) == str(comparison.remarks[0]) == "failed: none of its 60 documents is judged"
+    )
 
 
 def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -> None:
@@ -114,8 +116,8 @@ def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -
     whole = {query: ranked("good") for query in QUERIES}
     half = {query: ranked("good") for query in QUERIES[::2]}
     words = [write(tmp_path, "whole.run", whole), write(tmp_path, "half.run", half), write_qrels(tmp_path)]
-    done = command(*words, "-m", "rr", "--format", "json")
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = command(*words, "-m", "rr", "--format", "json")
+    (pair,) = json.loads(result.stdout)["pairs"]
     assert pair["adjusted"] < 0.001
     assert pair["verdict"] == "refused"
     assert "15 queries are in one run only" in why(pair)
@@ -127,8 +129,8 @@ def test_a_run_that_lacks_queries_is_not_called_worse_for_that(tmp_path: Path) -
 
 def test_an_empty_run_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty.run").touch()
-    done = command(FILES[0], str(tmp_path / "empty.run"), FILES[2], "-m", "rr", code=2)
-    assert "is empty" in done.stderr
+    result = command(FILES[0], str(tmp_path / "empty.run"), FILES[2], "-m", "rr", code=2)
+    assert "is empty" in result.stderr
 
 
 def judged(label: str, run: str, queries: list[str], **more: Any) -> list[dict[str, Any]]:
@@ -144,8 +146,8 @@ def test_missing_judgements_leave_a_verdict_only_if_they_cannot_turn_it(tmp_path
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         words = (str(path), "-m", "crag_score", "--on-missing", "skip", "--format", "json")
         (pair,) = json.loads(command(*words).stdout)["pairs"]
-        found: dict[str, Any] = pair
-        return found
+        decided: dict[str, Any] = pair
+        return decided
 
     assert verdict_with(3)["verdict"] == "lower by an unnamed judge"
     rows_failed = verdict_with(30)
@@ -166,8 +168,8 @@ def test_identical_runs_and_runs_that_differ_in_ties_are_named(tmp_path: Path) -
     run = mixed(0.5, 1)
     tied = {query: dict.fromkeys(docs, 1.0) for query, docs in run.items()}
     paths = [write(tmp_path, name, docs) for name, docs in (("a", run), ("b", run), ("c", tied))]
-    done = command(*paths, write_qrels(tmp_path), "-m", "rr", "--all-pairs", "--format", "json")
-    verdicts = {pair["run"] + pair["other"]: pair["verdict"] for pair in json.loads(done.stdout)["pairs"]}
+    result = command(*paths, write_qrels(tmp_path), "-m", "rr", "--all-pairs", "--format", "json")
+    verdicts = {pair["run"] + pair["other"]: pair["verdict"] for pair in json.loads(result.stdout)["pairs"]}
     assert verdicts == {"ab": "identical", "ac": "ties only", "bc": "ties only"}
 
 
@@ -175,8 +177,8 @@ def test_runs_of_the_same_documents_in_other_orders_are_different(tmp_path: Path
     run = {query: ranked("good", "bad", "third") for query in QUERIES}
     other = run | {"q07": ranked("bad", "good", "third")}
     paths = [write(tmp_path, name, docs) for name, docs in (("a", run), ("b", other))]
-    done = command(*paths, write_qrels(tmp_path), "-m", "rr", "--format", "json")
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = command(*paths, write_qrels(tmp_path), "-m", "rr", "--format", "json")
+    (pair,) = json.loads(result.stdout)["pairs"]
     assert (pair["verdict"], pair["wins"], pair["ties"], pair["losses"]) == ("undecided", 0, 29, 1)
 
 
@@ -188,16 +190,16 @@ def test_the_order_of_rows_runs_and_queries_changes_no_digit(tmp_path: Path) -> 
         (tmp_path / folder).mkdir()
         paths = [write(tmp_path / folder, name, run) for name, run in given.items()]
         words = [*paths, write_qrels(tmp_path), "-m", "rr", "--baseline", "b", "--format", "json"]
-        (found,) = json.loads(command(*words).stdout)["pairs"]
-        return dict(found)
+        (pair,) = json.loads(command(*words).stdout)["pairs"]
+        return dict(pair)
 
     assert pair("one", runs) == pair("two", shuffled)
 
 
 def test_the_seed_decides_and_is_in_the_signature() -> None:
     results = scored({"a": mixed(0.8, 1), "b": mixed(0.5, 2)}, "rr, ndcg@2")
-    one, again, other = (compare(results, Settings(seed=seed)) for seed in (1, 1, 2))
-    assert one == again
+    one, repeat, other = (compare(results, Settings(seed=seed)) for seed in (1, 1, 2))
+    assert one == repeat
     assert "seed:1|" in one.signature
     assert [pair.low for pair in one.pairs] != [pair.low for pair in other.pairs]
     assert [pair.p for pair in one.pairs] == pytest.approx([pair.p for pair in other.pairs], abs=0.03)
@@ -222,13 +224,16 @@ def test_p_is_adjusted_over_the_pairs_of_each_measure_by_itself() -> None:
         name: mixed(share, seed) for seed, (name, share) in enumerate({"a": 0.9, "b": 0.6, "c": 0.5}.items())
     }
     results = scored(runs, "rr, success@1, ndcg@2")
-    found = compare(results, Settings(all_pairs=True))
-    assert {pair.family for pair in found.pairs} == {"all pairs, each measure by itself"}
-    for measure in found.measures:
-        pairs = found.of(measure)
+    comparison = compare(results, Settings(all_pairs=True))
+    assert {pair.family for pair in comparison.pairs} == {"all pairs, each measure by itself"}
+    for measure in comparison.measures:
+        pairs = comparison.of(measure)
         expected = holm(np.array([pair.p for pair in pairs]))
         assert [pair.adjusted for pair in pairs] == pytest.approx(expected.tolist())
-        alone = compare([replace(each, scores=(each[measure],)) for each in results], found.settings)
+        alone = compare(
+            [replace(scores_of_run, scores=(scores_of_run[measure],)) for scores_of_run in results],
+            comparison.settings,
+        )
         assert {pair.family for pair in alone.pairs} == {"all pairs"}
         assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in pairs]
 
@@ -237,10 +242,10 @@ def test_undefined_values_count_where_both_runs_have_one() -> None:
     rows = judged("perfect", "a", QUERIES[:25]) + judged("incorrect", "b", QUERIES[5:])
     with pytest.warns(match="answered 25 of 30 queries; the others .* are missing in crag_score"):
         results = list(rageval.evaluate_answers("crag_score", rows, on_missing="skip").values())
-    found = compare(results, Settings(adjust="max_t"))
-    (pair,) = found.pairs
+    comparison = compare(results, Settings(adjust="max_t"))
+    (pair,) = comparison.pairs
     assert (pair.queries, pair.losses, pair.difference) == (20, 20, -2.0)
-    assert any("10 queries have no value for some run" in remark for remark in map(str, found.remarks))
+    assert any("10 queries have no value for some run" in remark for remark in map(str, comparison.remarks))
 
 
 def test_clusters_come_from_a_field_or_a_file(tmp_path: Path) -> None:
@@ -248,23 +253,23 @@ def test_clusters_come_from_a_field_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "clusters.txt").write_text(lines)
     paths = [write(tmp_path, name, mixed(share, 3)) for name, share in (("a", 0.9), ("b", 0.2))]
     words = [*paths, write_qrels(tmp_path), "-m", "rr", "--cluster", str(tmp_path / "clusters.txt")]
-    done = command(*words, "--format", "json")
-    found = json.loads(done.stdout)
-    assert found["pairs"][0]["p"] == 0.5  # two clusters: 2 of 4 signs
-    assert "units:clusters.txt" in found["signature"]
-    assert "30 queries in 2 clusters" in done.stderr
+    result = command(*words, "--format", "json")
+    comparison = json.loads(result.stdout)
+    assert comparison["pairs"][0]["p"] == 0.5  # two clusters: 2 of 4 signs
+    assert "units:clusters.txt" in comparison["signature"]
+    assert "30 queries in 2 clusters" in result.stderr
 
 
 def test_formats_hold_the_same_numbers() -> None:
     words = (*FILES, "-m", "alpha_ndcg@10,recall@10", "--all-pairs")
-    found = json.loads(command(*words, "--format", "json").stdout)
+    comparison = json.loads(command(*words, "--format", "json").stdout)
     rows = list(csv.DictReader(io.StringIO(command(*words, "--format", "csv", "-p", "17").stdout)))
-    assert [float(row["difference"]) for row in rows] == [pair["difference"] for pair in found["pairs"]]
-    assert [row["verdict"] for row in rows] == [pair["verdict"] for pair in found["pairs"]]
+    assert [float(row["difference"]) for row in rows] == [pair["difference"] for pair in comparison["pairs"]]
+    assert [row["verdict"] for row in rows] == [pair["verdict"] for pair in comparison["pairs"]]
     for style in ("md", "table", "latex"):
         text = command(*words, "--format", style).stdout
-        assert all(f"{value['value']:.4f}" in text for value in found["values"])
-        assert found["signature"] in text
+        assert all(f"{value['value']:.4f}" in text for value in comparison["values"])
+        assert comparison["signature"] in text
     latex = command(*words, "--format", "latex").stdout
     assert r"\textbf{0.4281}$^{\mathrm{b}}$" in latex
     assert r"$\alpha$-nDCG@10" in latex
@@ -272,16 +277,16 @@ def test_formats_hold_the_same_numbers() -> None:
 
 def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
     hostile = "=a\x1b[31m\n%"
-    paths = [write(tmp_path, name, mixed(0.5, at)) for at, name in enumerate((hostile, "b|<i>&_$"))]
+    paths = [write(tmp_path, name, mixed(0.5, index)) for index, name in enumerate((hostile, "b|<i>&_$"))]
     words = [*paths, write_qrels(tmp_path), "-m", "rr", "--baseline", hostile]
     for style in ("table", "md", "latex", "csv", "json"):
-        done = command(*words, "--format", style)
-        assert "\x1b" not in done.output
+        result = command(*words, "--format", style)
+        assert "\x1b" not in result.output
         if style == "latex":
-            assert all(line.startswith("%") for line in done.stdout.splitlines()[:2])
-            assert r"b\textbar{}\textless{}i\textgreater{}\&\_\$" in done.stdout
+            assert all(line.startswith("%") for line in result.stdout.splitlines()[:2])
+            assert r"b\textbar{}\textless{}i\textgreater{}\&\_\$" in result.stdout
         if style == "md":
-            assert "<i>" not in done.stdout.split("\n\n")[0]
+            assert "<i>" not in result.stdout.split("\n\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -317,18 +322,18 @@ def test_scores_that_cannot_be_compared_are_refused() -> None:
 
 
 def test_judged_answers_are_compared_alike() -> None:
-    done = command(CRAG, "-m", "crag_score,hallucination", "--format", "json")
-    found = json.loads(done.stdout)
-    assert [value["run"] for value in found["values"]] == ["ours", "theirs"] * 2
-    assert [value["value"] for value in found["values"][:2]] == [0.3, 0.1]
-    assert [value["is_best"] for value in found["values"]] == [True, False, True, False]
-    assert "5 independent queries" in done.stderr
+    result = command(CRAG, "-m", "crag_score,hallucination", "--format", "json")
+    comparison = json.loads(result.stdout)
+    assert [value["run"] for value in comparison["values"]] == ["ours", "theirs"] * 2
+    assert [value["value"] for value in comparison["values"][:2]] == [0.3, 0.1]
+    assert [value["is_best"] for value in comparison["values"]] == [True, False, True, False]
+    assert "5 independent queries" in result.stderr
 
 
 def test_in_python_runs_are_compared_as_on_the_command_line() -> None:
-    done = command(*FILES, "-m", "recall@10,hole@5", "--baseline", "run.trec", "--format", "json")
-    found = compare_runs("recall@10, hole@5", FILES[:2], FILES[2], Settings(baseline="run.trec"))
-    assert found.as_dict() == json.loads(done.stdout)
+    result = command(*FILES, "-m", "recall@10,hole@5", "--baseline", "run.trec", "--format", "json")
+    comparison = compare_runs("recall@10, hole@5", FILES[:2], FILES[2], Settings(baseline="run.trec"))
+    assert comparison.as_dict() == json.loads(result.stdout)
     run = {query: ranked("good") for query in QUERIES}
     runs = {
         "whole": run,
@@ -360,17 +365,17 @@ class TestByQuery:
         paths = [write(folder, name, run) for name, run in runs.items()]
         return [*paths, write_qrels(folder), "--intersection", "--baseline", "old"]
 
-    def test_as_csv(self, tmp_path: Path) -> None:
-        done = command(*self.given(tmp_path), "-q", "-m", "rr", "--format", "csv")
-        assert [list(row.values()) for row in csv.DictReader(io.StringIO(done.stdout))] == [
+    def test_queries_in_csv_have_both_values_and_their_difference(self, tmp_path: Path) -> None:
+        result = command(*self.given(tmp_path), "-q", "-m", "rr", "--format", "csv")
+        assert [list(row.values()) for row in csv.DictReader(io.StringIO(result.stdout))] == [
             ["new", "old", "rr", "q00", "0.3333", "1.0000", "-0.6667"],
             ["new", "old", "rr", "q02", "0.0000", "0.0000", "0.0000"],
             ["new", "old", "rr", "q01", "1.0000", "0.5000", "0.5000"],
         ]
 
     def test_where_low_is_good(self, tmp_path: Path) -> None:
-        done = command(*self.given(tmp_path), "-q", "-m", "hole@1", "--format", "csv")
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        result = command(*self.given(tmp_path), "-q", "-m", "hole@1", "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert [(row["query_id"], float(row["difference"])) for row in rows] == [
             ("q00", 1),
             ("q02", 0),
@@ -383,9 +388,9 @@ class TestByQuery:
             whole = command(*words, "-q", "--format", style).stdout
             assert whole.startswith(command(*words, "--format", style).stdout)
             assert [line.strip("| ").split()[0] for line in whole.splitlines()[-3:]] == ["q00", "q02", "q01"]
-        found = json.loads(command(*words, "-q", "--format", "json").stdout)
-        assert [row["query_id"] for row in found.pop("by_query")] == ["q00", "q02", "q01"]
-        assert found == json.loads(command(*words, "--format", "json").stdout)
+        comparison = json.loads(command(*words, "-q", "--format", "json").stdout)
+        assert [row["query_id"] for row in comparison.pop("by_query")] == ["q00", "q02", "q01"]
+        assert comparison == json.loads(command(*words, "--format", "json").stdout)
 
     def test_where_it_has_no_place(self, tmp_path: Path) -> None:
         words = [*self.given(tmp_path), "-q", "-m", "rr"]

@@ -27,9 +27,9 @@ from rageval.views import plots
 
 def test_rankings_of_unknown_order_are_no_different_ones() -> None:
     place = {"place": 1, "lead": 0.1, "low": 0.0, "high": 0.2, "answers": 9}
-    found = {"pairs": None, "lists": [place], "rankings": 6, "unknown": 2, "games": 0, "orders": 4}
-    assert not any("different" in text for text in map(str, position_remarks(found)))
-    of_three = position_remarks(found | {"orders": 3})
+    orders = {"pairs": None, "lists": [place], "rankings": 6, "unknown": 2, "games": 0, "orders": 4}
+    assert not any("different" in text for text in map(str, position_remarks(orders)))
+    of_three = position_remarks(orders | {"orders": 3})
     assert any("6 rankings (3 different)" in text for text in map(str, of_three))
 
 
@@ -37,8 +37,8 @@ def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
     settings = GateSettings(margin=0.1)
     for units, freedom in ((11, 10), (2, 1), (1, 1)):
         reach = 0.02 * t.ppf(settings.level, freedom)
-        for known in ({"queries": units}, {"queries": 40, "labels": units}):
-            pair = SimpleNamespace(**{"labels": None, **known})
+        for names in ({"queries": units}, {"queries": 40, "labels": units}):
+            pair = SimpleNamespace(**{"labels": None, **names})
             tested: Any = SimpleNamespace(pair=pair, clusters=None)
             assert gate._error(tested, -reach, reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
         tested = SimpleNamespace(pair=SimpleNamespace(queries=40, labels=None), clusters=units)
@@ -57,7 +57,7 @@ def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float,
 
 @pytest.mark.parametrize("missing", [1, 2])
 def test_a_baseline_may_lack_judgements_of_one_question_in_fifty(missing: int) -> None:
-    queries = [f"q{at}" for at in range(50)]
+    queries = [f"q{index}" for index in range(50)]
     between = dict.fromkeys(queries[:missing], (0.0, 1.0))
     score = SimpleNamespace(
         measure="rr", query_ids=queries, between=between, people=None, by_query=dict.fromkeys(queries, 0.5)
@@ -82,10 +82,10 @@ def test_settings_of_a_gate_can_be_kept_by_what_they_are() -> None:
 def test_strengths_have_an_interval_where_samples_of_queries_agree_that_they_are_finite() -> None:
     place = {"rubric": "pairwise"}
     rows = [
-        place | {"query_id": f"q{at}", "aspect": str(game), "run_id": run, "label": label}
-        for at in range(12)
+        place | {"query_id": f"q{index}", "aspect": str(game), "run_id": run, "label": label}
+        for index in range(12)
         for game in (0, 1)
-        for run, label in zip("ab", ("win", "loss") if game or at % 3 else ("loss", "win"), strict=True)
+        for run, label in zip("ab", ("win", "loss") if game or index % 3 else ("loss", "win"), strict=True)
     ]
     first, second = arena.strengths(arena.games(read_judgements(rows)), resamples=50)
     assert first.system == "a"
@@ -119,9 +119,9 @@ def test_topics_are_drawn_and_not_runs() -> None:
 
 def test_labels_that_failed_are_told_where_some_did() -> None:
     judged = read_judgements([{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}])
-    each = CorrectedMeasure("r", "crag_score", "kind", 1.0, 1.0, 0.9, 1.0)
-    assert list(correction_remarks([each], judged)) == []
-    remarks = correction_remarks([each._replace(failed=2)], judged)
+    measure = CorrectedMeasure("r", "crag_score", "kind", 1.0, 1.0, 0.9, 1.0)
+    assert list(correction_remarks([measure], judged)) == []
+    remarks = correction_remarks([measure._replace(failed=2)], judged)
     assert list(map(str, remarks)) == ["r: crag_score: 2 labels failed"]
 
 
@@ -139,7 +139,7 @@ def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path)
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "sentences"),
     [
         ("abc", "ab", ["not compared: 1 only in the first file, 0 only in the second"]),
         ("ab", "abc", ["not compared: 0 only in the first file, 1 only in the second"]),
@@ -147,12 +147,12 @@ def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path)
     ],
 )
 def test_judgements_of_one_file_alone_are_told(
-    first: str, second: str, said: list[str], tmp_path: Path
+    first: str, second: str, sentences: list[str], tmp_path: Path
 ) -> None:
     for name, docs in (("first", first), ("second", second)):
         (tmp_path / name).write_text("".join(f"q 0 {doc} {doc == 'a':d}\n" for doc in docs))
-    found = passport.passport(*(passport.read(str(tmp_path / name)) for name in ("first", "second")))
-    assert [each for each in found.sentences() if each.startswith("not compared")] == said
+    figures = passport.passport(*(passport.read(str(tmp_path / name)) for name in ("first", "second")))
+    assert [sentence for sentence in figures.sentences() if sentence.startswith("not compared")] == sentences
 
 
 def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
@@ -164,10 +164,10 @@ def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
 def judged_lines(path: Path, number: int, **last: Any) -> str:
     rows = [
         {
-            **{"query_id": f"q{at // 10}", "run_id": "r", "aspect": f"n{at % 10}", "judge": "j"},
-            **{"label": "support", "latency": at / 7, "usage": {"input": 5, "output": at % 2}},
+            **{"query_id": f"q{index // 10}", "run_id": "r", "aspect": f"n{index % 10}", "judge": "j"},
+            **{"label": "support", "latency": index / 7, "usage": {"input": 5, "output": index % 2}},
         }
-        for at in range(number)
+        for index in range(number)
     ]
     rows[-1] |= last
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -192,9 +192,9 @@ def test_a_key_that_stands_twice_in_a_field_is_refused_once_lines_are_known(tmp_
 
 def test_a_coefficient_that_rounds_to_zero_has_no_minus(tmp_path: Path) -> None:
     judged = passport.read(judged_lines(tmp_path / "judged", 20))
-    found = replace(passport.passport(judged, judged), coefficients=[Agreement("kappa", -1e-5, -0.1, 0.1)])
+    figures = replace(passport.passport(judged, judged), coefficients=[Agreement("kappa", -1e-5, -0.1, 0.1)])
     for style in ("table", "csv", "md"):
-        shown = "\n".join(passport_lines(found, None, 0, style))
+        shown = "\n".join(passport_lines(figures, None, 0, style))
         assert "-0.000" not in shown
         assert "0.000" in shown
 
@@ -216,21 +216,21 @@ def test_several_judges_of_runs_are_a_table_each_and_one_of_pairs() -> None:
     ]
     gap = leaderboards.LeaderboardRow("r5", "all", "m", math.nan)
     judges = {name: [*truth, gap._replace(value=0.4)] for name in ("one", "other")}
-    (found,) = leaderboards.compare_judges([*truth, gap], judges)
-    assert found.judges["one"].runs == 5
-    (lacking,) = (each for each in found.judges["one"].remarks if each.code == "runs_without_value")
+    (agreement,) = leaderboards.compare_judges([*truth, gap], judges)
+    assert agreement.judges["one"].runs == 5
+    (lacking,) = (remark for remark in agreement.judges["one"].remarks if remark.code == "runs_without_value")
     assert lacking.facts["examples"] == ("r5",)
-    columns = [column.name for column in found.tables()[1].columns]
+    columns = [column.name for column in agreement.tables()[1].columns]
     assert columns == ["judge", "other", "difference", "low", "high", "p", "p (Holm)", "nearer"]
-    assert [row[:3] for row in found.tables()[1].rows] == [["one", "other", 0.0]]
+    assert [row[:3] for row in agreement.tables()[1].rows] == [["one", "other", 0.0]]
 
 
 def test_where_orders_are_unknown_nothing_more_is_said_of_them() -> None:
-    found = {"pairs": None, "lists": [], "rankings": 3, "games": 0, "unknown": 0, "orders": 1}
-    assert list(map(str, position_remarks(found))) == [
+    orders = {"pairs": None, "lists": [], "rankings": 3, "games": 0, "unknown": 0, "orders": 1}
+    assert list(map(str, position_remarks(orders))) == [
         "the effect of position is unknown: each answer was shown at one position only"
     ]
-    assert list(map(str, position_remarks(found | {"unknown": 2}))) == [
+    assert list(map(str, position_remarks(orders | {"unknown": 2}))) == [
         "2 of 3 rankings and games do not record the order in which answers were shown (`shown`)"
     ]
 
@@ -244,6 +244,6 @@ def test_the_size_of_a_figure_ends_at_40_inches_and_a_page_is_seven_wide() -> No
 
 def test_the_color_of_a_difference_says_which_run_is_better() -> None:
     first, other, neither = (
-        plots._colour_of(*each) for each in ((1, "higher"), (1, "lower"), (1, "neither"))
+        plots._colour_of(*case) for case in ((1, "higher"), (1, "lower"), (1, "neither"))
     )
     assert (first, other, neither) == ("#0072B2", "#E69F00", "#999999")

@@ -29,15 +29,15 @@ WORTH = dict(zip(LABELS, (1, 0.5, 0, -1), strict=True))
 
 def test_the_mean_is_the_estimators(tmp_path: Path) -> None:
     judged, gold = example(tmp_path)
-    found = json.loads(command(judged, "--gold", gold, "-m", "crag_score", "--format", "json").stdout)
-    (score,) = found["results"]
-    said, people = ([WORTH[row["label"]] for row in map(json.loads, Path(path).read_text().splitlines())
+    estimate = json.loads(command(judged, "--gold", gold, "-m", "crag_score", "--format", "json").stdout)
+    (score,) = estimate["results"]
+    judgements, people = ([WORTH[row["label"]] for row in map(json.loads, Path(path).read_text().splitlines())
                      if row["run_id"] == "a"] for path in (judged, gold))  # fmt: skip
-    mean = corrected(said, dict(enumerate(people)), paired=False, span=2, within=(-1, 1))
+    mean = corrected(judgements, dict(enumerate(people)), paired=False, span=2, within=(-1, 1))
     assert score["value"] == pytest.approx(mean.value)
     assert (score["low"], score["high"]) == pytest.approx((mean.low, mean.high))
     assert (score["slope"], score["gain"]) == pytest.approx((mean.slope, mean.gain))
-    assert (score["judge"], score["people"]) == pytest.approx((np.mean(said), np.mean(people)))
+    assert (score["judge"], score["people"]) == pytest.approx((np.mean(judgements), np.mean(people)))
     assert (score["population"], score["refused"]) == ("kind", None)
 
 
@@ -46,9 +46,9 @@ def test_of_the_set_less_is_unknown(tmp_path: Path) -> None:
     ends = {}
     for population in ("kind", "set"):
         words = (judged, "--gold", gold, "-m", "crag_score", "--population", population, "--format", "json")
-        (found,) = json.loads(command(*words).stdout)["results"]
-        ends[population] = found["high"] - found["low"]
-        assert found["population"] == population
+        (estimate,) = json.loads(command(*words).stdout)["results"]
+        ends[population] = estimate["high"] - estimate["low"]
+        assert estimate["population"] == population
     assert ends["set"] < 0.8 * ends["kind"]
 
 
@@ -64,8 +64,8 @@ def test_labels_that_were_picked_are_remarked(tmp_path: Path) -> None:
         (best, ("--gold-chosen", "uniform"), False),
     ):
         paths = files(tmp_path, every, gold)
-        done = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
-        assert ("are not a random draw" in done.stderr) is is_said
+        result = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
+        assert ("are not a random draw" in result.stderr) is is_said
 
 
 def test_an_anti_correlated_judge_helps_as_much_as_one_who_agrees(tmp_path: Path) -> None:
@@ -76,33 +76,33 @@ def test_an_anti_correlated_judge_helps_as_much_as_one_who_agrees(tmp_path: Path
     def labels(values: Iterable[bool]) -> list[str]:
         return ["perfect" if value else "missing" for value in values]
 
-    found = []
+    estimates = []
     for judge in (seen, ~seen):
         paths = files(tmp_path, rows("a", labels(judge)), rows("a", labels(truth[:60])))
-        found += json.loads(
+        estimates += json.loads(
             command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json").stdout
         )["results"]
-    assert found[0]["value"] == pytest.approx(found[1]["value"])
-    assert found[0]["low"] == pytest.approx(found[1]["low"])
-    assert found[0]["slope"] == pytest.approx(-found[1]["slope"])
-    assert found[0]["gain"] > 75
+    assert estimates[0]["value"] == pytest.approx(estimates[1]["value"])
+    assert estimates[0]["low"] == pytest.approx(estimates[1]["low"])
+    assert estimates[0]["slope"] == pytest.approx(-estimates[1]["slope"])
+    assert estimates[0]["gain"] > 75
 
 
 def rows(run: str, labels: Iterable[str], **more: str) -> list[dict[str, Any]]:
-    return [{"query_id": f"q{at}", "run_id": run, "label": label, "rubric": "crag", **more}
-            for at, label in enumerate(labels)]  # fmt: skip
+    return [{"query_id": f"q{index}", "run_id": run, "label": label, "rubric": "crag", **more}
+            for index, label in enumerate(labels)]  # fmt: skip
 
 
 def files(folder: Path, judged: list[dict[str, Any]], gold: list[dict[str, Any]]) -> tuple[str, str]:
-    for name, found in (("judged", judged), ("gold", gold)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    for name, rows in (("judged", judged), ("gold", gold)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(folder / "judged.jsonl"), str(folder / "gold.jsonl")
 
 
 def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["label", "correct", *words], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["label", "correct", *words], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def example(folder: Path) -> tuple[str, str]:
@@ -115,35 +115,35 @@ def example(folder: Path) -> tuple[str, str]:
 def test_the_command_prints_what_the_functions_find(tmp_path: Path) -> None:
     judged, gold = example(tmp_path)
     words = (judged, "--gold", gold, "-m", "crag_score,hallucination")
-    done = command(*words, "--format", "json")
-    found = json.loads(done.stdout)["results"]
-    assert [(each["run"], each["population"]) for each in found] == [("a", "kind"), ("a", "kind")]
-    assert "no human labels for b: left out" in done.stderr
+    result = command(*words, "--format", "json")
+    rows = json.loads(result.stdout)["results"]
+    assert [(row["run"], row["population"]) for row in rows] == [("a", "kind"), ("a", "kind")]
+    assert "no human labels for b: left out" in result.stderr
     measures = measures_of_answers("crag_score,hallucination")
     ours = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
-    assert [each.value for each in ours] == [each["value"] for each in found]
-    score, share = found
+    assert [row.value for row in ours] == [row["value"] for row in rows]
+    score, share = rows
     assert score["value"] < score["judge"]  # the judge overlooks faults
     assert share["value"] > share["judge"]
     assert (score["queries"], score["checked"]) == (80, 40)
     table = list(csv.DictReader(io.StringIO(command(*words, "--format", "csv", "-p", "17").stdout)))
-    assert [float(row["corrected"]) for row in table] == [each["value"] for each in found]
+    assert [float(row["corrected"]) for row in table] == [row["value"] for row in rows]
     for style in ("table", "md"):
         assert f"{score['value']:.4f}" in command(*words, "--format", style).stdout
 
 
 def test_nugget_measures_are_corrected_query_by_query(tmp_path: Path) -> None:
     def nuggets(queries: int, supported: str) -> list[dict[str, Any]]:
-        return [{"query_id": f"q{at}", "run_id": "a", "aspect": f"n{n}", "importance": "vital",
-                 "label": "support" if str(n) in supported and at % 3 else "not_support"}
-                for at in range(queries) for n in range(3)]  # fmt: skip
+        return [{"query_id": f"q{index}", "run_id": "a", "aspect": f"n{n}", "importance": "vital",
+                 "label": "support" if str(n) in supported and index % 3 else "not_support"}
+                for index in range(queries) for n in range(3)]  # fmt: skip
 
     judged, gold = files(tmp_path, nuggets(60, "012"), nuggets(30, "01"))
-    (found,) = json.loads(command(judged, "--gold", gold, "-m", "v_strict", "--format", "json").stdout)[
+    (estimate,) = json.loads(command(judged, "--gold", gold, "-m", "v_strict", "--format", "json").stdout)[
         "results"
     ]
-    assert found["judge"] == pytest.approx(2 / 3)
-    assert found["value"] == pytest.approx(4 / 9, abs=0.01)
+    assert estimate["judge"] == pytest.approx(2 / 3)
+    assert estimate["value"] == pytest.approx(4 / 9, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_files_that_have_nothing_in_common_are_refused_and_few_labels_correct_no
     )
     two = rows("a", LABELS, judge="x") + rows("a", LABELS, judge="y")
     judged, gold = files(tmp_path, two, rows("a", LABELS))
-    done = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
-    assert "a: crag_score: not corrected: labels for 4 of 4 (20 are needed)" in done.stderr
-    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    result = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
+    assert "a: crag_score: not corrected: labels for 4 of 4 (20 are needed)" in result.stderr
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
     assert (row["people"], row["corrected"], row["low"], row["gain"]) == ("0.1250", "", "", "")
 
 
@@ -176,8 +176,8 @@ def test_failed_judgements_are_an_error_unless_said_otherwise(tmp_path: Path) ->
     failed = [{"query_id": "q9", "run_id": "a", "status": "error", "rubric": "crag"}]
     judged, gold = files(tmp_path, rows("a", LABELS) + failed, rows("a", LABELS))
     assert "are missing" in command(judged, "--gold", gold, "-m", "crag_score", code=3).stderr
-    done = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
-    assert json.loads(done.stdout)["results"][0]["queries"] == 4
+    result = command(judged, "--gold", gold, "-m", "crag_score", "--on-missing", "skip", "--format", "json")
+    assert json.loads(result.stdout)["results"][0]["queries"] == 4
 
 
 class TestPartlyJudged:
@@ -198,10 +198,10 @@ class TestPartlyJudged:
             ease = rng.normal()
             number = int(np.clip(round(14 + 5 * ease), 4, 24))
             truth = rng.random(number) < 1 / (1 + np.exp(-ease))
-            said = rng.random(number) < np.where(truth, right, wrong)
+            by_judge = rng.random(number) < np.where(truth, right, wrong)
             looked = np.full(number, rng.random() < share) if whole else rng.random(number) < share
             for nugget in range(number):
-                judged.append(self.line(query, nugget, bool(said[nugget]), nugget % 2 == 0))
+                judged.append(self.line(query, nugget, bool(by_judge[nugget]), nugget % 2 == 0))
                 if looked[nugget]:
                     gold.append(self.line(query, nugget, bool(truth[nugget]), nugget % 2 == 0))
         return judged, gold
@@ -215,63 +215,69 @@ class TestPartlyJudged:
         self, right: float, wrong: float, answers: int, share: float, whole: bool
     ) -> None:
         """The mean over all answers there could be is a half, by both measures."""
-        times, held = 100, np.zeros(2)
+        times, covered = 100, np.zeros(2)
         rng = np.random.default_rng(answers)
         measures = measures_of_answers("a_strict,v_strict")
         for _ in range(times):
             judged, gold = self.drawn(rng, answers, share, right, wrong, whole)
-            found = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
-            held += [each.low <= 0.5 <= each.high for each in found]
-        assert held.min() >= 86  # of 100: 93 are expected at least
-        assert held.sum() >= 180
+            estimates = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
+            covered += [estimate.low <= 0.5 <= estimate.high for estimate in estimates]
+        assert covered.min() >= 86  # of 100: 93 are expected at least
+        assert covered.sum() >= 180
 
     @pytest.mark.parametrize("are_alike", [True, False])
-    def test_the_formula(self, are_alike: bool) -> None:
+    def test_parts_of_answers_follow_the_formula(self, are_alike: bool) -> None:
         """40 answers, of 30 of which a part was judged, drawn alike or not; ψ by answer, and by cluster."""
         rng = np.random.default_rng(6)
         full, share = rng.random(40), np.append(rng.choice([0.25, 0.5, 1.0], 30), np.zeros(10))
         f, y = np.clip(full + rng.normal(0, 0.2, 40), 0, 1), rng.random(40)
         chance = np.ones(40) if are_alike else rng.uniform(0.3, 1, 40)
         people = dict(enumerate(y[:30].tolist()))
-        parts = {at: Part(*each) for at, each in enumerate(zip(f[:30].tolist(), share[:30], strict=True))}
+        parts = {
+            index: Part(*parts) for index, parts in enumerate(zip(f[:30].tolist(), share[:30], strict=True))
+        }
         how: dict[str, Any] = {"paired": False, "parts": parts, "chosen": None if are_alike else chance}
-        found = corrected(full, people, **how)
+        correction = corrected(full, people, **how)
         g = share / chance
         g /= g.sum()
-        mean, beside = g @ y, g @ f
-        square = g @ (f - beside) ** 2
-        slope = (g * (f - beside)) @ (y - mean) / square
-        assert (found.slope, found.value) == pytest.approx((slope, mean + slope * (full.mean() - beside)))
-        ahead = full.mean() - beside
-        residual = (y - mean - slope * (f - beside)) / (1 - g * (1 + (f - beside) ** 2 / square))
-        part = g * (1 + ahead * (f - beside) / square) * residual
+        mean, mean_of_judge = g @ y, g @ f
+        square = g @ (f - mean_of_judge) ** 2
+        slope = (g * (f - mean_of_judge)) @ (y - mean) / square
+        assert (correction.slope, correction.value) == pytest.approx(
+            (slope, mean + slope * (full.mean() - mean_of_judge))
+        )
+        ahead = full.mean() - mean_of_judge
+        residual = (y - mean - slope * (f - mean_of_judge)) / (
+            1 - g * (1 + (f - mean_of_judge) ** 2 / square)
+        )
+        part = g * (1 + ahead * (f - mean_of_judge) / square) * residual
         psi = part + slope * (full - full.mean()) / 40
         number = 1 / (g**2).sum()
         half = stdtrit(number - 2, 0.975) * math.sqrt(40 / 39 * (psi**2).sum())
-        assert (found.high - found.low) / 2 == pytest.approx(half)
+        assert (correction.high - correction.low) / 2 == pytest.approx(half)
         units = np.arange(40) // 2
         sums = np.bincount(units, psi)
         half = stdtrit(min(number, 15) - 2, 0.975) * math.sqrt(20 / 19 * (sums**2).sum())
-        found = corrected(full, people, clusters=units.tolist(), **how)
-        assert (found.high - found.low) / 2 == pytest.approx(half)
+        correction = corrected(full, people, clusters=units.tolist(), **how)
+        assert (correction.high - correction.low) / 2 == pytest.approx(half)
 
     def test_parts_that_are_whole_answers_are_whole_answers(self) -> None:
         rng = np.random.default_rng(8)
         full = rng.random(60)
         people = dict(enumerate(rng.random(30).tolist()))
-        parts = {at: Part(full[at], 1.0) for at in people}
+        parts = {index: Part(full[index], 1.0) for index in people}
         whole = corrected(full, people, paired=False, clusters=range(60))
-        found = corrected(full, people, paired=False, parts=parts)
-        assert (found.value, found.low, found.high) == (whole.value, whole.low, whole.high)
-        assert corrected(full, people, paired=False).value == pytest.approx(found.value)
+        correction = corrected(full, people, paired=False, parts=parts)
+        assert (correction.value, correction.low, correction.high) == (whole.value, whole.low, whole.high)
+        assert corrected(full, people, paired=False).value == pytest.approx(correction.value)
 
     def test_where_something_of_every_answer_was_judged_all_count_alike(self) -> None:
         rng = np.random.default_rng(9)
         people = dict(enumerate(rng.random(40).tolist()))
         for share in ([1 / 9] * 40, rng.uniform(0.1, 0.9, 40).tolist()):
-            found = corrected([0.5] * 40, people, paired=False,
-                              parts={at: Part(0.5, each) for at, each in enumerate(share)})  # fmt: skip
-            assert found.value == pytest.approx(sum(people.values()) / 40)
+            correction = corrected([0.5] * 40, people, paired=False,
+                              parts={index: Part(0.5, part) for index, part in enumerate(share)})  # fmt: skip
+            assert correction.value == pytest.approx(sum(people.values()) / 40)
 
     def test_chances_weigh_parts_as_well(self) -> None:
         """Half of the answers, the odd ones, were drawn four times as seldom."""
@@ -283,16 +289,16 @@ class TestPartlyJudged:
         tables = read_judgements(judged), read_judgements(gold)
         measures, rules = measures_of_answers("a_strict"), Rules()
         (plain,) = correct(measures, *tables, rules, draw=Draw(how="uniform"))
-        (found,) = correct(measures, *tables, rules, draw=Draw(how="stated", chances=chances))
+        (estimate,) = correct(measures, *tables, rules, draw=Draw(how="stated", chances=chances))
         people: dict[str, list[bool]] = {row["query_id"]: [] for row in gold}
         for row in gold:
             people[row["query_id"]].append(row["label"] == "support")
-        weights = {query: len(said) / sum(row["query_id"] == query for row in judged) / chances[query]
-                   for query, said in people.items()}  # fmt: skip
-        mean = sum(weights[query] * np.mean(said) for query, said in people.items()) / sum(weights.values())
-        assert found.people == pytest.approx(mean)
-        assert found.people != pytest.approx(plain.people, abs=1e-4)
-        assert found.low < found.value < found.high
+        weights = {query: len(value) / sum(row["query_id"] == query for row in judged) / chances[query]
+                   for query, value in people.items()}  # fmt: skip
+        mean = sum(weights[query] * np.mean(value) for query, value in people.items()) / sum(weights.values())
+        assert estimate.people == pytest.approx(mean)
+        assert estimate.people != pytest.approx(plain.people, abs=1e-4)
+        assert estimate.low < estimate.value < estimate.high
 
     def test_parts_are_no_labels_of_exactly_this_set(self) -> None:
         with pytest.raises(UsageError, match="parts of answers"):
@@ -301,7 +307,7 @@ class TestPartlyJudged:
 
     def test_whole_answers_are_corrected_as_ever(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(3), 60, 0.5, 0.9, 0.2, True)
-        (found,) = correct(
+        (estimate,) = correct(
             measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         values = [
@@ -309,24 +315,26 @@ class TestPartlyJudged:
              for query in {row["query_id"] for row in rows}}
             for rows in (judged, gold)
         ]  # fmt: skip
-        places = {query: at for at, query in enumerate(values[0])}
+        places = {query: index for index, query in enumerate(values[0])}
         people = {places[query]: value for query, value in values[1].items()}
         mean = corrected(list(values[0].values()), people, paired=False)
-        assert (found.value, found.low, found.high) == pytest.approx((mean.value, mean.low, mean.high))
-        assert (found.partly, found.labels, found.of) == (0, len(gold), len(judged))
+        assert (estimate.value, estimate.low, estimate.high) == pytest.approx(
+            (mean.value, mean.low, mean.high)
+        )
+        assert (estimate.partly, estimate.labels, estimate.of) == (0, len(gold), len(judged))
 
     def test_what_people_judged_is_counted(self, tmp_path: Path) -> None:
         judged, gold = self.drawn(np.random.default_rng(4), 22, 0.2, 0.9, 0.2, False)
         vital = [sum(row["importance"] == "vital" for row in rows) for rows in (gold, judged)]
         paths = files(tmp_path, judged, gold)
-        done = command(paths[0], "--gold", paths[1], "-m", "a_strict,v_strict", "--format", "csv")
-        every, strict = csv.DictReader(io.StringIO(done.stdout))
+        result = command(paths[0], "--gold", paths[1], "-m", "a_strict,v_strict", "--format", "csv")
+        every, strict = csv.DictReader(io.StringIO(result.stdout))
         assert (int(every["labels"]), int(every["of"])) == (len(gold), len(judged))
         assert (int(strict["labels"]), int(strict["of"])) == (vital[0], vital[1])
         assert int(every["checked"]) == len({row["query_id"] for row in gold})
         assert (
             f"answers have labels for a part only, {len(gold):,} of {len(judged):,} judgements in all"
-            in done.stderr
+            in result.stderr
         )
         (record, _) = json.loads(
             command(paths[0], "--gold", paths[1], "-m", "a v", "--format", "json").stdout
@@ -342,32 +350,36 @@ class TestPartlyJudged:
         gold = [row for row in judged if int(row["aspect"][1:]) % 2 == int(row["query_id"][1:]) % 2]
         gold += [self.line(query, 99, True, True) for query in range(24)]
         gold.append({**self.line(0, 1, True, True), "label": None, "status": "error"})
-        (found,) = correct(
+        (estimate,) = correct(
             measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
-        assert (found.checked, found.labels, found.of) == (24, 96, 192)
-        assert found.value == pytest.approx(found.judge + (1 - found.slope) * (found.people - found.judge))
+        assert (estimate.checked, estimate.labels, estimate.of) == (24, 96, 192)
+        assert estimate.value == pytest.approx(
+            estimate.judge + (1 - estimate.slope) * (estimate.people - estimate.judge)
+        )
 
     def test_too_few_answers_are_refused(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(4), 19, 0.5, 0.9, 0.2, False)
-        (found,) = correct(
+        (estimate,) = correct(
             measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
-        assert math.isnan(found.value)
-        assert str(found.refused) == "labels for 19 of 19 (20 are needed)"
+        assert math.isnan(estimate.value)
+        assert str(estimate.refused) == "labels for 19 of 19 (20 are needed)"
 
     def test_a_measure_that_needs_the_whole_answer_leaves_parts_out(self, tmp_path: Path) -> None:
         judged = [
             self.line(query, nugget, query % 2 == 0, True) for query in range(30) for nugget in range(4)
         ]
-        gold = [row for at, row in enumerate(judged) if at < 60 or at % 4]  # 15 answers wholly, 15 in part
+        gold = [
+            row for index, row in enumerate(judged) if index < 60 or index % 4
+        ]  # 15 answers wholly, 15 in part
         paths = files(tmp_path, judged, gold)
         answers = [
             {"query_id": f"q{query}", "run_id": "ours", "answer": "ten words " * 5} for query in range(30)
         ]
-        (tmp_path / "answers.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+        (tmp_path / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         words = ["-m", "nugget_density", "--answers", str(tmp_path / "answers.jsonl"), "--format", "json"]
-        done = command(paths[0], "--gold", paths[1], *words)
-        (found,) = json.loads(done.stdout)["results"]
-        assert (found["checked"], found["labels"], found["of"]) == (15, 105, 120)
-        assert "15 answers have labels for a part only, and are left out" in done.stderr
+        result = command(paths[0], "--gold", paths[1], *words)
+        (estimate,) = json.loads(result.stdout)["results"]
+        assert (estimate["checked"], estimate["labels"], estimate["of"]) == (15, 105, 120)
+        assert "15 answers have labels for a part only, and are left out" in result.stderr

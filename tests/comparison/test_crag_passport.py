@@ -17,9 +17,9 @@ JUDGE = {"ours": ("accurate", "accurate", "missing", "incorrect", "accurate"), "
 
 def written(path: Path, labels: dict[str, tuple[str, ...]], rubric: str) -> str:
     rows = [
-        {"query_id": f"q{at}", "run_id": run, "label": label, "rubric": rubric, "judge": rubric}
+        {"query_id": f"q{index}", "run_id": run, "label": label, "rubric": rubric, "judge": rubric}
         for run, given in labels.items()
-        for at, label in enumerate(given)
+        for index, label in enumerate(given)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return str(path)
@@ -32,24 +32,24 @@ def files_(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_figures_by_hand(files: tuple[str, str]) -> None:
-    found = json.loads(command("label", "agree", *files, "--format", "json").out)["by_system"]
-    ours = found["ours"]
+    by_system = json.loads(command("label", "agree", *files, "--format", "json").out)["by_system"]
+    ours = by_system["ours"]
     assert (ours["compared"], ours["accuracy"]) == (5, 4 / 5)
     # accurate: 2 of 3 said, 2 of 2 there; missing: 1 of 1, 1 of 1; incorrect: 1 of 1, 1 of 2
     assert ours["precision"] == pytest.approx((2 / 3 + 1 + 1) / 3)
     assert ours["recall"] == pytest.approx((1 + 1 + 1 / 2) / 3)
     assert ours["f1"] == pytest.approx((4 / 5 + 1 + 2 / 3) / 3)
-    theirs = found["theirs"]
+    theirs = by_system["theirs"]
     assert theirs["accuracy"] == 2 / 5
     assert theirs["precision"] == pytest.approx(2 / 5 / 3)
     assert theirs["recall"] == pytest.approx(1 / 3)
 
 
 def test_the_passport_shows_them(files: tuple[str, str]) -> None:
-    said = command("label", "agree", *files, "--format", "md")
-    assert said.code == 0
-    assert "| system | compared | accuracy | precision | recall | f1 |" in said.out
-    assert "| ours | 5 | 0.800 | 0.889 | 0.833 | 0.822 |" in said.out
+    passport = command("label", "agree", *files, "--format", "md")
+    assert passport.code == 0
+    assert "| system | compared | accuracy | precision | recall | f1 |" in passport.out
+    assert "| ours | 5 | 0.800 | 0.889 | 0.833 | 0.822 |" in passport.out
 
 
 def test_of_other_labels_there_are_none(tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_checked, write_jsonl
 from rageval.errors import InputError
 from rageval.views import comparisons as tables
 from reasons import why
@@ -23,17 +22,6 @@ Row = dict[str, Any]
 N = 120
 QUERIES = [f"q{number:03d}" for number in range(N)]
 LABELS = {1.0: "perfect", 0.5: "acceptable", 0.0: "missing", -1.0: "incorrect"}
-
-
-def command(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == code, done.output + done.stderr
-    return done
-
-
-def write(path: Path, rows: Iterable[Row]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def row(query: str, run: str, value: float, judge: str, **more: Any) -> Row:
@@ -52,22 +40,22 @@ def judged(
 ) -> tuple[list[Row], list[Row]]:
     """What a judge who is lenient to the first system says of all, and what people say of all."""
     rng = random.Random(seed)
-    said, people = [], []
-    for at, query in enumerate(QUERIES):
+    judgements, people = [], []
+    for index, query in enumerate(QUERIES):
         for run in systems:
             truth = rng.choice((1.0, 0.5, 0.0, -1.0))
             seen = truth if rng.random() < 0.8 else rng.choice((1.0, 0.0, -1.0))
             if run == systems[0] and rng.random() < lenient:
                 seen = 1.0
-            field = {"domain": "ab"[at % 2]}
-            said.append(row(query, run, seen, "openai:model", **field))
+            field = {"domain": "ab"[index % 2]}
+            judgements.append(row(query, run, seen, "openai:model", **field))
             people.append(row(query, run, truth, "person:ann", **field))
-    return said, people
+    return judgements, people
 
 
 def first(rows: Iterable[Row], queries: Iterable[str]) -> list[Row]:
     kept = set(queries)
-    return [each for each in rows if each["query_id"] in kept]
+    return [row for row in rows if row["query_id"] in kept]
 
 
 def drawn(number: int, seed: int = 5) -> list[str]:
@@ -77,18 +65,18 @@ def drawn(number: int, seed: int = 5) -> list[str]:
 WORTH = {label: value for value, label in LABELS.items()}
 
 
-def by_hand(said: list[Row], people: list[Row], labeled: Sequence[str]) -> tuple[float, float]:
+def by_hand(judgements: list[Row], people: list[Row], labeled: Sequence[str]) -> tuple[float, float]:
     """The estimate and half its interval's width, by the formulas alone, for labels of which many differ."""
     from scipy.stats import t
 
     def values(rows: list[Row]) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for each in rows:
-            sign = 1 if each["run_id"] == "ours" else -1
-            found[each["query_id"]] = found.get(each["query_id"], 0.0) + sign * WORTH[each["label"]]
-        return found
+        grades: dict[str, float] = {}
+        for row in rows:
+            sign = 1 if row["run_id"] == "ours" else -1
+            grades[row["query_id"]] = grades.get(row["query_id"], 0.0) + sign * WORTH[row["label"]]
+        return grades
 
-    e, d = values(said), values(people)
+    e, d = values(judgements), values(people)
     n, total = len(labeled), len(e)
     mean_e, mean_here = sum(e.values()) / total, sum(e[q] for q in labeled) / n
     mean_d = sum(d[q] for q in labeled) / n
@@ -107,28 +95,30 @@ def by_hand(said: list[Row], people: list[Row], labeled: Sequence[str]) -> tuple
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    said, people = judged()
-    labeled = write(tmp_path / "people.jsonl", first(people, drawn(60)))
-    return [str(write(tmp_path / "judged.jsonl", said)), "--gold", str(labeled)]
+    judgements, people = judged()
+    labeled = write_jsonl(tmp_path / "people.jsonl", first(people, drawn(60)))
+    return [write_jsonl(tmp_path / "judged.jsonl", judgements), "--gold", labeled]
 
 
 def compared(*words: object, measure: str = "crag_score") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(command("compare", *words, "-m", measure, "--format", "json").stdout)
-    return found
+    comparison: dict[str, Any] = json.loads(
+        run_checked("compare", *words, "-m", measure, "--format", "json").stdout
+    )
+    return comparison
 
 
 # --- the numbers
 
 
 def test_the_corrected_difference_is_the_formula(files: list[str]) -> None:
-    said, people = judged()
-    found = compared(*files, "--baseline", "theirs")
-    (pair,) = found["pairs"]
-    value, half = by_hand(said, first(people, drawn(60)), drawn(60))
+    judgements, people = judged()
+    comparison = compared(*files, "--baseline", "theirs")
+    (pair,) = comparison["pairs"]
+    value, half = by_hand(judgements, first(people, drawn(60)), drawn(60))
     assert pair["difference"] == pytest.approx(value, abs=1e-12)
     assert (pair["high"] - pair["low"]) / 2 == pytest.approx(half, abs=1e-12)
     truth = {
-        run: sum(WORTH[each["label"]] for each in people if each["run_id"] == run) / N
+        run: sum(WORTH[row["label"]] for row in people if row["run_id"] == run) / N
         for run in ("ours", "theirs")
     }
     assert pair["low"] < truth["ours"] - truth["theirs"] < pair["high"]
@@ -140,42 +130,42 @@ def test_the_corrected_difference_is_the_formula(files: list[str]) -> None:
     assert (pair["labels"], pair["queries"]) == (60, N)
     assert pair["gain"] > 60
     sha = hashlib.sha256(Path(files[2]).read_bytes()).hexdigest()[:8]
-    assert f"|gold:{sha}|labels:60|chosen:unsaid|estimator:reg|" in found["signature"]
-    assert found["signature"].startswith("compare|test:t|adjust:holm|")
+    assert f"|gold:{sha}|labels:60|chosen:unsaid|estimator:reg|" in comparison["signature"]
+    assert comparison["signature"].startswith("compare|test:t|adjust:holm|")
 
 
 @pytest.mark.slow
 def test_python_and_the_command_say_the_same(files: list[str]) -> None:
-    said, people = judged()
-    scores = rageval.evaluate_answers("crag_score", said, gold=files[2])
+    judgements, people = judged()
+    scores = rageval.evaluate_answers("crag_score", judgements, gold=files[2])
     pair = rageval.compare(scores, baseline="theirs").pairs[0]
     (printed,) = compared(*files, "--baseline", "theirs")["pairs"]
     assert pair.record() | {"reasons": []} == printed | {"reasons": []}
     in_memory = rageval.evaluate_answers(
-        "crag_score", said, gold=first(people, drawn(60)), gold_chosen="uniform"
+        "crag_score", judgements, gold=first(people, drawn(60)), gold_chosen="uniform"
     )
-    found = rageval.compare(in_memory, baseline="theirs")
-    assert found.pairs[0].difference == pair.difference
-    assert "|chosen:uniform|" in found.signature
-    assert "by openai:model" not in repr(found)
+    comparison = rageval.compare(in_memory, baseline="theirs")
+    assert comparison.pairs[0].difference == pair.difference
+    assert "|chosen:uniform|" in comparison.signature
+    assert "by openai:model" not in repr(comparison)
 
 
 def test_labels_of_everything_are_a_paired_t_test(tmp_path: Path) -> None:
     from scipy.stats import ttest_rel
 
-    said, people = judged()
-    scores = rageval.evaluate_answers("crag_score", said, gold=people)
+    judgements, people = judged()
+    scores = rageval.evaluate_answers("crag_score", judgements, gold=people)
     pair = rageval.compare(scores, baseline="theirs").pairs[0]
     ours, theirs = (
-        [WORTH[each["label"]] for each in people if each["run_id"] == run] for run in ("ours", "theirs")
+        [WORTH[row["label"]] for row in people if row["run_id"] == run] for run in ("ours", "theirs")
     )
     assert pair.difference == pytest.approx((sum(ours) - sum(theirs)) / N, abs=1e-12)
     assert pair.p == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-9)
 
 
 def test_of_this_set_alone_the_interval_is_narrower(files: list[str]) -> None:
-    kind, of_set = (compared(*files, "--population", each) for each in ("kind", "set"))
-    width = [found["pairs"][0]["high"] - found["pairs"][0]["low"] for found in (kind, of_set)]
+    kind, of_set = (compared(*files, "--population", target) for target in ("kind", "set"))
+    width = [pair["pairs"][0]["high"] - pair["pairs"][0]["low"] for pair in (kind, of_set)]
     assert width[1] < width[0]
     assert "|population:set|" in of_set["signature"]
 
@@ -183,13 +173,15 @@ def test_of_this_set_alone_the_interval_is_narrower(files: list[str]) -> None:
 @pytest.mark.slow
 def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Path) -> None:
     rows = [
-        row(query, run, 1.0 if run == "good" and at % 7 else 0.0, judge)
-        for at, query in enumerate(QUERIES)
+        row(query, run, 1.0 if run == "good" and index % 7 else 0.0, judge)
+        for index, query in enumerate(QUERIES)
         for run in ("good", "bad")
-        for judge in ["openai:model", *(["person:ann"] if at % 2 else [])]
+        for judge in ["openai:model", *(["person:ann"] if index % 2 else [])]
     ]
-    said, people = ([each for each in rows if each["judge"].startswith(who)] for who in ("openai", "person"))
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people)]
+    judgements, people = (
+        [row for row in rows if row["judge"].startswith(who)] for who in ("openai", "person")
+    )
+    words = [write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", people)]
     words += ["--gold-chosen", "uniform"]
     (pair,) = compared(*words)["pairs"]
     assert (pair["run"], pair["verdict"], pair["better_run"]) == ("bad", "lower", "good")
@@ -197,13 +189,14 @@ def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Pat
     assert (worse["verdict"], worse["better_run"]) == ("worse", "good")
     for style in ("table", "md", "latex", "csv", "json"):
         assert (
-            "by openai:model" not in command("compare", *words, "-m", "crag_score", "--format", style).stdout
+            "by openai:model"
+            not in run_checked("compare", *words, "-m", "crag_score", "--format", style).stdout
         )
 
 
 def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None:
     """The judge's favourite is bold, the baseline and better of nobody: what people say decides."""
-    said = [
+    judgements = [
         row(query, run, 1.0 if run == "liked" else 0.5, "m") for query in QUERIES for run in ("liked", "good")
     ]
     people = [
@@ -212,9 +205,11 @@ def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None
         for run in ("liked", "good")
     ]
     people[0]["label"] = "perfect"
-    found = compared(write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people))
-    assert {cell["run"]: cell["is_best"] for cell in found["values"]} == {"liked": False, "good": True}
-    (pair,) = found["pairs"]
+    comparison = compared(
+        write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", people)
+    )
+    assert {cell["run"]: cell["is_best"] for cell in comparison["values"]} == {"liked": False, "good": True}
+    (pair,) = comparison["pairs"]
     assert (pair["run"], pair["other"], pair["ruling"], pair["better_run"]) == (
         "liked",
         "good",
@@ -222,58 +217,65 @@ def test_a_judge_that_turns_the_order_round_is_corrected(tmp_path: Path) -> None
         "good",
     )
     assert pair["judged"] == 0.5
-    latex = command(
+    latex = run_checked(
         "compare", tmp_path / "j", "--gold", tmp_path / "g", "-m", "crag_score", "--format", "latex"
     ).stdout
     assert "liked & \\textbf" not in latex
 
 
 def test_p_is_adjusted_for_all_pairs(tmp_path: Path) -> None:
-    said, people = judged(systems=("a", "b", "c"))
-    scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(50)))
-    found = rageval.compare(scores, all_pairs=True)
-    p = sorted(pair.p for pair in found.pairs)
-    assert sorted(pair.adjusted for pair in found.pairs)[0] == pytest.approx(min(1.0, 3 * p[0]))
+    judgements, people = judged(systems=("a", "b", "c"))
+    scores = rageval.evaluate_answers("crag_score", judgements, gold=first(people, drawn(50)))
+    comparison = rageval.compare(scores, all_pairs=True)
+    p = sorted(pair.p for pair in comparison.pairs)
+    assert sorted(pair.adjusted for pair in comparison.pairs)[0] == pytest.approx(min(1.0, 3 * p[0]))
     together = rageval.compare(scores, all_pairs=True, adjust="max_t")
     assert all(pair.p <= pair.adjusted <= 1 for pair in together.pairs)
     assert "|draws:10000|adjust:max_t|" in together.signature
 
 
 def test_clusters_widen_the_interval_of_corrected_differences() -> None:
-    said, people = judged()
-    scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(60)))
+    judgements, people = judged()
+    scores = rageval.evaluate_answers("crag_score", judgements, gold=first(people, drawn(60)))
     clusters = {query: query[:3] for query in QUERIES}
-    found = rageval.compare(scores, clusters=clusters)
-    assert found.pairs[0].p != rageval.compare(scores).pairs[0].p
+    comparison = rageval.compare(scores, clusters=clusters)
+    assert comparison.pairs[0].p != rageval.compare(scores).pairs[0].p
     few = rageval.compare(scores, clusters={query: (query[-1] < "5" and "x") or "y" for query in QUERIES})
     assert few.pairs[0].verdict == "refused"
     assert "clusters" in why(few.pairs[0])
 
 
 def test_stated_chances_are_weights(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     labeled = first(people, drawn(60))
     chances = {query: 0.25 if query < "q060" else 0.75 for query in QUERIES}
-    even = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen="uniform"))
-    uneven = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen=chances))
+    even = rageval.compare(
+        rageval.evaluate_answers("crag_score", judgements, gold=labeled, gold_chosen="uniform")
+    )
+    uneven = rageval.compare(
+        rageval.evaluate_answers("crag_score", judgements, gold=labeled, gold_chosen=chances)
+    )
     assert uneven.pairs[0].difference != even.pairs[0].difference
     alike = dict.fromkeys(QUERIES, 0.5)
-    same = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=labeled, gold_chosen=alike))
+    same = rageval.compare(
+        rageval.evaluate_answers("crag_score", judgements, gold=labeled, gold_chosen=alike)
+    )
     assert same.pairs[0].difference == pytest.approx(even.pairs[0].difference, abs=1e-12)
     (tmp_path / "chances").write_text("".join(f"{query} {chance}\n" for query, chance in chances.items()))
     words = [
-        write(tmp_path / "j", said),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", labeled),
+        write_jsonl(tmp_path / "g", labeled),
         "--gold-chosen",
         tmp_path / "chances",
     ]
-    found = compared(*words)
-    assert found["pairs"][0]["difference"] == pytest.approx(uneven.pairs[0].difference, abs=1e-12)
-    assert "|chosen:stated@" in found["signature"]
+    comparison = compared(*words)
+    assert comparison["pairs"][0]["difference"] == pytest.approx(uneven.pairs[0].difference, abs=1e-12)
+    assert "|chosen:stated@" in comparison["signature"]
     (tmp_path / "chances").write_text("q000 0.5\n")
     assert (
-        "have no probability of being chosen" in command("compare", *words, "-m", "crag_score", code=2).stderr
+        "have no probability of being chosen"
+        in run_checked("compare", *words, "-m", "crag_score", code=2).stderr
     )
 
 
@@ -283,156 +285,171 @@ def test_chances_that_the_labels_contradict_are_refused_or_doubted(
     head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said, people = judged()
+    judgements, people = judged()
     path, labeled = tmp_path / "chances", drawn(60)
-    judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labeled))
+    judged_in, labels = (
+        write_jsonl(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "g", first(people, labeled)),
+    )
     words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
 
     def stated(queries: Iterable[str], chance: float) -> None:
         path.write_text("".join(f"{query} {chance}\n" for query in queries))
 
     stated(QUERIES, 1.0)
-    assert "60 queries with a probability of 1 have no label" in command(*head.split(), *words, code=2).stderr
+    assert (
+        "60 queries with a probability of 1 have no label"
+        in run_checked(*head.split(), *words, code=2).stderr
+    )
     stated(QUERIES, 0.01)
-    assert "the probabilities may be wrong" in command(*head.split(), *words).stderr
+    assert "the probabilities may be wrong" in run_checked(*head.split(), *words).stderr
     # The right ones, and those of labeled queries alone, which need not add up.
     for queries, chance in ((QUERIES, 0.5), (labeled, 0.2), (labeled, 1.0)):
         stated(queries, chance)
-        assert "doubtful" not in command(*head.split(), *words).stderr
+        assert "doubtful" not in run_checked(*head.split(), *words).stderr
 
 
 # --- what is refused, and what is said
 
 
 def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path: Path) -> None:
-    said, people = judged(lenient=0.9)
+    judgements, people = judged(lenient=0.9)
     for number in (0, 1, 19):
         labeled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:a")]
-        scores = rageval.evaluate_answers("crag_score", said, gold=labeled)
+        scores = rageval.evaluate_answers("crag_score", judgements, gold=labeled)
         pair = rageval.compare(scores).pairs[0]
         assert pair.verdict == "refused"
         assert why(pair) == f"labels for {number:,} of both (≥ 20 needed)"
         assert math.isnan(pair.difference)
         assert math.isnan(pair.p)
         assert pair.better_run is None
-    one_only = [each for each in first(people, drawn(60)) if each["run_id"] == "ours"]
-    found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
-    assert why(found.pairs[0]) == "labels for 0 of both (≥ 20 needed)"
-    assert math.isnan(found.cell("theirs", "crag_score").value)
-    assert "no corrected mean: labels for 0 of it" in " ".join(map(str, found.remarks))
+    one_only = [row for row in first(people, drawn(60)) if row["run_id"] == "ours"]
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", judgements, gold=one_only))
+    assert why(comparison.pairs[0]) == "labels for 0 of both (≥ 20 needed)"
+    assert math.isnan(comparison.cell("theirs", "crag_score").value)
+    assert "no corrected mean: labels for 0 of it" in " ".join(map(str, comparison.remarks))
 
 
 def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:
-    said, _ = judged()
-    again = [{**each, "judge": "openai:model@3f2a"} for each in said]
-    path = write(tmp_path / "j", said)
-    done = command("compare", path, "--gold", write(tmp_path / "g", again), "-m", "crag_score", code=2)
-    assert "judgements by the judge itself (openai:model@3f2a)" in done.stderr
-    nameless = [{key: value for key, value in each.items() if key != "judge"} for each in said]
-    path = write(tmp_path / "k", nameless)
+    judgements, _ = judged()
+    renamed = [{**row, "judge": "openai:model@3f2a"} for row in judgements]
+    path = write_jsonl(tmp_path / "j", judgements)
+    result = run_checked(
+        "compare", path, "--gold", write_jsonl(tmp_path / "g", renamed), "-m", "crag_score", code=2
+    )
+    assert "judgements by the judge itself (openai:model@3f2a)" in result.stderr
+    nameless = [{key: value for key, value in row.items() if key != "judge"} for row in judgements]
+    path = write_jsonl(tmp_path / "k", nameless)
     assert (
         "has judgements by the judge"
-        in command("compare", path, "--gold", path, "-m", "crag_score", code=2).stderr
+        in run_checked("compare", path, "--gold", path, "-m", "crag_score", code=2).stderr
     )
 
 
 def test_another_model_is_taken_for_people_only_with_a_word(tmp_path: Path) -> None:
-    said, people = judged()
-    other = [{**each, "judge": "anthropic:model"} for each in people]
-    done = command(
-        "compare", write(tmp_path / "j", said), "--gold", write(tmp_path / "g", other), "-m", "crag_score"
+    judgements, people = judged()
+    other = [{**row, "judge": "anthropic:model"} for row in people]
+    result = run_checked(
+        "compare",
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", other),
+        "-m",
+        "crag_score",
     )
-    assert "no human labels: claims are by anthropic:model, and include its errors" in done.stderr
-    mixed = write(tmp_path / "m", [*other[:40], *people[40:]])
-    done = command("compare", tmp_path / "j", "--gold", mixed, "-m", "crag_score")
-    assert "no human labels" not in done.stderr
-    assert "not human labels alone: claims are by" in done.stderr
+    assert "no human labels: claims are by anthropic:model, and include its errors" in result.stderr
+    mixed = write_jsonl(tmp_path / "m", [*other[:40], *people[40:]])
+    result = run_checked("compare", tmp_path / "j", "--gold", mixed, "-m", "crag_score")
+    assert "no human labels" not in result.stderr
+    assert "not human labels alone: claims are by" in result.stderr
 
 
 def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     twice = [*people, {**people[0], "label": "missing"}]
-    done = command(
+    result = run_checked(
         "compare",
-        write(tmp_path / "j", said),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", twice),
+        write_jsonl(tmp_path / "g", twice),
         "-m",
         "crag_score",
         code=2,
     )
-    assert f"{tmp_path / 'g'}:241" in done.stderr
-    assert f"was judged before, in {tmp_path / 'g'}:1" in done.stderr
+    assert f"{tmp_path / 'g'}:241" in result.stderr
+    assert f"was judged before, in {tmp_path / 'g'}:1" in result.stderr
 
 
 def test_labels_of_strange_queries_and_systems_are_reported(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     strange = [*people, row("nowhere", "ours", 1.0, "person:ann"), row("q000", "nobody", 1.0, "person:ann")]
     words = [
         "compare",
-        write(tmp_path / "j", said),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", strange),
+        write_jsonl(tmp_path / "g", strange),
         "-m",
         "crag_score",
     ]
-    assert "ours: 1 judgements that crag_score needs are missing" in command(*words, code=3).stderr
-    done = command(*words, "--on-missing", "skip")
-    assert "1 systems are not among the judged ones: nobody" in done.stderr
-    assert "1 queries are not among the judged ones: nowhere" in done.stderr
+    assert "ours: 1 judgements that crag_score needs are missing" in run_checked(*words, code=3).stderr
+    result = run_checked(*words, "--on-missing", "skip")
+    assert "1 systems are not among the judged ones: nobody" in result.stderr
+    assert "1 queries are not among the judged ones: nowhere" in result.stderr
     with pytest.raises(InputError, match="has no labels for the"):
-        rageval.evaluate_answers("crag_score", said, gold=[row("nowhere", "ours", 1.0, "person:a")])
+        rageval.evaluate_answers("crag_score", judgements, gold=[row("nowhere", "ours", 1.0, "person:a")])
 
 
 def test_a_label_that_failed_is_none(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     labeled = first(people, drawn(60))
     lost = {key: value for key, value in labeled[0].items() if key != "label"} | {"status": "refused"}
     with pytest.warns(UserWarning, match="1 of 60 labels failed"):
-        scores = rageval.evaluate_answers("crag_score", said, gold=[lost, *labeled[1:]])
+        scores = rageval.evaluate_answers("crag_score", judgements, gold=[lost, *labeled[1:]])
     assert rageval.compare(scores).pairs[0].labels == 59
 
 
 def test_labels_that_are_no_random_draw_are_warned_of(tmp_path: Path) -> None:
-    said, people = judged(lenient=0.0)
-    liked = [each["query_id"] for each in said if each["run_id"] == "ours" and each["label"] == "perfect"]
+    judgements, people = judged(lenient=0.0)
+    liked = [row["query_id"] for row in judgements if row["run_id"] == "ours" and row["label"] == "perfect"]
     words = [
-        write(tmp_path / "j", said),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", first(people, liked)),
+        write_jsonl(tmp_path / "g", first(people, liked)),
         "-m",
         "crag_score",
     ]
-    assert "so the labels are not a random draw" in command("compare", *words).stderr
-    (pair,) = json.loads(command("compare", *words, "--format", "json").stdout)["pairs"]
+    assert "so the labels are not a random draw" in run_checked("compare", *words).stderr
+    (pair,) = json.loads(run_checked("compare", *words, "--format", "json").stdout)["pairs"]
     assert pair["ruling"] == "refused"
     # Who says that the draw was uniform may know it; it stays a doubt.
-    done = command("compare", *words, "--gold-chosen", "uniform", "--format", "json")
-    assert "which is unlikely for a uniform draw" in done.stderr
-    assert json.loads(done.stdout)["pairs"][0]["ruling"] != "refused"
+    result = run_checked("compare", *words, "--gold-chosen", "uniform", "--format", "json")
+    assert "which is unlikely for a uniform draw" in result.stderr
+    assert json.loads(result.stdout)["pairs"][0]["ruling"] != "refused"
 
 
 def test_options_about_labels_need_labels(files: list[str]) -> None:
     for words in (["--gold-chosen", "uniform"], ["--population", "set"]):
-        assert "add --gold FILE" in command("compare", files[0], "-m", "crag_score", *words, code=2).stderr
-    done = command("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
-    assert "nosuch: no such file; expected uniform, a plan" in done.stderr
+        assert (
+            "add --gold FILE" in run_checked("compare", files[0], "-m", "crag_score", *words, code=2).stderr
+        )
+    result = run_checked("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
+    assert "nosuch: no such file; expected uniform, a plan" in result.stderr
 
 
 def test_what_rests_on_no_judgement_is_not_corrected(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     answers = [
         {
-            "query_id": each["query_id"],
-            "run_id": each["run_id"],
+            "query_id": row["query_id"],
+            "run_id": row["run_id"],
             "question": "?",
-            "answer": "a b" * len(each["run_id"]),
+            "answer": "a b" * len(row["run_id"]),
         }
-        for each in said
+        for row in judgements
     ]
     with pytest.warns(UserWarning, match="cannot correct length"):
         scores = rageval.evaluate_answers(
-            "crag_score length", said, answers=answers, gold=first(people, drawn(60))
+            "crag_score length", judgements, answers=answers, gold=first(people, drawn(60))
         )
     pairs = {pair.measure: pair for pair in rageval.compare(scores).pairs}
     assert str(pairs["crag_score"].basis) == "people"
@@ -457,21 +474,21 @@ def nuggets(query: str, run: str, labels: Sequence[str], judge: str, names: str 
 
 
 def of_nuggets(rng: random.Random, judge: str, number: int = 4, names: str = "abcd") -> list[Row]:
-    said = ("support", "partial_support", "not_support")
+    labels = ("support", "partial_support", "not_support")
     return [
-        each
+        row
         for query in QUERIES[:40]
         for run in ("ours", "theirs")
-        for each in nuggets(query, run, [rng.choice(said) for _ in range(number)], judge, names)
+        for row in nuggets(query, run, [rng.choice(labels) for _ in range(number)], judge, names)
     ]
 
 
 def test_a_query_that_people_judged_in_part_is_no_label_and_counted() -> None:
     rng = random.Random(3)
-    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
-    part = [each for each in people if each["query_id"] > "q009" or each["aspect"] in "ab"]
+    judgements, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
+    part = [row for row in people if row["query_id"] > "q009" or row["aspect"] in "ab"]
     with pytest.warns(UserWarning, match="10 queries were labeled only in part, or by another list"):
-        scores = rageval.evaluate_answers("nugget_recall", said, gold=part)
+        scores = rageval.evaluate_answers("nugget_recall", judgements, gold=part)
     assert rageval.compare(scores).pairs[0].labels == 30
     score = scores["ours"]["nugget_recall"]
     assert score.people is not None
@@ -482,9 +499,9 @@ def test_a_query_that_people_judged_in_part_is_no_label_and_counted() -> None:
 
 def test_another_list_of_nuggets_is_no_label() -> None:
     rng = random.Random(3)
-    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
+    judgements, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
     with pytest.warns(UserWarning, match="40 queries were labeled only in part, or by another list"):
-        scores = rageval.evaluate_answers("nugget_recall", said, gold=people)
+        scores = rageval.evaluate_answers("nugget_recall", judgements, gold=people)
     assert why(rageval.compare(scores).pairs[0]) == "labels for 0 of both (≥ 20 needed)"
 
 
@@ -493,25 +510,25 @@ def test_another_list_of_nuggets_is_no_label() -> None:
 
 def test_of_several_people_the_mean_counts() -> None:
     """Two who differ say something between; who labeled an answer alone counts alone."""
-    said, people = judged()
+    judgements, people = judged()
     labeled = first(people, drawn(60))
-    second = [{**each, "judge": "person:bob", "label": "missing"} for each in labeled[:20]]
-    scores = rageval.evaluate_answers("crag_score", said, gold=[*labeled, *second])
-    found = scores["ours"]["crag_score"].people
-    assert found is not None
-    by_ann = {each["query_id"]: WORTH[each["label"]] for each in labeled if each["run_id"] == "ours"}
-    by_bob = {each["query_id"] for each in second if each["run_id"] == "ours"}
-    assert found.values == {q: value / 2 if q in by_bob else value for q, value in by_ann.items()}
+    second = [{**row, "judge": "person:bob", "label": "missing"} for row in labeled[:20]]
+    scores = rageval.evaluate_answers("crag_score", judgements, gold=[*labeled, *second])
+    estimate = scores["ours"]["crag_score"].people
+    assert estimate is not None
+    by_ann = {row["query_id"]: WORTH[row["label"]] for row in labeled if row["run_id"] == "ours"}
+    by_bob = {row["query_id"] for row in second if row["run_id"] == "ours"}
+    assert estimate.values == {q: value / 2 if q in by_bob else value for q, value in by_ann.items()}
 
 
 def test_who_judged_in_part_does_not_spoil_who_judged_all() -> None:
     rng = random.Random(3)
-    said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
-    part = [each for each in of_nuggets(rng, "person:b") if each["aspect"] == "a"]
-    scores = rageval.evaluate_answers("nugget_recall", said, gold=[*people, *part])
-    found = scores["ours"]["nugget_recall"].people
-    assert found is not None
-    assert (len(found.values), found.partly) == (40, frozenset())
+    judgements, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a")
+    part = [row for row in of_nuggets(rng, "person:b") if row["aspect"] == "a"]
+    scores = rageval.evaluate_answers("nugget_recall", judgements, gold=[*people, *part])
+    estimate = scores["ours"]["nugget_recall"].people
+    assert estimate is not None
+    assert (len(estimate.values), estimate.partly) == (40, frozenset())
 
 
 # --- documents
@@ -523,10 +540,10 @@ def of_runs(tmp_path: Path, number: int = N) -> tuple[list[str], Path, Path]:
     lines: dict[str, list[str]] = {"good.run": [], "bad.run": []}
     model, people = [], []
     for query in QUERIES[:number]:
-        docs = [f"d{at}" for at in range(6)]
+        docs = [f"d{index}" for index in range(6)]
         for name, column in lines.items():
             order = rng.sample(docs, 6)
-            column += [f"{query} Q0 {doc} {at + 1} {9 - at} {name}" for at, doc in enumerate(order)]
+            column += [f"{query} Q0 {doc} {index + 1} {9 - index} {name}" for index, doc in enumerate(order)]
         for doc in docs:
             truth = rng.random() < 0.4
             model.append(f"{query} 0 {doc} {int(truth if rng.random() < 0.8 else not truth)}")
@@ -559,9 +576,9 @@ def test_a_ranking_that_people_judged_in_part_is_no_label(tmp_path: Path) -> Non
     lines = people.read_text().splitlines()
     query = lines[0].split()[0]
     people.write_text("\n".join(line for line in lines if not line.startswith(f"{query} 0 d0")) + "\n")
-    done = command("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
-    assert "1 queries were labeled only in part" in done.stderr
-    assert json.loads(done.stdout)["pairs"][0]["labels"] == 49
+    result = run_checked("compare", *runs, model, "--gold", people, "-m", "recall@6", "--format", "json")
+    assert "1 queries were labeled only in part" in result.stderr
+    assert json.loads(result.stdout)["pairs"][0]["labels"] == 49
 
 
 def test_gold_of_documents_as_lines_of_judgements_by_several_people(tmp_path: Path) -> None:
@@ -572,19 +589,21 @@ def test_gold_of_documents_as_lines_of_judgements_by_several_people(tmp_path: Pa
             query, _, doc, grade = line.split()
             place = {"query_id": query, "run_id": "documents", "item_id": doc, "grade": int(grade)}
             rows.append({**place, "judge": who, "rubric": "relevance"})
-    (pair,) = compared(*runs, model, "--gold", write(tmp_path / "g.jsonl", rows), measure="nDCG@5")["pairs"]
+    (pair,) = compared(*runs, model, "--gold", write_jsonl(tmp_path / "g.jsonl", rows), measure="nDCG@5")[
+        "pairs"
+    ]
     (plain,) = compared(*runs, model, "--gold", people, measure="nDCG@5")["pairs"]
     assert pair["difference"] == pytest.approx(plain["difference"], abs=1e-12)
-    bad = write(tmp_path / "bad.jsonl", [{**rows[0], "run_id": "ours"}])
-    done = command("compare", *runs, model, "--gold", bad, "-m", "nDCG@5", code=2)
-    assert "bad.jsonl:1: expected a judgement of a document (run_id documents)" in done.stderr
+    bad = write_jsonl(tmp_path / "bad.jsonl", [{**rows[0], "run_id": "ours"}])
+    result = run_checked("compare", *runs, model, "--gold", bad, "-m", "nDCG@5", code=2)
+    assert "bad.jsonl:1: expected a judgement of a document (run_id documents)" in result.stderr
 
 
 def test_gold_of_other_queries_is_refused(tmp_path: Path) -> None:
     runs, model, _ = of_runs(tmp_path)
     (tmp_path / "other").write_text("nowhere 0 d0 1\n")
-    done = command("compare", *runs, model, "--gold", tmp_path / "other", "-m", "nDCG@5", code=2)
-    assert "has no query of" in done.stderr
+    result = run_checked("compare", *runs, model, "--gold", tmp_path / "other", "-m", "nDCG@5", code=2)
+    assert "has no query of" in result.stderr
 
 
 def test_the_same_ranking_needs_no_labels(tmp_path: Path) -> None:
@@ -601,14 +620,14 @@ def battles(
     judge: str, queries: Sequence[str], chances: dict[tuple[str, str], float], seed: int
 ) -> list[Row]:
     """Comparisons of each pair, of which the first wins by chance."""
-    rng, found = random.Random(seed), []
+    rng, rows = random.Random(seed), []
     for query in queries:
         for (one, other), chance in chances.items():
             won = rng.random() < chance
             for run, label in ((one, "win" if won else "loss"), (other, "loss" if won else "win")):
                 place = {"query_id": query, "run_id": run, "aspect": f"{one}-{other}", "label": label}
-                found.append({**place, "judge": judge, "rubric": "pairwise"})
-    return found
+                rows.append({**place, "judge": judge, "rubric": "pairwise"})
+    return rows
 
 
 LIKED = {("a", "b"): 0.8, ("a", "c"): 0.8, ("b", "c"): 0.5}
@@ -617,19 +636,19 @@ TRUE = {("a", "b"): 0.35, ("a", "c"): 0.35, ("b", "c"): 0.5}
 
 @pytest.mark.slow
 def test_the_arena_ranks_by_what_people_say(tmp_path: Path) -> None:
-    said = write(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
-    people = write(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
-    alone = json.loads(command("arena", said, "--format", "json").stdout)
+    judgements = write_jsonl(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
+    people = write_jsonl(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
+    alone = json.loads(run_checked("arena", judgements, "--format", "json").stdout)
     assert (alone[0]["system"], alone[0]["basis"]) == ("a", "judge:openai:model")
-    found = json.loads(command("arena", said, "--gold", people, "--format", "json").stdout)
-    assert found[-1]["system"] == "a"
-    assert {row["basis"] for row in found} == {"people"}
-    assert [row["labels"] for row in found] == [60, 60, 60]
+    arena = json.loads(run_checked("arena", judgements, "--gold", people, "--format", "json").stdout)
+    assert arena[-1]["system"] == "a"
+    assert {row["basis"] for row in arena} == {"people"}
+    assert [row["labels"] for row in arena] == [60, 60, 60]
     judged = {row["system"]: row["strength"] for row in alone}
-    assert {row["system"]: row["judge"] for row in found} == pytest.approx(judged, abs=1e-4)
-    assert all(row["low"] < row["strength"] < row["high"] for row in found)
+    assert {row["system"]: row["judge"] for row in arena} == pytest.approx(judged, abs=1e-4)
+    assert all(row["low"] < row["strength"] < row["high"] for row in arena)
     for style in ("table", "md", "latex", "csv"):
-        text = command("arena", said, "--gold", people, "--format", style).stdout
+        text = run_checked("arena", judgements, "--gold", people, "--format", style).stdout
         assert "by openai:model" not in text
         assert "people" in text or "human labels, corrected from openai:model" in text.replace("\n", " ")
 
@@ -639,54 +658,68 @@ def test_the_share_of_wins_of_a_pair_is_the_corrected_mean(tmp_path: Path) -> No
     from rageval.statistics.correction import corrected
 
     pair = {("a", "b"): 0.8}
-    said, people = battles("m", QUERIES, pair, 1), battles("person:a", QUERIES[:60], {("a", "b"): 0.4}, 2)
+    judgements, people = (
+        battles("m", QUERIES, pair, 1),
+        battles("person:a", QUERIES[:60], {("a", "b"): 0.4}, 2),
+    )
     worth = {"win": 0.5, "loss": -0.5}
-    judged = [worth[each["label"]] for each in said if each["run_id"] == "a"]
+    judged = [worth[row["label"]] for row in judgements if row["run_id"] == "a"]
     labels = {
-        at: worth[each["label"]] for at, each in enumerate(each for each in people if each["run_id"] == "a")
+        index: worth[row["label"]] for index, row in enumerate(row for row in people if row["run_id"] == "a")
     }
     share = 0.5 + corrected(judged, labels, paired=True, clusters=QUERIES).value
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", people), "--format", "json"]
-    strength = {row["system"]: row["strength"] for row in json.loads(command("arena", *words).stdout)}
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", people),
+        "--format",
+        "json",
+    ]
+    strength = {row["system"]: row["strength"] for row in json.loads(run_checked("arena", *words).stdout)}
     assert strength["a"] - strength["b"] == pytest.approx(math.log(share / (1 - share)), abs=2e-4)
 
 
 def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Path) -> None:
-    said = write(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
+    judgements = write_jsonl(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
     some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
     few = battles("person:a", QUERIES[:10], TRUE, 2)
-    done = command("arena", said, "--gold", write(tmp_path / "few", few), code=2)
-    assert "labels for 10 of 120 (20 are needed)" in done.stderr
-    island = write(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
-    assert "connect 2 of 3 systems" in command("arena", said, "--gold", island, code=2).stderr
+    result = run_checked("arena", judgements, "--gold", write_jsonl(tmp_path / "few", few), code=2)
+    assert "labels for 10 of 120 (20 are needed)" in result.stderr
+    island = write_jsonl(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
+    assert "connect 2 of 3 systems" in run_checked("arena", judgements, "--gold", island, code=2).stderr
     path = {pair: chance for pair, chance in TRUE.items() if pair != ("b", "c")}
-    done = command(
-        "arena", said, "--gold", write(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2))
+    result = run_checked(
+        "arena",
+        judgements,
+        "--gold",
+        write_jsonl(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2)),
     )
-    assert "b and c: left out: labels for 0 of 120" in done.stderr
-    assert "leave out --matrix" in command("arena", said, "--gold", island, "--matrix", code=2).stderr
+    assert "b and c: left out: labels for 0 of 120" in result.stderr
+    assert (
+        "leave out --matrix" in run_checked("arena", judgements, "--gold", island, "--matrix", code=2).stderr
+    )
 
 
 # --- slices
 
 
 def sliced(*words: object) -> list[dict[str, Any]]:
-    done = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json")
+    result = run_checked("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json")
     return [
-        {"run": each["run"], **part} for each in json.loads(done.stdout)["results"] for part in each["slices"]
+        {"run": row["run"], **part} for row in json.loads(result.stdout)["results"] for part in row["slices"]
     ]
 
 
 def test_slices_are_corrected_by_their_own_labels(files: list[str]) -> None:
-    said, people = judged()
-    found = {(each["run"], each["name"]): each for each in sliced(*files)}
-    kept = {row["query_id"] for row in said if row["domain"] == "a"}
-    labeled = [each for each in first(people, drawn(60)) if each["query_id"] in kept]
+    judgements, people = judged()
+    slices_by_run = {(row["run"], row["name"]): row for row in sliced(*files)}
+    kept = {row["query_id"] for row in judgements if row["domain"] == "a"}
+    labeled = [row for row in first(people, drawn(60)) if row["query_id"] in kept]
     alone = rageval.evaluate_answers(
-        "crag_score", [each for each in said if each["domain"] == "a"], gold=labeled, gold_chosen="uniform"
+        "crag_score", [row for row in judgements if row["domain"] == "a"], gold=labeled, gold_chosen="uniform"
     )
     cell = rageval.compare(alone).cell("ours", "crag_score")
-    part = found["ours", "a"]
+    part = slices_by_run["ours", "a"]
     assert (part["value"], part["low"], part["high"]) == pytest.approx((cell.value, cell.low, cell.high))
     assert (part["labels"], part["basis"]) == (cell.labels, "people")
     assert part["judged"] == pytest.approx(cell.judged)
@@ -696,24 +729,26 @@ def test_slices_are_corrected_by_their_own_labels(files: list[str]) -> None:
 def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
     tmp_path: Path, number: int, has_interval: bool
 ) -> None:
-    said, people = judged()
+    judgements, people = judged()
     a = [query for query in QUERIES if int(query[1:]) % 2 == 0]
     b = [query for query in QUERIES if int(query[1:]) % 2]
     labeled = first(people, [*a[:number], *b[:30]])
     words = [
-        write(tmp_path / "j", said),
+        write_jsonl(tmp_path / "j", judgements),
         "--gold",
-        write(tmp_path / "g", labeled),
+        write_jsonl(tmp_path / "g", labeled),
         "--gold-chosen",
         "uniform",
     ]
-    part = next(each for each in sliced(*words) if (each["run"], each["name"]) == ("ours", "a"))
+    part = next(row for row in sliced(*words) if (row["run"], row["name"]) == ("ours", "a"))
     assert (part["value"] is not None, part["low"] is not None) == (has_interval, has_interval)
     assert part["labels"] == number
 
 
 def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None:
-    assert "rageval label correct, or compare" in command("score", *files, "-m", "crag_score", code=2).stderr
+    assert (
+        "rageval label correct, or compare" in run_checked("score", *files, "-m", "crag_score", code=2).stderr
+    )
 
 
 # --- plans
@@ -721,76 +756,80 @@ def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None
 
 def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
     """A plan to compare two systems, and what a person says who follows it."""
-    said, people = judged()
-    for each, truth in zip(said, people, strict=True):
-        if each["query_id"] < "q040":  # the same answer by both
-            each["label"] = truth["label"] = "perfect"
-    answers = write(
+    judgements, people = judged()
+    for row, truth in zip(judgements, people, strict=True):
+        if row["query_id"] < "q040":  # the same answer by both
+            row["label"] = truth["label"] = "perfect"
+    answers = write_jsonl(
         tmp_path / "answers.jsonl",
         [
             {
-                **{"query_id": each["query_id"], "run_id": each["run_id"], "question": "Which?"},
-                "answer": "the same" if each["query_id"] < "q040" else f"as {each['run_id']} says",
+                **{"query_id": row["query_id"], "run_id": row["run_id"], "question": "Which?"},
+                "answer": "the same" if row["query_id"] < "q040" else f"as {row['run_id']} says",
             }
-            for each in said
+            for row in judgements
         ],
     )
-    path, plan = write(tmp_path / "judged.jsonl", said), tmp_path / "ask.jsonl"
-    asked = write(tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES])
-    command("label", "plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words)
+    path, plan = Path(write_jsonl(tmp_path / "judged.jsonl", judgements)), tmp_path / "ask.jsonl"
+    asked = write_jsonl(
+        tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES]
+    )
+    run_checked(
+        "label", "plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words
+    )
     head, *order = map(json.loads, plan.read_text().splitlines())
-    labels = [{**each, "plan": head["sha"]} for query in order for each in first(people, [query["query_id"]])]
+    labels = [{**row, "plan": head["sha"]} for query in order for row in first(people, [query["query_id"]])]
     return path, plan, labels
 
 
 def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Path) -> None:
     path, plan, labels = planned(tmp_path, "--compare", "ours", "theirs")
-    gold = write(tmp_path / "people.jsonl", labels)
-    found = compared(path, "--gold", gold, "--gold-chosen", plan, "--baseline", "theirs")
+    gold = write_jsonl(tmp_path / "people.jsonl", labels)
+    comparison = compared(path, "--gold", gold, "--gold-chosen", plan, "--baseline", "theirs")
     sha = json.loads(plan.read_text().splitlines()[0])["sha"]
-    assert f"|labels:40|chosen:plan@{sha[:8]}|" in found["signature"]
-    (pair,) = found["pairs"]
+    assert f"|labels:40|chosen:plan@{sha[:8]}|" in comparison["signature"]
+    (pair,) = comparison["pairs"]
     assert (pair["labels"], pair["queries"]) == (40, N)
-    said = [json.loads(line) for line in path.read_text().splitlines()]
-    rest = [each for each in said if each["query_id"] >= "q040"]
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rest = [row for row in rows if row["query_id"] >= "q040"]
     alone = rageval.evaluate_answers("crag_score", rest, gold=labels, gold_chosen="uniform")
     differing = rageval.compare(alone, baseline="theirs").pairs[0]
     assert pair["difference"] == pytest.approx(differing.difference * 80 / 120, abs=1e-12)
-    assert [cell["value"] for cell in found["values"]] == [None, None]
-    done = command("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
-    assert "the labels were drawn to compare ours and theirs, so they cannot correct a mean" in done.stderr
+    assert [cell["value"] for cell in comparison["values"]] == [None, None]
+    result = run_checked("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
+    assert "the labels were drawn to compare ours and theirs, so they cannot correct a mean" in result.stderr
 
 
 def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
     path, plan, labels = planned(tmp_path)
     words = ["compare", path, "-m", "crag_score", "--gold-chosen", plan, "--gold"]
-    command(*words, write(tmp_path / "some", labels[:60]))
-    done = command(*words, write(tmp_path / "passed", labels[10:]), code=2)
-    assert "were skipped" in done.stderr
+    run_checked(*words, write_jsonl(tmp_path / "some", labels[:60]))
+    result = run_checked(*words, write_jsonl(tmp_path / "passed", labels[10:]), code=2)
+    assert "were skipped" in result.stderr
     stranger = {**labels[0], "query_id": "q999"}
     assert (
         "are not in the plan"
-        in command(*words, write(tmp_path / "other", [*labels, stranger]), code=2).stderr
+        in run_checked(*words, write_jsonl(tmp_path / "other", [*labels, stranger]), code=2).stderr
     )
-    other = [{**each, "plan": "f" * 64} for each in labels]
+    other = [{**row, "plan": "f" * 64} for row in labels]
     assert (
         "is a label of the plan ffffffff, not of"
-        in command(*words, write(tmp_path / "of", other), code=2).stderr
+        in run_checked(*words, write_jsonl(tmp_path / "of", other), code=2).stderr
     )
 
 
 @pytest.mark.slow
 def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
     path, _, labels = planned(tmp_path)
-    gold = write(tmp_path / "people.jsonl", labels)
+    gold = write_jsonl(tmp_path / "people.jsonl", labels)
     for words in (
         ["compare", path, "-m", "crag_score"],
         ["label", "correct", path, "-m", "crag_score"],
         ["score", path, "-m", "crag_score", "--by", "domain"],
         ["report", path, "-m", "crag_score", "-o", tmp_path / "page.html"],
     ):
-        assert "give that plan, too" in command(*words, "--gold", gold, code=2).stderr
-        command(*words, "--gold", gold, "--gold-chosen", "uniform")
+        assert "give that plan, too" in run_checked(*words, "--gold", gold, code=2).stderr
+        run_checked(*words, "--gold", gold, "--gold-chosen", "uniform")
 
 
 # --- the page
@@ -798,31 +837,45 @@ def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     evil = "<script>alert(1)</script>"
-    said[0] |= {"label": "perfect", "evidence": evil, "reason": "it is so"}
+    judgements[0] |= {"label": "perfect", "evidence": evil, "reason": "it is so"}
     people[0] |= {"label": "incorrect", "reason": evil, "judge": "person:ann"}
-    second = [{**each, "judge": "person:bob"} for each in first(people, drawn(30, 9))]
+    second = [{**row, "judge": "person:bob"} for row in first(people, drawn(30, 9))]
     answers = [
         {
-            "query_id": each["query_id"],
-            "run_id": each["run_id"],
+            "query_id": row["query_id"],
+            "run_id": row["run_id"],
             "question": "?",
-            "answer": f"{evil} of {each['run_id']}",
+            "answer": f"{evil} of {row['run_id']}",
         }
-        for each in said
+        for row in judgements
     ]
     questions = [
-        {"query_id": query, "question": f"What is {query}? {evil}", "domain": "ab"[at % 2]}
-        for at, query in enumerate(QUERIES)
+        {"query_id": query, "question": f"What is {query}? {evil}", "domain": "ab"[index % 2]}
+        for index, query in enumerate(QUERIES)
     ]
     labeled = first(people, ["q000", *drawn(60)])
-    people_said = {each["query_id"] for each in [*labeled, *second]}
+    people_said = {row["query_id"] for row in [*labeled, *second]}
     page = tmp_path / "page.html"
-    command(
-        *("report", write(tmp_path / "j", said), "-m", "crag_score", "--by", "domain", "-o", page),
-        *("--gold", write(tmp_path / "g", labeled), "--gold", write(tmp_path / "b", second)),
-        *("--questions", write(tmp_path / "q", questions), "--answers", write(tmp_path / "a", answers)),
+    run_checked(
+        *(
+            "report",
+            write_jsonl(tmp_path / "j", judgements),
+            "-m",
+            "crag_score",
+            "--by",
+            "domain",
+            "-o",
+            page,
+        ),
+        *("--gold", write_jsonl(tmp_path / "g", labeled), "--gold", write_jsonl(tmp_path / "b", second)),
+        *(
+            "--questions",
+            write_jsonl(tmp_path / "q", questions),
+            "--answers",
+            write_jsonl(tmp_path / "a", answers),
+        ),
     )
     html = page.read_text()
     body = (
@@ -836,50 +889,54 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
     assert "by openai:model" not in before
     assert "Corrected by human labels, if these labels are a random draw: crag_score." in body
     assert "Only the corrected values decide claims." in body
-    found = json.loads(command("report", "show", page, "--format", "json").stdout)
-    heads = [(pair["judge"], pair["other"]) for pair in found["judging"]]
+    page_data = json.loads(run_checked("report", "show", page, "--format", "json").stdout)
+    heads = [(pair["judge"], pair["other"]) for pair in page_data["judging"]]
     assert heads == [
         ("openai:model", "person:ann"),
         ("openai:model", "person:bob"),
         ("person:ann", "person:bob"),
     ]
-    assert "kappa" in found["judging"][2]["coefficients"]
-    gaps = [each["gap"] for each in found["judging"][0]["listed"]]
+    assert "kappa" in page_data["judging"][2]["coefficients"]
+    gaps = [row["gap"] for row in page_data["judging"][0]["listed"]]
     assert gaps == sorted(gaps, reverse=True)
     worst = next(
-        each for each in found["judging"][0]["listed"] if each["query"] == "q000" and each["run"] == "ours"
+        row for row in page_data["judging"][0]["listed"] if row["query"] == "q000" and row["run"] == "ours"
     )
     assert worst["judge"] == {"label": "perfect", "evidence": evil, "reason": "it is so"}
     assert worst["other"] == {"label": "incorrect", "reason": evil}
     assert worst["answer"] == f"{evil} of ours"
-    assert found["queries"]["texts"]["q000"].startswith("What is q000?")
-    compared_there = found["comparison"]["pairs"][0]
+    assert page_data["queries"]["texts"]["q000"].startswith("What is q000?")
+    compared_there = page_data["comparison"]["pairs"][0]
     (pair,) = compared(tmp_path / "j", "--gold", tmp_path / "g", "--gold", tmp_path / "b")["pairs"]
     assert (compared_there["difference"], compared_there["verdict"]) == (pair["difference"], pair["verdict"])
-    cells = {cell["run"]: cell for cell in found["cells"]}
+    cells = {cell["run"]: cell for cell in page_data["cells"]}
     assert (cells["ours"]["labels"], cells["ours"]["basis"]) == (len(people_said), "people")
-    assert {each["basis"] for each in found["slices"]} == {"people"}
+    assert {row["basis"] for row in page_data["slices"]} == {"people"}
 
 
 @pytest.mark.slow
 def test_the_page_of_runs_shows_people_beside_the_model(tmp_path: Path) -> None:
     runs, model, people = of_runs(tmp_path)
-    command("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
-    found = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
-    (pair,) = found["judging"]
+    run_checked("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
+    page_data = json.loads(run_checked("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    (pair,) = page_data["judging"]
     assert pair["compared"] == 50 * 6
-    assert found["comparison"]["pairs"][0]["labels"] == 50
+    assert page_data["comparison"]["pairs"][0]["labels"] == 50
 
 
 def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
-    said, people = judged(systems=("ours",))
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(people, drawn(60)))]
-    command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
-    found = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
-    (cell,) = found["cells"]
-    (row_,) = json.loads(command("label", "correct", *words, "-m", "crag_score", "--format", "json").stdout)[
-        "results"
+    judgements, people = judged(systems=("ours",))
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(people, drawn(60))),
     ]
+    run_checked("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
+    page_data = json.loads(run_checked("report", "show", tmp_path / "page.html", "--format", "json").stdout)
+    (cell,) = page_data["cells"]
+    (row_,) = json.loads(
+        run_checked("label", "correct", *words, "-m", "crag_score", "--format", "json").stdout
+    )["results"]
     assert cell["value"] == pytest.approx(row_["value"], abs=1e-12)
     assert (cell["low"], cell["high"]) == pytest.approx((row_["low"], row_["high"]), abs=1e-12)
 
@@ -892,9 +949,9 @@ def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
     """Twenty contests of equally good systems, of which the judge likes one: people do not."""
     by_judge = by_people = 0
     for seed in range(20):
-        said, people = judged(seed=seed, lenient=0.5)
-        scores = rageval.evaluate_answers("crag_score", said, gold=first(people, drawn(60, seed)))
-        alone = rageval.evaluate_answers("crag_score", said)
+        judgements, people = judged(seed=seed, lenient=0.5)
+        scores = rageval.evaluate_answers("crag_score", judgements, gold=first(people, drawn(60, seed)))
+        alone = rageval.evaluate_answers("crag_score", judgements)
         by_judge += rageval.compare(alone).pairs[0].is_significant
         by_people += rageval.compare(scores).pairs[0].is_significant
     assert by_judge >= 18
@@ -914,28 +971,33 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
         for query, both in zip(QUERIES, labels, strict=False)
         for who, label in zip(("person:ann", "person:bob"), both, strict=True)
     ]
-    said = [row(query, "ours", 1.0, "m") for query in QUERIES[:40]]
-    words = ["label", "agree", write(tmp_path / "j", said), write(tmp_path / "people", people)]
-    facts = json.loads(command(*words, "--format", "json").stdout)
+    judgements = [row(query, "ours", 1.0, "m") for query in QUERIES[:40]]
+    words = [
+        "label",
+        "agree",
+        write_jsonl(tmp_path / "j", judgements),
+        write_jsonl(tmp_path / "people", people),
+    ]
+    facts = json.loads(run_checked(*words, "--format", "json").stdout)
     (pair,) = facts["annotators"]
     assert (pair["one"], pair["other"], pair["compared"]) == ("person:ann", "person:bob", 40)
     assert pair["kappa"] == pytest.approx(0.5)
     assert pair["low"] < 0.5 < pair["high"]
     assert facts["compared"] == 30  # on the others there is no majority
     for style in ("table", "md"):
-        text = command(*words, "--format", style).stdout.replace("\\", "")
+        text = run_checked(*words, "--format", style).stdout.replace("\\", "")
         assert "agree with kappa 0.500" in text
     assert facts["several_annotators"] is None
-    third = [{**each, "judge": "person:eve"} for each in people[::2]]
-    three = command("label", "agree", tmp_path / "j", write(tmp_path / "three", [*people, *third]))
+    third = [{**row, "judge": "person:eve"} for row in people[::2]]
+    three = run_checked("label", "agree", tmp_path / "j", write_jsonl(tmp_path / "three", [*people, *third]))
     # Of 40 items ann and eve agree on all, and bob on 30: D_o = 20/120; 60 of 120 grades are perfect.
     alpha = 1 - (20 / 120) / (2 * 60 * 60 / (120 * 119))
     assert f"3 annotators agree with alpha {alpha:.3f} [" in three.stdout
-    command("label", "agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
-    twice = write(tmp_path / "twice", [*people, people[0]])
+    run_checked("label", "agree", tmp_path / "j", write_jsonl(tmp_path / "one", people[::2]))
+    twice = write_jsonl(tmp_path / "twice", [*people, people[0]])
     assert (
         "twice:81: already judged by 'person:ann'"
-        in command("label", "agree", tmp_path / "j", twice, code=2).stderr
+        in run_checked("label", "agree", tmp_path / "j", twice, code=2).stderr
     )
 
 
@@ -947,58 +1009,70 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int) -> None:
     """With labels asked for, and be they too few, nothing is claimed by the judge who finds a winner."""
-    said, people = judged(seed=2, lenient=0.9)
+    judgements, people = judged(seed=2, lenient=0.9)
     labeled = first(people, drawn(number)) or [row("q000", "ours", 1.0, "person:ann")]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", labeled)]
+    words = [write_jsonl(tmp_path / "j", judgements), "--gold", write_jsonl(tmp_path / "g", labeled)]
     alone = compared(words[0])["pairs"][0]
     assert alone["verdict"] == "lower by openai:model"
-    done = command("compare", *words, "-m", "crag_score", "--format", style)
-    assert "by openai:model" not in done.stdout
-    assert "nan" not in done.stdout or style == "csv"
-    said_of_table = done.stdout.replace("'> a' means", "").replace('"crag_score": "higher"', "")
+    result = run_checked("compare", *words, "-m", "crag_score", "--format", style)
+    assert "by openai:model" not in result.stdout
+    assert "nan" not in result.stdout or style == "csv"
+    said_of_table = result.stdout.replace("'> a' means", "").replace('"crag_score": "higher"', "")
     for claim in ("lower", "higher", "> a", "> b"):
         assert number or claim not in said_of_table
-    slices = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", style).stdout
+    slices = run_checked("score", *words, "-m", "crag_score", "--by", "domain", "--format", style).stdout
     assert "by openai:model" not in slices or style == "json"  # there the judge's own mean stands, too
 
 
 @pytest.mark.slow
 def test_what_was_refused_can_be_drawn_and_reported(tmp_path: Path) -> None:
-    said, people = judged()
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(people, drawn(5)))]
+    judgements, people = judged()
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(people, drawn(5))),
+    ]
     words += ["-m", "crag_score"]
-    command("report", *words, "--by", "domain", "-o", tmp_path / "page.html")
+    run_checked("report", *words, "--by", "domain", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "labels for 5 of both" in page
     assert "labels, judge only" in page
     pytest.importorskip("matplotlib")
-    command("compare", *words, "--plot", tmp_path / "figure.svg")
+    run_checked("compare", *words, "--plot", tmp_path / "figure.svg")
 
 
 def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
-    said, people = judged(seed=2, lenient=0.9)
-    turned = [{**each, "label": "incorrect"} if each["run_id"] == "ours" else each for each in people]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(turned, drawn(60)))]
+    judgements, people = judged(seed=2, lenient=0.9)
+    turned = [{**row, "label": "incorrect"} if row["run_id"] == "ours" else row for row in people]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", first(turned, drawn(60))),
+    ]
     assert compared(*words, "--sort", "crag_score")["runs"] == ["theirs", "ours"]
     assert compared(words[0], "--sort", "crag_score")["runs"] == ["ours", "theirs"]
-    found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=first(turned, drawn(60))))
-    assert "corrected by human labels, if these labels are a random draw" in " ".join(repr(found).split())
-    (basis,) = tables.by_basis(found)
-    legend = tables.gold_legend(found, basis, ["crag_score"])
+    comparison = rageval.compare(
+        rageval.evaluate_answers("crag_score", judgements, gold=first(turned, drawn(60)))
+    )
+    assert "corrected by human labels, if these labels are a random draw" in " ".join(
+        repr(comparison).split()
+    )
+    (basis,) = tables.by_basis(comparison)
+    legend = tables.gold_legend(comparison, basis, ["crag_score"])
     assert "(Student's t, Holm over one pair, 0.05)" in legend
 
 
 def test_python_writes_the_same_page(tmp_path: Path) -> None:
-    said, people = judged()
+    judgements, people = judged()
     scores = rageval.evaluate_answers(
-        "crag_score", said, gold=first(people, drawn(60)), gold_chosen="uniform"
+        "crag_score", judgements, gold=first(people, drawn(60)), gold_chosen="uniform"
     )
-    groups = {"domain": {query: "ab"[at % 2] for at, query in enumerate(QUERIES)}}
+    groups = {"domain": {query: "ab"[index % 2] for index, query in enumerate(QUERIES)}}
     page = rageval.report(scores, tmp_path / "page.html", groups=groups, baseline="theirs")
-    found = json.loads(command("report", "show", page, "--format", "json").stdout)
+    page_data = json.loads(run_checked("report", "show", page, "--format", "json").stdout)
     pair = rageval.compare(scores, baseline="theirs").pairs[0]
-    assert found["comparison"]["pairs"][0]["difference"] == pair.difference
-    assert {each["basis"] for each in (*found["cells"], *found["slices"])} == {"people"}
+    assert page_data["comparison"]["pairs"][0]["difference"] == pair.difference
+    assert {row["basis"] for row in (*page_data["cells"], *page_data["slices"])} == {"people"}
 
 
 @pytest.mark.slow
@@ -1006,15 +1080,21 @@ def test_python_writes_the_same_page(tmp_path: Path) -> None:
     "who", ["person:\x1b[31m", "model:\x1b]0;x\x07", "<img src=x onerror=alert(1)>", "=1+1"]
 )
 def test_names_of_who_labeled_are_inert_everywhere(tmp_path: Path, who: str) -> None:
-    said, people = judged()
-    labeled = [{**each, "judge": who} for each in first(people, drawn(40))]
-    second = [{**each, "judge": f"{who}2"} for each in labeled[::2]]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", [*labeled, *second])]
-    outputs = [command("compare", *words, "-m", "crag_score", "--format", each) for each in ("table", "csv")]
-    outputs.append(command("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
-    outputs.append(command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
-    for done in outputs:
-        assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
+    judgements, people = judged()
+    labeled = [{**row, "judge": who} for row in first(people, drawn(40))]
+    second = [{**row, "judge": f"{who}2"} for row in labeled[::2]]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", [*labeled, *second]),
+    ]
+    outputs = [
+        run_checked("compare", *words, "-m", "crag_score", "--format", row) for row in ("table", "csv")
+    ]
+    outputs.append(run_checked("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
+    outputs.append(run_checked("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
+    for result in outputs:
+        assert not {"\x1b", "\x07"} & {*result.stdout, *result.stderr}
     html = (tmp_path / "page.html").read_text()
     assert "<img src=x" not in html
     assert not {"\x1b", "\x07"} & {*html}
@@ -1036,34 +1116,40 @@ def test_a_data_set_is_gold_and_the_model_that_judged_is_not(tmp_path: Path) -> 
         == rageval.compare("nDCG@5", runs, model, gold=people).pairs[0].difference
     )
     lines = [{"qid": q, "docid": doc, "judgment": int(grade)} for q, _, doc, grade in rows]
-    umbrela = write(tmp_path / "umbrela.jsonl", lines)
-    done = command("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
-    assert "judgements by the judge itself (UMBRELA)" in done.stderr
+    umbrela = write_jsonl(tmp_path / "umbrela.jsonl", lines)
+    result = run_checked("compare", *runs, umbrela, "--gold", umbrela, "-m", "nDCG@5", code=2)
+    assert "judgements by the judge itself (UMBRELA)" in result.stderr
     assert (
-        "claims are by UMBRELA" in command("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
+        "claims are by UMBRELA"
+        in run_checked("compare", *runs, model, "--gold", umbrela, "-m", "nDCG@5").stderr
     )
 
 
 def test_the_same_judgements_of_documents_are_no_gold(tmp_path: Path) -> None:
     runs, model, _ = of_runs(tmp_path)
-    done = command("compare", *runs, model, "--gold", model, "-m", "nDCG@5", code=2)
-    assert "has judgements by the judge" in done.stderr
+    result = run_checked("compare", *runs, model, "--gold", model, "-m", "nDCG@5", code=2)
+    assert "has judgements by the judge" in result.stderr
 
 
 def test_what_is_no_mean_is_not_corrected_as_one(tmp_path: Path) -> None:
     """A share pooled over queries stays the judge's word; labels of queries are of means."""
     rng = random.Random(3)
-    said = [{**each, "domain": "ab"[int(each["query_id"][1:]) % 2]} for each in of_nuggets(rng, "m")]
-    words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", of_nuggets(rng, "person:a"))]
+    judgements = [{**row, "domain": "ab"[int(row["query_id"][1:]) % 2]} for row in of_nuggets(rng, "m")]
+    words = [
+        write_jsonl(tmp_path / "j", judgements),
+        "--gold",
+        write_jsonl(tmp_path / "g", of_nuggets(rng, "person:a")),
+    ]
     for measure, basis in (
         ("nugget_recall", "people"),
         ("nugget_recall(over=pool)", None),
     ):
         if basis is None:
             assert (
-                "cannot correct" in command("score", *words, "-m", measure, "--by", "domain", code=2).stderr
+                "cannot correct"
+                in run_checked("score", *words, "-m", measure, "--by", "domain", code=2).stderr
             )
             continue
-        done = command("score", *words, "-m", measure, "--by", "domain", "--format", "json")
-        parts = [part for each in json.loads(done.stdout)["results"] for part in each["slices"]]
+        result = run_checked("score", *words, "-m", measure, "--by", "domain", "--format", "json")
+        parts = [part for row in json.loads(result.stdout)["results"] for part in row["slices"]]
         assert {part["basis"] for part in parts} == {basis}

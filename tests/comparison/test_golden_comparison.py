@@ -23,9 +23,9 @@ RUNS = {"noisy": (0.1, 0.9), "second": (0.5, 0.5), "third": (0.4, 0.4)}
 def comparison() -> Comparison:
     results = []
     for run, (low, high) in RUNS.items():
-        rr = [high if at % 13 < 7 else low for at in range(40)]
-        crag = [1.0 if at % 4 < len(run) % 4 else -1.0 for at in range(40)]
-        queries = [f"q{at}" for at in range(40)]
+        rr = [high if index % 13 < 7 else low for index in range(40)]
+        crag = [1.0 if index % 4 < len(run) % 4 else -1.0 for index in range(40)]
+        queries = [f"q{index}" for index in range(40)]
         scores = (
             Score(parse_measure("rr"), queries, rr, 0, "rr|v:0"),
             Score(parse_measure("crag_score"), queries, crag, 0, "crag|v:0", said_by=("openai:m@3f2a",)),
@@ -37,14 +37,14 @@ def comparison() -> Comparison:
 
 PRINTERS = {
     **{
-        style: partial(lambda style, found, places: lines_of(found, style, places), style)
+        style: partial(lambda style, comparison, places: lines_of(comparison, style, places), style)
         for style in FORMATS
         if style != "latex"
     },
-    "latex": lambda found, places: latex_of(found, places=places),
-    "cite": lambda found, places: [str(cite(found))],
-    "text": lambda found, places: [str(found)],
-    "notebook": lambda found, places: [found._repr_html_()],
+    "latex": lambda comparison, places: latex_of(comparison, places=places),
+    "cite": lambda comparison, places: [str(cite(comparison))],
+    "text": lambda comparison, places: [str(comparison)],
+    "notebook": lambda comparison, places: [comparison._repr_html_()],
 }
 
 
@@ -64,5 +64,5 @@ if __name__ == "__main__":
 
     os.environ["COLUMNS"] = "160"
     GOLDEN.mkdir(exist_ok=True)
-    for each in PRINTERS:
-        (GOLDEN / f"{each}.txt").write_text(printed(each), encoding="utf-8")
+    for printer in PRINTERS:
+        (GOLDEN / f"{printer}.txt").write_text(printed(printer), encoding="utf-8")

@@ -41,8 +41,10 @@ def board(values: np.ndarray, measure: str = "m", means: bool = True) -> list[Le
 
 def test_the_numbers_of_the_field() -> None:
     expected = json.loads((GOLDEN / "expected.json").read_text())
-    (found,) = json.loads(command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "json").out)
-    value = {name: of["value"] for name, of in found["coefficients"].items()}
+    (agreement,) = json.loads(
+        command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "json").out
+    )
+    value = {name: of["value"] for name, of in agreement["coefficients"].items()}
     assert value["tau_b"] == pytest.approx(expected["kendall"], abs=1e-9)
     assert value["rho"] == pytest.approx(expected["spearman"], abs=1e-9)
     assert value["pearson"] == pytest.approx(expected["pearson"], abs=1e-9)
@@ -51,8 +53,8 @@ def test_the_numbers_of_the_field() -> None:
     assert value["tau_ap mean"] == pytest.approx(expected["tauap_b"], abs=1e-9)
     assert value["tau_b@4"] == pytest.approx(expected["kendall@4"], abs=1e-9)
     assert value["rbo(p=0.9)"] == pytest.approx(expected["rbo_ext(p=0.9)"], abs=1e-9)
-    assert all(of["low"] is of["high"] is None for of in found["coefficients"].values())
-    assert [each["text"] for each in found["remarks"]] == [
+    assert all(of["low"] is of["high"] is None for of in agreement["coefficients"].values())
+    assert [row["text"] for row in agreement["remarks"]] == [
         "equal in the judge, for RBO by name: run3, run4",
         "neither has rows of topics, so there are no intervals",
     ]
@@ -63,16 +65,19 @@ def test_intervals_over_topics_hold_the_value_and_both_are_drawn_alike() -> None
     generator = np.random.default_rng(5)
     truth = np.linspace(0, 1, 6) + generator.normal(0, 0.4, (30, 6))
     judge = truth + generator.normal(0, 0.3, (30, 6))
-    (found,) = compare_leaderboards(board(truth), board(judge))
-    assert found.topics == 30
-    for each in found.coefficients:
-        assert each.low <= each.value <= each.high
-        assert each.low < each.high
+    (agreement,) = compare_leaderboards(board(truth), board(judge))
+    assert agreement.topics == 30
+    for coefficient in agreement.coefficients:
+        assert coefficient.low <= coefficient.value <= coefficient.high
+        assert coefficient.low < coefficient.high
     (same,) = compare_leaderboards(board(truth), board(truth, "other"))
-    assert all((each.value, each.low, each.high) == pytest.approx((1, 1, 1)) for each in same.coefficients)
+    assert all(
+        (coefficient.value, coefficient.low, coefficient.high) == pytest.approx((1, 1, 1))
+        for coefficient in same.coefficients
+    )
     (shifted,) = compare_leaderboards(board(truth[::-1]), board(judge[::-1]))
-    assert found["tau_b"].value == shifted["tau_b"].value
-    assert found["rho"].value == pytest.approx(stats.spearmanr(truth.mean(0), judge.mean(0)).statistic)
+    assert agreement["tau_b"].value == shifted["tau_b"].value
+    assert agreement["rho"].value == pytest.approx(stats.spearmanr(truth.mean(0), judge.mean(0)).statistic)
 
 
 @pytest.mark.nightly
@@ -99,7 +104,7 @@ def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         (lambda rows: [row for row in rows if row.query_id == "all"], "the judge has no rows of topics"),
         (lambda rows: [row for row in rows if row.query_id in ("all", "q1", "q2")], "2, fewer than 6"),
@@ -116,30 +121,34 @@ def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None
     ],
     ids=["only all", "few topics", "pooled", "undefined"],
 )
-def test_where_there_can_be_no_interval_none_is_printed(change, said: str) -> None:  # type: ignore[no-untyped-def]
+def test_where_there_can_be_no_interval_none_is_printed(change, reason: str) -> None:  # type: ignore[no-untyped-def]
     rows = board(np.random.default_rng(2).random((12, 4)))
-    (found,) = compare_leaderboards(rows, change(rows))
-    assert all(math.isnan(each.low) and math.isnan(each.high) for each in found.coefficients)
+    (agreement,) = compare_leaderboards(rows, change(rows))
+    assert all(
+        math.isnan(coefficient.low) and math.isnan(coefficient.high) for coefficient in agreement.coefficients
+    )
     assert any(
-        said in note and note.endswith("so there are no intervals") for note in map(str, found.remarks)
+        reason in note and note.endswith("so there are no intervals") for note in map(str, agreement.remarks)
     )
 
 
 def test_a_constant_side_is_undefined_and_never_0() -> None:
     values = np.random.default_rng(2).random((8, 4))
-    (found,) = compare_leaderboards(board(values), board(np.full((8, 4), 0.5)))
-    assert all(math.isnan(each.value) for each in found.coefficients)
-    assert "the judge is constant: no correlation is defined" in map(str, found.remarks)
+    (agreement,) = compare_leaderboards(board(values), board(np.full((8, 4), 0.5)))
+    assert all(math.isnan(coefficient.value) for coefficient in agreement.coefficients)
+    assert "the judge is constant: no correlation is defined" in map(str, agreement.remarks)
 
 
 @pytest.mark.slow
 def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
     values = np.random.default_rng(2).random((8, 4))
     extra = [LeaderboardRow("lonely", "all", "m", 1.0), *board(values, "n")]
-    found = compare_leaderboards([*board(values), *extra], [*board(values, means=False), *board(values, "n")])
-    assert [(each.truth, each.judge) for each in found] == [("m", "m"), ("n", "n")]
-    assert "only in the truth, and left out: lonely" in map(str, found[0].remarks)
-    assert "the judge has no row 'all' for all runs; using means of topics" in map(str, found[0].remarks)
+    agreements = compare_leaderboards(
+        [*board(values), *extra], [*board(values, means=False), *board(values, "n")]
+    )
+    assert [(agreement.truth, agreement.judge) for agreement in agreements] == [("m", "m"), ("n", "n")]
+    assert "only in the truth, and left out: lonely" in map(str, agreements[0].remarks)
+    assert "the judge has no row 'all' for all runs; using means of topics" in map(str, agreements[0].remarks)
     with pytest.raises(InputError, match="2 runs are in both leaderboards; expected 3 or more"):
         compare_leaderboards(board(values[:, :2]), board(values))
 
@@ -147,9 +156,9 @@ def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
 @pytest.mark.slow
 def test_of_measures_of_ours_less_may_be_better() -> None:
     values = np.random.default_rng(2).random((8, 5))
-    (found,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))
-    assert found["tau_b"].value == found["tau_ap"].value == 1.0
-    assert "hole@10: lower is better" in map(str, found.remarks)
+    (agreement,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))
+    assert agreement["tau_b"].value == agreement["tau_ap"].value == 1.0
+    assert "hole@10: lower is better" in map(str, agreement.remarks)
 
 
 def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
@@ -173,14 +182,14 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
     untold = tmp_path / "untold"
     untold.write_text("a m q1 1\nb m q1 2\nc m q1 3\n")
     assert_refused(command("label", "agree", "--leaderboards", str(untold), str(untold)), "use --form tot")
-    told = command("label", "agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
-    assert told.code == 0
-    known = tmp_path / "known"
-    known.write_text("a q1 m 3\nb q1 m 2\nc q1 m 1\na all m 3\nb all m 2\nc all m 1\n")
-    done = command("label", "agree", "--leaderboards", str(untold), str(known))
+    result = command("label", "agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
+    assert result.code == 0
+    leaderboard = tmp_path / "known"
+    leaderboard.write_text("a q1 m 3\nb q1 m 2\nc q1 m 1\na all m 3\nb all m 2\nc all m 1\n")
+    refusal = command("label", "agree", "--leaderboards", str(untold), str(leaderboard))
     # Topics of the one tell the columns of the other.
-    assert "tau_b -1.0000 - - " in " ".join(done.out.split())
-    for words, said in [
+    assert "tau_b -1.0000 - - " in " ".join(refusal.out.split())
+    for words, text in [
         (
             ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
             "--near-misses: --leaderboards takes only",
@@ -192,14 +201,14 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
         (("--leaderboards", TRUTH, JUDGE, "--at", "2"), "--at '2': expected whole numbers from 3"),
         (("--leaderboards", TRUTH, "nowhere"), "nowhere"),
     ]:
-        assert_refused(command("label", "agree", *words), said)
+        assert_refused(command("label", "agree", *words), text)
 
 
 def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
-    assert max(map(len, done.out.splitlines())) <= 80
-    assert "tau_b                0.5521" in done.out
+    result = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "tau_b                0.5521" in result.out
 
 
 @pytest.mark.slow
@@ -219,56 +228,56 @@ class TestSeveralJudges:
         return [str(tmp_path / f"{name}.txt") for name in tables]
 
     def test_each_is_as_it_is_alone_and_pairs_are_tested(self, files: list[str]) -> None:
-        said = command("label", "agree", "--leaderboards", *files, "--format", "json").out
-        (found,) = json.loads(said)
-        assert list(found["judges"]) == ["a.txt", "b.txt", "c.txt"]
+        output = command("label", "agree", "--leaderboards", *files, "--format", "json").out
+        (agreement,) = json.loads(output)
+        assert list(agreement["judges"]) == ["a.txt", "b.txt", "c.txt"]
         for path in files[1:]:
             (alone,) = json.loads(
                 command("label", "agree", "--leaderboards", files[0], path, "--format", "json").out
             )
-            assert found["judges"][Path(path).name] == alone
-        pairs = {(each["one"], each["other"]): each for each in found["pairs"]}
-        assert {pair: each["nearer"] for pair, each in pairs.items()} == {
+            assert agreement["judges"][Path(path).name] == alone
+        pairs = {(entry["one"], entry["other"]): entry for entry in agreement["pairs"]}
+        assert {pair: entry["nearer"] for pair, entry in pairs.items()} == {
             ("a.txt", "b.txt"): "a.txt",
             ("a.txt", "c.txt"): "",
             ("b.txt", "c.txt"): "c.txt",
         }
-        for (one, other), each in pairs.items():
-            values = [found["judges"][name]["coefficients"]["tau_b"]["value"] for name in (one, other)]
-            assert each["difference"] == pytest.approx(values[0] - values[1])
-            assert each["low"] < each["difference"] < each["high"]
-            assert each["p"] <= each["adjusted"] <= 1
+        for (one, other), entry in pairs.items():
+            values = [agreement["judges"][name]["coefficients"]["tau_b"]["value"] for name in (one, other)]
+            assert entry["difference"] == pytest.approx(values[0] - values[1])
+            assert entry["low"] < entry["difference"] < entry["high"]
+            assert entry["p"] <= entry["adjusted"] <= 1
 
     def test_the_order_of_the_judges_turns_the_sign_alone(self, files: list[str]) -> None:
         truth, *judges = (read_leaderboard(path) for path in files)
-        (found,) = compare_judges(truth, dict(zip("abc", judges, strict=True)))
+        (agreement,) = compare_judges(truth, dict(zip("abc", judges, strict=True)))
         (turned,) = compare_judges(truth, dict(zip("cba", judges[::-1], strict=True)))
-        other = {(each.other, each.one): each for each in turned.pairs}
-        for each in found.pairs:
-            same = other[each.one, each.other]
-            assert (each.p, each.adjusted, each.nearer) == (same.p, same.adjusted, same.nearer)
-            assert each.difference == -same.difference
+        other = {(pair.other, pair.one): pair for pair in turned.pairs}
+        for pair in agreement.pairs:
+            same = other[pair.one, pair.other]
+            assert (pair.p, pair.adjusted, pair.nearer) == (same.p, same.adjusted, same.nearer)
+            assert pair.difference == -same.difference
 
     def test_a_measure_of_which_less_is_better_is_turned(self, files: list[str]) -> None:
         truth, good, bad = (read_leaderboard(path) for path in files[:3])
         lower = [row._replace(measure="hole@10", value=-row.value) for row in good]
-        (found,) = compare_judges(truth, {"good": lower, "bad": bad}, ["m"])
-        assert found.pairs[0].nearer == "good"
+        (agreement,) = compare_judges(truth, {"good": lower, "bad": bad}, ["m"])
+        assert agreement.pairs[0].nearer == "good"
 
     def test_runs_that_one_lacks_are_left_out_of_all(self, files: list[str]) -> None:
         truth, one, other, _ = (read_leaderboard(path) for path in files)
         short = [row for row in other if row.run_id != "r7"]
-        (found,) = compare_judges(truth, {"one": one, "short": short})
-        assert found.runs == found.judges["one"].runs == 7
-        assert "in one, but not in all others, so left out: r7" in map(str, found.remarks)
+        (agreement,) = compare_judges(truth, {"one": one, "short": short})
+        assert agreement.runs == agreement.judges["one"].runs == 7
+        assert "in one, but not in all others, so left out: r7" in map(str, agreement.remarks)
 
     def test_without_topics_there_is_no_test_and_a_note(self, files: list[str]) -> None:
         truth, one, other, _ = (read_leaderboard(path) for path in files)
         means = [row for row in other if row.query_id == "all"]
-        (found,) = compare_judges(truth, {"one": one, "means": means})
-        assert math.isnan(found.pairs[0].p)
-        assert found.pairs[0].nearer == ""
-        assert any(note.endswith("so there is no test") for note in map(str, found.remarks))
+        (agreement,) = compare_judges(truth, {"one": one, "means": means})
+        assert math.isnan(agreement.pairs[0].p)
+        assert agreement.pairs[0].nearer == ""
+        assert any(note.endswith("so there is no test") for note in map(str, agreement.remarks))
         (same,) = compare_judges(truth, {"one": one, "copy": one})
         assert math.isnan(same.pairs[0].p)
         assert any(
@@ -285,13 +294,13 @@ def worlds(kind: str, topics: int, runs: int, number: int) -> list[tuple[np.ndar
     """Worlds in which neither judge is nearer: what one does, the other does to the reversed runs."""
     generator = np.random.default_rng(7)
     noise, lean = {"alike": (0.3, 0.0), "leaning": (0.3, 0.12), "exact": (0.02, 0.12)}[kind]
-    made = []
+    samples = []
     for _ in range(number):
         truth = np.linspace(-0.2, 0.2, runs) + generator.normal(0, 0.2, (topics, runs))
         leaning = generator.normal(0, lean, runs) if lean else np.zeros(runs)
         one, other = (truth + generator.normal(0, noise, truth.shape) for _ in range(2))
-        made.append((truth, one + leaning, other - leaning[::-1]))
-    return made
+        samples.append((truth, one + leaning, other - leaning[::-1]))
+    return samples
 
 
 @pytest.mark.nightly
@@ -305,9 +314,9 @@ def test_a_judge_is_seldom_called_nearer_that_is_not(kind: str, topics: int, run
 
 def test_a_judge_that_is_nearer_is_mostly_called_so() -> None:
     generator = np.random.default_rng(3)
-    found = 0
+    detected = 0
     for _ in range(20):
         truth = np.linspace(-0.2, 0.2, 20) + generator.normal(0, 0.2, (50, 20))
         good, bad = (truth + generator.normal(0, noise, truth.shape) for noise in (0.2, 1.2))
-        found += nearer(truth, good, bad, resamples=200).p < 0.05
-    assert found >= 16
+        detected += nearer(truth, good, bad, resamples=200).p < 0.05
+    assert detected >= 16

@@ -25,13 +25,13 @@ Run = dict[str, dict[str, float]]
 LABELS = ("not_support", "support")
 
 
-def said(query: str, nugget: str, label: str | None, **more: object) -> dict[str, Any]:
+def judgement(query: str, nugget: str, label: str | None, **more: object) -> dict[str, Any]:
     row = {"query_id": query, "run_id": "ours", "aspect": nugget, "rubric": "nugget-assignment", **more}
     return {**row, "label": label} if label is not None else {**row, "status": "error"}
 
 
 def ranked(*docs: str) -> dict[str, float]:
-    return {doc: float(-at) for at, doc in enumerate(docs)}
+    return {doc: float(-index) for index, doc in enumerate(docs)}
 
 
 # Each nugget of `q` is of another kind: (in the answer, what supports it).
@@ -46,7 +46,7 @@ BY_HAND = {
 
 
 def by_hand() -> tuple[Rows, Run, Qrels]:
-    judged = [said("q", kind, label) for kind, (label, _) in BY_HAND.items()]
+    judged = [judgement("q", kind, label) for kind, (label, _) in BY_HAND.items()]
     docs = ("top", "below", "far")
     qrels = {"q": {kind: {doc: of.get(doc, 0) for doc in docs} for kind, (_, of) in BY_HAND.items()}}
     return judged, {"q": ranked("top", "below")}, qrels
@@ -54,25 +54,25 @@ def by_hand() -> tuple[Rows, Run, Qrels]:
 
 def test_a_table_worked_by_hand() -> None:
     judged, run, qrels = by_hand()
-    found = diagnose(judged, run, qrels, depth=1)
+    losses = diagnose(judged, run, qrels, depth=1)
     for kind in KINDS:
-        assert found.shares[kind] == (1 / 6, 1 / 6, 1 / 6)
-        assert found.counts[kind] == 1
-    assert (found.recall, found.in_passages, found.nuggets) == (1 / 3, 1 / 3, 6)
-    assert found.what_if == {"retriever": None, "generator": None}  # six nuggets say nothing of it
-    assert {how: nugget for nugget, how in found.worst()[0].lost} == {
+        assert losses.shares[kind] == (1 / 6, 1 / 6, 1 / 6)
+        assert losses.counts[kind] == 1
+    assert (losses.recall, losses.in_passages, losses.nuggets) == (1 / 3, 1 / 3, 6)
+    assert losses.what_if == {"retriever": None, "generator": None}  # six nuggets say nothing of it
+    assert {how: nugget for nugget, how in losses.worst()[0].lost} == {
         kind: kind for kind in ("lost_by_generator", "cut", "missed", "gap")
     }
     # Of weight: the one that is used is vital, the others okay.
     for row in judged:
         row["importance"] = "vital" if row["aspect"] == "used" else "okay"
-    found = diagnose(judged, run, qrels, depth=1)
-    assert found.shares["used"].value == pytest.approx(2 / 7)
-    assert found.shares["gap"].value == pytest.approx(1 / 7)
+    losses = diagnose(judged, run, qrels, depth=1)
+    assert losses.shares["used"].value == pytest.approx(2 / 7)
+    assert losses.shares["gap"].value == pytest.approx(1 / 7)
     # With all that was retrieved nothing is cut, and what came from below was used.
-    found = diagnose(judged, run, qrels)
-    assert (found.depth, found.shares["cut"].value) == (2, 0.0)
-    assert found.shares["used"].value == pytest.approx(3 / 7)
+    losses = diagnose(judged, run, qrels)
+    assert (losses.depth, losses.shares["cut"].value) == (2, 0.0)
+    assert losses.shares["used"].value == pytest.approx(3 / 7)
     # At grade 2 only one nugget is in the passages.
     assert diagnose(judged, run, qrels, depth=1, rel=2).in_passages == pytest.approx(1 / 7)
 
@@ -80,7 +80,7 @@ def test_a_table_worked_by_hand() -> None:
 def drawn(
     rng: random.Random, queries: int, unjudged: float = 0.0, failed: float = 0.0
 ) -> tuple[Rows, Run, Qrels]:
-    docs = [f"d{at}" for at in range(5)]
+    docs = [f"d{index}" for index in range(5)]
     judged: Rows = []
     run: Run = {}
     qrels: Qrels = {}
@@ -91,7 +91,7 @@ def drawn(
         for nugget in map(str, range(rng.randint(1, 4))):
             label = None if rng.random() < failed else rng.choice([*LABELS, "partial_support"])
             more = {"importance": rng.choice(["vital", "okay"])} if says_importance else {}
-            judged.append(said(query, nugget, label, **more))
+            judged.append(judgement(query, nugget, label, **more))
             qrels.setdefault(query, {})[nugget] = {doc: int(rng.random() < 0.3) for doc in seen}
     return judged, run, qrels
 
@@ -101,23 +101,23 @@ def test_shares_add_to_1_and_recall_is_what_the_measure_says() -> None:
     rng = random.Random(1)
     for _ in range(1000):
         judged, run, qrels = drawn(rng, rng.randint(1, 4), unjudged=0.2)
-        found = diagnose(judged, run, qrels, depth=rng.randint(1, 5), resamples=2)
-        assert abs(math.fsum(share.value for share in found.shares.values()) - 1) <= 1e-12
-        c = found.in_passages
-        u = found.shares["used"].value / c if c else 0.0
-        r = found.shares["from_memory"].value / (1 - c) if c < 1 else 0.0
-        assert abs(found.recall - (c * u + (1 - c) * r)) <= 1e-12
+        losses = diagnose(judged, run, qrels, depth=rng.randint(1, 5), resamples=2)
+        assert abs(math.fsum(share.value for share in losses.shares.values()) - 1) <= 1e-12
+        c = losses.in_passages
+        u = losses.shares["used"].value / c if c else 0.0
+        r = losses.shares["from_memory"].value / (1 - c) if c < 1 else 0.0
+        assert abs(losses.recall - (c * u + (1 - c) * r)) <= 1e-12
         importance = "weighted" if "importance" in judged[0] else "all"
         name = f"nugget_recall(importance={importance})"
         measured = rageval.evaluate_answers(name, judged)["ours"].scores[0].value
-        assert abs(found.recall - measured) <= 1e-12
-        for share in found.shares.values():
+        assert abs(losses.recall - measured) <= 1e-12
+        for share in losses.shares.values():
             assert share.least - 1e-12 <= share.value <= share.most + 1e-12
 
 
 def completions(judged: Rows, run: Run, qrels: Qrels) -> Any:
     """Every way to judge what failed, and the unjudged documents that were retrieved."""
-    lost = [at for at, row in enumerate(judged) if "label" not in row]
+    lost = [index for index, row in enumerate(judged) if "label" not in row]
     holes = [
         (query, nugget, doc)
         for query, nuggets in qrels.items()
@@ -129,7 +129,7 @@ def completions(judged: Rows, run: Run, qrels: Qrels) -> Any:
         return None
     return (
         (
-            [said_again(row, labels.get(at)) for at, row in enumerate(judged)],
+            [relabeled(row, labels.get(index)) for index, row in enumerate(judged)],
             {q: {n: {**ds, **more.get((q, n), {})} for n, ds in ns.items()} for q, ns in qrels.items()},
         )
         for choice in product((0, 1), repeat=len(lost) + len(holes))
@@ -138,17 +138,17 @@ def completions(judged: Rows, run: Run, qrels: Qrels) -> Any:
     )
 
 
-def said_again(row: dict[str, Any], choice: int | None) -> dict[str, Any]:
+def relabeled(row: dict[str, Any], choice: int | None) -> dict[str, Any]:
     if choice is None:
         return row
     return {key: value for key, value in row.items() if key != "status"} | {"label": LABELS[choice]}
 
 
 def grouped(pairs: Any) -> dict[tuple[str, str], dict[str, int]]:
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    groups: dict[tuple[str, str], dict[str, int]] = {}
     for (query, nugget, doc), grade in pairs:
-        found.setdefault((query, nugget), {})[doc] = grade
-    return found
+        groups.setdefault((query, nugget), {})[doc] = grade
+    return groups
 
 
 @pytest.mark.slow
@@ -159,10 +159,10 @@ def test_bounds_hold_every_completion_and_are_reached() -> None:
         every = completions(judged, run, qrels)
         if every is None:
             continue
-        found = diagnose(judged, run, qrels, depth=2, on_missing="worst", resamples=2)
+        losses = diagnose(judged, run, qrels, depth=2, on_missing="worst", resamples=2)
         others = [diagnose(*case[:1], run, *case[1:], depth=2, resamples=2) for case in every]
         tried += len(others) > 1
-        for kind, share in found.shares.items():
+        for kind, share in losses.shares.items():
             values = [other.shares[kind].value for other in others]
             assert share.least == pytest.approx(min(values), abs=1e-12)
             assert share.most == pytest.approx(max(values), abs=1e-12)
@@ -170,7 +170,7 @@ def test_bounds_hold_every_completion_and_are_reached() -> None:
 
 def test_a_failed_judgement_is_missing_and_never_a_grade() -> None:
     judged, run, qrels = by_hand()
-    judged[0] = said("q", "used", None)
+    judged[0] = judgement("q", "used", None)
     with pytest.raises(
         MissingJudgements, match=r"1 judgements of nuggets in answers are missing \(1 error\)"
     ):
@@ -180,8 +180,8 @@ def test_a_failed_judgement_is_missing_and_never_a_grade() -> None:
     }
     assert [shares[way]["used"].value for way in shares] == [0.0, 0.0, 1 / 6]
     assert [shares[way]["lost_by_generator"].value for way in shares] == [1 / 5, 2 / 6, 1 / 6]
-    for found in shares.values():
-        assert (found["used"].least, found["used"].most) == (0.0, 1 / 6)
+    for share in shares.values():
+        assert (share["used"].least, share["used"].most) == (0.0, 1 / 6)
     del judged[0]  # one that is not there at all is as one that failed
     with pytest.raises(MissingJudgements, match="1 absent"):
         diagnose(judged, run, qrels, depth=1)
@@ -194,22 +194,22 @@ def many() -> tuple[Rows, Run, Qrels]:
         query, nugget = str(number % 25), str(number)
         there = number < 40
         has = number < 30 if there else number >= 94
-        judged.append(said(query, nugget, LABELS[has]))
+        judged.append(judgement(query, nugget, LABELS[has]))
         qrels.setdefault(query, {})[nugget] = {"a": int(there), "b": 1}
     return judged, {str(query): ranked("a") for query in range(25)}, qrels
 
 
 def test_what_a_perfect_part_would_add() -> None:
-    found = diagnose(*many(), depth=1)
-    assert Counter(found.counts) == Counter(used=30, lost_by_generator=10, from_memory=6, missed=54)
-    retriever, generator = found.what_if["retriever"], found.what_if["generator"]
+    losses = diagnose(*many(), depth=1)
+    assert Counter(losses.counts) == Counter(used=30, lost_by_generator=10, from_memory=6, missed=54)
+    retriever, generator = losses.what_if["retriever"], losses.what_if["generator"]
     assert retriever is not None
     assert generator is not None
     assert retriever.value == pytest.approx(0.6 * (0.75 - 0.1))
     assert generator.value == pytest.approx(0.4 * (1 - 0.75))
     for gain in (retriever, generator):
         assert 0 < gain.low < gain.value < gain.high
-    assert found.what_if == diagnose(*many(), depth=1).what_if
+    assert losses.what_if == diagnose(*many(), depth=1).what_if
     wider = diagnose(*many(), depth=1, level=0.999).what_if["generator"]
     assert wider is not None
     assert wider.high > generator.high
@@ -224,19 +224,19 @@ def test_what_a_perfect_part_would_add() -> None:
 
 
 def test_of_one_question_there_is_no_interval() -> None:
-    judged = [said("q", str(at), LABELS[at % 2]) for at in range(20)]
-    found = diagnose(judged, {"q": ranked("a")}, {"q": {str(at): {"a": 1} for at in range(20)}})
-    assert found.as_dict()["what_if"]["generator"] == {"value": 0.5, "low": None, "high": None}
-    assert found.what_if["retriever"] is None
+    judged = [judgement("q", str(index), LABELS[index % 2]) for index in range(20)]
+    losses = diagnose(judged, {"q": ranked("a")}, {"q": {str(index): {"a": 1} for index in range(20)}})
+    assert losses.as_dict()["what_if"]["generator"] == {"value": 0.5, "low": None, "high": None}
+    assert losses.what_if["retriever"] is None
 
 
 def test_repeats_are_one_question() -> None:
     judged, run, qrels = by_hand()
-    again = [{**row, "label": "support", "repeat": "2"} for row in judged]
-    found = diagnose([*({**row, "repeat": "1"} for row in judged), *again], run, qrels, depth=1)
-    assert len(found.questions) == 1
-    assert found.recall == pytest.approx((2 / 6 + 1) / 2)
-    assert found.shares["used"].value == pytest.approx((1 / 6 + 2 / 6) / 2)
+    repeats = [{**row, "label": "support", "repeat": "2"} for row in judged]
+    losses = diagnose([*({**row, "repeat": "1"} for row in judged), *repeats], run, qrels, depth=1)
+    assert len(losses.questions) == 1
+    assert losses.recall == pytest.approx((2 / 6 + 1) / 2)
+    assert losses.shares["used"].value == pytest.approx((1 / 6 + 2 / 6) / 2)
 
 
 def test_refusals_are_parted_by_the_evidence_in_the_passages() -> None:
@@ -247,15 +247,15 @@ def test_refusals_are_parted_by_the_evidence_in_the_passages() -> None:
         judged.append({"query_id": str(query), "run_id": "ours", "label": label, "rubric": "crag"})
         judged[-1]["answerable"] = query % 5 > 0
     run |= {str(query): ranked("x") for query in range(0, 25, 2)}
-    found = diagnose(judged, run, qrels, depth=1).abstention
+    abstention = diagnose(judged, run, qrels, depth=1).abstention
     rows = [row for row in judged if row["rubric"] == "crag" and row["answerable"]]
     refused = {int(row["query_id"]) for row in rows if row["label"] == "missing"}
-    assert found["refused_with_evidence"] == pytest.approx(sum(query % 2 for query in refused) / 20)
-    both = found["refused_with_evidence"] + found["refused_without_evidence"]
-    assert both == pytest.approx(found["over_refusal"])
+    assert abstention["refused_with_evidence"] == pytest.approx(sum(query % 2 for query in refused) / 20)
+    both = abstention["refused_with_evidence"] + abstention["refused_without_evidence"]
+    assert both == pytest.approx(abstention["over_refusal"])
     measured = rageval.evaluate_answers("answer_rate, grounded_refusal, false_answer_rate", judged)["ours"]
     for score in measured.scores:
-        assert found[score.measure.name] == score.value
+        assert abstention[score.measure.name] == score.value
 
 
 def test_what_cannot_be_diagnosed_is_refused() -> None:
@@ -282,7 +282,7 @@ def command(folder: Path, *more: str) -> Result:
     (folder / "qrels").write_text("\n".join(rows))
     (folder / "judged").write_text("\n".join(map(json.dumps, judged)))
     bank = {q: [{"text": f"fact {n} <b>", "nugget_id": n} for n in ns] for q, ns in qrels.items()}
-    lines = [json.dumps({"qid": q, "query": "", "nuggets": found}) for q, found in bank.items()]
+    lines = [json.dumps({"qid": q, "query": "", "nuggets": nuggets}) for q, nuggets in bank.items()]
     (folder / "nuggets").write_text("\n".join(lines))
     about = [{"query_id": q, "question": "?", "kind": "even" if int(q) % 2 == 0 else "odd"} for q in qrels]
     (folder / "questions").write_text("\n".join(map(json.dumps, about)))
@@ -291,7 +291,7 @@ def command(folder: Path, *more: str) -> Result:
 
 
 def test_the_command_prints_the_same(tmp_path: Path) -> None:
-    known = (
+    options = (
         "--nuggets",
         str(tmp_path / "nuggets"),
         "--questions",
@@ -299,25 +299,25 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
         "--by",
         "kind",
     )
-    done = command(tmp_path, "--depth", "1", "--format", "json", *known)
-    assert done.exit_code == 0, done.output
-    printed = json.loads(done.stdout)
-    found = diagnose(*many(), depth=1, seed=20130)
+    result = command(tmp_path, "--depth", "1", "--format", "json", *options)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    losses = diagnose(*many(), depth=1, seed=20130)
     for name in ("shares", "counts", "what_if", "in_answers", "signature", "questions"):
-        assert printed[name] == json.loads(json.dumps(found.as_dict()))[name]
+        assert printed[name] == json.loads(json.dumps(losses.as_dict()))[name]
     assert printed["by"]["kind"]["even"]["questions"] == 13
-    texts = {lost["text"] for each in printed["worst"] for lost in each["lost"]}
+    texts = {lost["text"] for loss in printed["worst"] for lost in loss["lost"]}
     assert len(printed["worst"]) == 10
     assert all(text.startswith("fact ") for text in texts)
-    table = command(tmp_path, "--depth", "1", *known, "--format", "table").stdout
+    table = command(tmp_path, "--depth", "1", *options, "--format", "table").stdout
     assert "the retriever" in table
     assert "0.3900" in table
     assert "generator: fact 30 <b>; missed: fact 55 <b>; missed: fact 80 <b>" in table
     assert "| lost by generator | 0.1000" in command(tmp_path, "--format", "md").stdout
     (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
     files = (tmp_path / "judged", "--run", tmp_path / "run", "--qrels", tmp_path / "spans")
-    done = CliRunner().invoke(main, ["diagnose", *map(str, files)])
-    assert (done.exit_code, "add --chunks FILE and --sources DIR" in done.stderr) == (2, True)
+    result = CliRunner().invoke(main, ["diagnose", *map(str, files)])
+    assert (result.exit_code, "add --chunks FILE and --sources DIR" in result.stderr) == (2, True)
 
 
 class TestRightAnswers:
@@ -336,46 +336,49 @@ class TestRightAnswers:
 
     def files(self, gold: str = "Oslo") -> dict[str, Any]:
         rows = [
-            {"query_id": f"q{at}", "run_id": "ours", "label": label, "rubric": "crag", "judge": "contains"}
-            for at, (label, _, _) in enumerate(self.CASES)
+            {"query_id": f"q{index}", "run_id": "ours", "label": label, "rubric": "crag", "judge": "contains"}
+            for index, (label, _, _) in enumerate(self.CASES)
         ]
         passages = {
-            f"d{at}-{number}": text
-            for at, (_, texts, _) in enumerate(self.CASES)
+            f"d{index}-{number}": text
+            for index, (_, texts, _) in enumerate(self.CASES)
             for number, text in enumerate(texts)
         }
         run = {
-            f"q{at}": ranked(*(doc for doc in passages if doc.startswith(f"d{at}-")))
-            for at, (_, texts, _) in enumerate(self.CASES)
+            f"q{index}": ranked(*(doc for doc in passages if doc.startswith(f"d{index}-")))
+            for index, (_, texts, _) in enumerate(self.CASES)
             if texts
         }
         questions = [
-            {"query_id": f"q{at}", "question": "Where?", "answer": gold} for at in range(len(self.CASES))
+            {"query_id": f"q{index}", "question": "Where?", "answer": gold}
+            for index in range(len(self.CASES))
         ]
         texts = [{"id": doc, "text": text} for doc, text in passages.items()]
         return {"judgements": rows, "run": run, "questions": questions, "passages": texts}
 
-    def test_every_kind(self) -> None:
-        found = diagnose(**self.files())
+    def test_every_kind_of_loss_is_counted(self) -> None:
+        losses = diagnose(**self.files())
         kinds = Counter(kind for _, _, kind in self.CASES)
-        assert {kind: number for kind, number in found.counts.items() if number} == kinds
-        lost = {each.query_id: each.lost for each in found.worst()}
+        assert {kind: number for kind, number in losses.counts.items() if number} == kinds
+        lost = {loss.query_id: loss.lost for loss in losses.worst()}
         assert lost == {
-            f"q{at}": [("answer", kind)]
-            for at, (label, _, kind) in enumerate(self.CASES)
+            f"q{index}": [("answer", kind)]
+            for index, (label, _, kind) in enumerate(self.CASES)
             if label in ("incorrect", "missing")
         }
-        assert found.texts["q0", "answer"] == "Oslo"
-        assert "|gold:right-answer|" in found.signature
-        assert found.abstention["refused_with_evidence"] == pytest.approx(1 / len(self.CASES))
+        assert losses.texts["q0", "answer"] == "Oslo"
+        assert "|gold:right-answer|" in losses.signature
+        assert losses.abstention["refused_with_evidence"] == pytest.approx(1 / len(self.CASES))
 
     def test_a_passage_without_a_text_is_unknown_and_a_failed_judgement_is_missing(self) -> None:
         given = self.files()
-        given["passages"] = [each for each in given["passages"] if each["id"] != "d5-0"]
+        given["passages"] = [passage for passage in given["passages"] if passage["id"] != "d5-0"]
         given["judgements"][5] |= {"label": "perfect"}
-        found = diagnose(**given)
-        assert found.shares["used"].most > found.shares["used"].value
-        assert any("1 of the passages of 1 questions are unjudged" in str(remark) for remark in found.remarks)
+        losses = diagnose(**given)
+        assert losses.shares["used"].most > losses.shares["used"].value
+        assert any(
+            "1 of the passages of 1 questions are unjudged" in str(remark) for remark in losses.remarks
+        )
         given["judgements"][0] = {**given["judgements"][0], "status": "error"}
         del given["judgements"][0]["label"]
         with pytest.raises(MissingJudgements):
@@ -394,7 +397,7 @@ class TestRightAnswers:
         given = self.files()
         with pytest.raises(UsageError, match=r"--questions\).*--passages\)"):
             diagnose(given["judgements"], given["run"], questions=given["questions"])
-        nuggets = [said("q0", "n", "support")]
+        nuggets = [judgement("q0", "n", "support")]
         with pytest.raises(UsageError, match=r"diagnose without --qrels: .* holds no judgements of CRAG"):
             diagnose(nuggets, given["run"], questions=given["questions"], passages=given["passages"])
         run = tmp_path / "run"
@@ -403,19 +406,19 @@ class TestRightAnswers:
         judged.write_text("\n".join(map(json.dumps, given["judgements"])), encoding="utf-8")
         for option in ("--nuggets", "--sources"):
             words = ["diagnose", str(judged), "--run", str(run), option, str(tmp_path)]
-            done = CliRunner().invoke(main, words)
-            assert (done.exit_code, option in done.stderr) == (2, True), done.output
+            result = CliRunner().invoke(main, words)
+            assert (result.exit_code, option in result.stderr) == (2, True), result.output
 
 
 def test_a_run_with_another_tag_than_the_answers_is_said(tmp_path: Path) -> None:
     judged, run, qrels = by_hand()
     for tag in ("ours", "theirs"):
         file = tmp_path / f"{tag}.trec"
-        lines = [f"q Q0 {doc} {at} {9 - at} {tag}\n" for at, doc in enumerate(run["q"])]
+        lines = [f"q Q0 {doc} {index} {9 - index} {tag}\n" for index, doc in enumerate(run["q"])]
         file.write_text("".join(lines), encoding="utf-8")
         remarks = diagnose(judged, file, qrels, depth=1).remarks
-        said = [remark for remark in map(str, remarks) if "tagged" in remark]
-        assert said == [
+        mismatches = [remark for remark in map(str, remarks) if "tagged" in remark]
+        assert mismatches == [
             "the run is tagged 'theirs', but the answers are from 'ours': check that ours used this run"
         ] * (tag == "theirs")
     # In memory a run says nothing.

@@ -27,11 +27,11 @@ FEW = {"report": 2}
 def test_with_labels_no_more_is_claimed_than_the_level_allows(kind: str, door: str, tmp_path: Path) -> None:
     """Of five contests (ten to twenty-five intervals) two claims would come once in fifty times."""
     number = FEW.get(door, 5)
-    found = [contests.asked(tmp_path, kind, door, seed, True) for seed in range(number)]
-    of = sum(each.of for each in found)
-    assert sum(each.wrong for each in found) <= max(1, 0.2 * of)
-    assert sum(each.refused for each in found) == 0
-    assert all(each.is_said for each in found)
+    claims = [contests.asked(tmp_path, kind, door, seed, True) for seed in range(number)]
+    of = sum(claim.of for claim in claims)
+    assert sum(claim.wrong for claim in claims) <= max(1, 0.2 * of)
+    assert sum(claim.refused for claim in claims) == 0
+    assert all(claim.is_said for claim in claims)
 
 
 @pytest.mark.slow
@@ -50,12 +50,14 @@ def test_the_judge_would_have_claimed_a_winner(kind: str, tmp_path: Path) -> Non
 def test_equals_that_never_differ_are_no_certainty(tmp_path: Path) -> None:
     """Nobody sees a fault: not 0.0000 [0.0000, 0.0000], of one system nor of two, at any door."""
     label = {"rubric": "crag", "label": "perfect"}
-    said = [{"query_id": f"q{at:03d}", "run_id": run, "domain": "xy"[at % 2], **label}
-            for at in range(120) for run in "ab"]  # fmt: skip
+    labels = [{"query_id": f"q{index:03d}", "run_id": run, "domain": "xy"[index % 2], **label}
+            for index in range(120) for run in "ab"]  # fmt: skip
     ends = []
-    (tmp_path / "judged").write_text("".join(json.dumps({**row, "judge": "openai:m"}) + "\n" for row in said))
+    (tmp_path / "judged").write_text(
+        "".join(json.dumps({**row, "judge": "openai:m"}) + "\n" for row in labels)
+    )
     (tmp_path / "people").write_text(
-        "".join(json.dumps({**row, "judge": "person:a"}) + "\n" for row in said[:80])
+        "".join(json.dumps({**row, "judge": "person:a"}) + "\n" for row in labels[:80])
     )
     words = (
         str(tmp_path / "judged"),
@@ -67,12 +69,12 @@ def test_equals_that_never_differ_are_no_certainty(tmp_path: Path) -> None:
         "json",
     )
     compared = json.loads(contests.command("compare", *words))
-    ends += [(each["low"], each["high"]) for each in (*compared["values"], *compared["pairs"])]
+    ends += [(entry["low"], entry["high"]) for entry in (*compared["values"], *compared["pairs"])]
     scored = json.loads(contests.command("score", *words, "--by", "domain"))["results"]
-    ends += [(each["low"], each["high"]) for row in scored for each in row["slices"]]
+    ends += [(entry["low"], entry["high"]) for row in scored for entry in row["slices"]]
     ends += [
-        (each["low"], each["high"])
-        for each in json.loads(contests.command("label", "correct", *words))["results"]
+        (entry["low"], entry["high"])
+        for entry in json.loads(contests.command("label", "correct", *words))["results"]
     ]
     assert len(ends) == 3 + 4 + 2
     assert all(high > 0.05 for _, high in ends)

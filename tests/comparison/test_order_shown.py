@@ -30,8 +30,8 @@ SYSTEMS, QUERIES = 8, 12
 
 def material(systems: int = SYSTEMS, queries: int = QUERIES, **more: Any) -> Material:
     """Answers that say how good they are: that of s0 is the best."""
-    names = [f"q{at}" for at in range(queries)]
-    answers = [Answer(q, f"s{at}", (Sentence(f"{at}"),)) for q in names for at in range(systems)]
+    names = [f"q{index}" for index in range(queries)]
+    answers = [Answer(q, f"s{index}", (Sentence(f"{index}"),)) for q in names for index in range(systems)]
     return Material(answers, {name: Question(name, "?") for name in names}, **more)
 
 
@@ -56,8 +56,8 @@ def with_steps(steps: int) -> JudgeClient:
     def read(data: Any) -> Any:
         names = [item["id"] for item in sorted(data["answers"], key=lambda item: int(item["text"]))]
         first = data["answers"][0]["id"]
-        at = names.index(first)
-        names.insert(max(0, at - steps), names.pop(at))
+        place = names.index(first)
+        names.insert(max(0, place - steps), names.pop(place))
         return {"ranking": names}
 
     return saying(read)
@@ -78,14 +78,14 @@ def without_order(rows: Iterable[Row]) -> list[Row]:
 
 class TestRecord:
     def test_every_row_of_a_list_says_in_which_order_answers_were_shown(self) -> None:
-        found = ranked(0, permutations=3)
-        assert len(found) == SYSTEMS * QUERIES * 3
-        shown = {(row["query_id"], row["aspect"]): row["shown"] for row in found}
+        judged_rows = ranked(0, permutations=3)
+        assert len(judged_rows) == SYSTEMS * QUERIES * 3
+        shown = {(row["query_id"], row["aspect"]): row["shown"] for row in judged_rows}
         for task in tasks(rubric_named("listwise"), material(permutations=3)):
             row = next(iter(task.rows.values()))[0]
             order = [f"s{item['text']}" for item in task.data["answers"]]
             assert shown[row.query, row.aspect] == order
-        assert all(row["shown"] == shown[row["query_id"], row["aspect"]] for row in found)
+        assert all(row["shown"] == shown[row["query_id"], row["aspect"]] for row in judged_rows)
 
     def test_it_is_read_again_in_any_order_of_lines(self, tmp_path: Path) -> None:
         rows = ranked(2, permutations=2)
@@ -96,41 +96,41 @@ class TestRecord:
             for row in rows
         }
         for part in (table, table.only(lambda line: line.run_id != "s0")):
-            found = {
+            orders = {
                 (str(line.query_id), str(line.run_id), str(line.aspect)): part.shown_at(row)
                 for row, line in part.each()
             }
-            assert found == {key: value for key, value in expected.items() if key in found}
-        assert len(found) == len(expected) * (SYSTEMS - 1) // SYSTEMS
+            assert orders == {key: value for key, value in expected.items() if key in orders}
+        assert len(orders) == len(expected) * (SYSTEMS - 1) // SYSTEMS
 
     def test_files_without_it_say_nothing(self) -> None:
         table = read_judgements(without_order(ranked(5)))
         assert {table.shown_at(row) for row, _ in table.each()} == {0}
-        (found,) = positions_of(table)
-        assert (found.lists, found.rankings, found.unknown) == (None, 120, 120)
+        (positions,) = positions_of(table)
+        assert (positions.lists, positions.rankings, positions.unknown) == (None, 120, 120)
 
     @pytest.mark.parametrize("shown", [[], ["s1"], ["s0", "s1", "s0"]])
     def test_an_order_that_cannot_be_is_refused(self, shown: list[str], tmp_path: Path) -> None:
         row = {"query_id": "q", "run_id": "s0", "aspect": "0", "grade": 1.0, "rubric": "listwise"}
         path = written([{**row, "run_id": "s1"}, {**row, "shown": shown}], tmp_path / "judged")
-        said = "judged:2: expected as shown the systems .* each once, with 's0' among them"
-        with pytest.raises(InputError, match=said):
+        message = "judged:2: expected as shown the systems .* each once, with 's0' among them"
+        with pytest.raises(InputError, match=message):
             read_judgements(path)
 
     def test_who_stands_where_in_a_balanced_square_is_drawn_for_each_query(self) -> None:
-        found = [task.data["answers"] for task in tasks(rubric_named("listwise"), material(balanced=True))]
-        assert len(found) == QUERIES * SYSTEMS
-        firsts = {json.dumps(found[at * SYSTEMS]) for at in range(QUERIES)}
+        orders = [task.data["answers"] for task in tasks(rubric_named("listwise"), material(balanced=True))]
+        assert len(orders) == QUERIES * SYSTEMS
+        firsts = {json.dumps(orders[index * SYSTEMS]) for index in range(QUERIES)}
         assert len(firsts) > QUERIES / 2
 
 
 class TestBias:
     def test_five_steps_are_seen_in_lists_of_eight(self) -> None:
         """From place 1, …, 8: 0, 1, 2, 3, 4, 5, 5, 5 places."""
-        found = positions_in(ranked(5, balanced=True))
-        assert found is not None
-        assert found.lists is not None
-        first = found.lists.places[0]
+        positions = positions_in(ranked(5, balanced=True))
+        assert positions is not None
+        assert positions.lists is not None
+        first = positions.lists.places[0]
         assert first.lead == pytest.approx(25 / 8)
         assert first.low < 25 / 8 < first.high
         assert first.low > 2  # every query says the same, which may be chance
@@ -139,21 +139,21 @@ class TestBias:
         assert table[0].lists.places[0].lead == pytest.approx(25 / 8)
 
     def test_none_are_seen_where_there_are_none(self) -> None:
-        found = positions_in(ranked(0))
-        assert found is not None
-        assert found.lists is not None
-        assert all(abs(place.lead) < 1e-9 for place in found.lists.places)
-        assert found.corrected["s0"] == pytest.approx(1.0)
-        assert found.corrected["s7"] == pytest.approx(1 / 8)
+        positions = positions_in(ranked(0))
+        assert positions is not None
+        assert positions.lists is not None
+        assert all(abs(place.lead) < 1e-9 for place in positions.lists.places)
+        assert positions.corrected["s0"] == pytest.approx(1.0)
+        assert positions.corrected["s7"] == pytest.approx(1 / 8)
 
     def test_corrected_points_sum_to_what_points_sum_to(self) -> None:
-        found = positions_in(ranked(3, permutations=4))
-        assert found is not None
-        assert math.fsum(found.corrected.values()) == pytest.approx((SYSTEMS + 1) / 2)
-        raw = dict.fromkeys(found.corrected, 0.0)
+        positions = positions_in(ranked(3, permutations=4))
+        assert positions is not None
+        assert math.fsum(positions.corrected.values()) == pytest.approx((SYSTEMS + 1) / 2)
+        raw = dict.fromkeys(positions.corrected, 0.0)
         for row in ranked(3, permutations=4):
             raw[row["run_id"]] += (SYSTEMS + 1 - row["grade"]) / SYSTEMS / 4 / QUERIES
-        assert found.corrected != pytest.approx(raw, abs=1e-4)  # orders that were drawn are uneven
+        assert positions.corrected != pytest.approx(raw, abs=1e-4)  # orders that were drawn are uneven
         even = positions_in(ranked(3, balanced=True))
         assert even is not None
         raw = dict.fromkeys(even.corrected, 0.0)
@@ -162,23 +162,23 @@ class TestBias:
         assert even.corrected == pytest.approx(raw)
 
     def test_one_order_a_query_is_enough_where_it_changes(self) -> None:
-        found = positions_in(ranked(5, permutations=1, queries=40))
-        assert found is not None
-        assert found.lists is not None
-        assert found.lists.places[0].low > 1
+        positions = positions_in(ranked(5, permutations=1, queries=40))
+        assert positions is not None
+        assert positions.lists is not None
+        assert positions.lists.places[0].low > 1
         same = [row for row in ranked(5, permutations=1) if row["query_id"] == "q0"]
         assert positions_in(same).lists is None  # type: ignore[union-attr]
 
     def test_rankings_that_are_none_are_left_out(self) -> None:
         rows = ranked(5)
         spoilt = [{**row, "grade": 1.0} if row["aspect"] == "0" else row for row in rows]
-        found = positions_in(spoilt)
-        assert found is not None
-        assert found.rankings == 9 * QUERIES
+        positions = positions_in(spoilt)
+        assert positions is not None
+        assert positions.rankings == 9 * QUERIES
 
     def test_several_judges_are_told_apart(self) -> None:
         rows = [*ranked(5), *({**row, "judge": "fair"} for row in ranked(0))]
-        biased, fair = (each.as_dict() for each in positions_of(read_judgements(rows)))
+        biased, fair = (positions.as_dict() for positions in positions_of(read_judgements(rows)))
         assert str(why_biased(biased, 1.0)) == "position moves an answer by 3.28 places"
         assert why_biased(fair, 1.0) is None
 
@@ -188,12 +188,12 @@ class TestBias:
             material(2),
             saying(lambda data: {"label": "a", "evidence": "", "reason": ""}),
         )
-        found = positions_in(rows)
-        assert found is not None
-        assert found.pairs is not None
-        assert (found.pairs.first_wins, found.pairs.consistent) == (1.0, 0.0)
-        assert str(why_biased(found.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
-        assert why_biased(found.as_dict(), 0.5) is None
+        positions = positions_in(rows)
+        assert positions is not None
+        assert positions.pairs is not None
+        assert (positions.pairs.first_wins, positions.pairs.consistent) == (1.0, 0.0)
+        assert str(why_biased(positions.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
+        assert why_biased(positions.as_dict(), 0.5) is None
 
 
 class TestStrengths:
@@ -210,7 +210,7 @@ class TestStrengths:
                     number = round(40_000 * share / (one + other + tie))
                     rows += [(first, second, outcome)] * number
         first, second, outcome = map(np.array, zip(*rows, strict=True))
-        names = tuple(f"s{at}" for at in range(len(theta)))
+        names = tuple(f"s{index}" for index in range(len(theta)))
         return Games(names, np.arange(len(rows)), first, second, outcome, in_order=True)
 
     @pytest.mark.slow
@@ -225,7 +225,7 @@ class TestStrengths:
         games = Games(
             ("a", "b"), np.arange(4), np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]), np.ones(4), True
         )
-        assert [each.corrected for each in strengths(games, 2)] == [None, None]
+        assert [strength.corrected for strength in strengths(games, 2)] == [None, None]
 
     def test_nor_where_nobody_knows_who_was_first(self) -> None:
         rows = [
@@ -234,19 +234,19 @@ class TestStrengths:
             for run, label in zip("ab", labels, strict=True)
         ]
         assert not games(read_judgements(rows)).in_order
-        found = strengths(games(read_judgements(rows)), 2)
-        assert [each.corrected for each in found] == [None, None]
+        fitted = strengths(games(read_judgements(rows)), 2)
+        assert [strength.corrected for strength in fitted] == [None, None]
 
 
 class TestCommand:
     @pytest.mark.slow
     def test_a_judge_with_five_steps_is_told_so_and_fails(self, tmp_path: Path) -> None:
         path = written(ranked(5), tmp_path / "five")
-        said = command("arena", path, "--max-bias", "1", "--format", "csv")
-        assert said.code == 1
-        assert "120 rankings an answer shown first is ranked 3.28 places ahead [" in said.err
-        assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in said.err
-        table = list(csv.DictReader(io.StringIO(said.out)))
+        result = command("arena", path, "--max-bias", "1", "--format", "csv")
+        assert result.code == 1
+        assert "120 rankings an answer shown first is ranked 3.28 places ahead [" in result.err
+        assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in result.err
+        table = list(csv.DictReader(io.StringIO(result.out)))
         assert list(table[0])[:4] == ["system", "rank_score", "queries", "order_corrected"]
         assert command("arena", path, "--max-bias", "4").code == 0
         assert command("arena", path).code == 0
@@ -255,25 +255,29 @@ class TestCommand:
         assert command("arena", written(ranked(0), tmp_path / "zero"), "--max-bias", "0.01").code == 0
 
     def test_nobody_passes_whose_orders_are_not_known(self, tmp_path: Path) -> None:
-        said = command("arena", written(without_order(ranked(0)), tmp_path / "old"), "--max-bias", "9")
-        assert said.code == 1
-        assert "120 of 120 rankings and games do not record the order in which answers were shown" in said.err
-        assert "the order in which answers were shown is not recorded, so --max-bias 9 is not met" in said.err
-        assert "corrected" not in said.out
+        result = command("arena", written(without_order(ranked(0)), tmp_path / "old"), "--max-bias", "9")
+        assert result.code == 1
+        assert (
+            "120 of 120 rankings and games do not record the order in which answers were shown" in result.err
+        )
+        assert (
+            "the order in which answers were shown is not recorded, so --max-bias 9 is not met" in result.err
+        )
+        assert "corrected" not in result.out
 
     def test_the_passport_has_a_row_a_place(self, tmp_path: Path) -> None:
         paths = written(ranked(5), tmp_path / "five"), written(ranked(0), tmp_path / "zero")
-        said = command("label", "agree", *paths, "--max-bias", "1")
-        assert said.code == 1
-        assert " 1 120 " in " ".join(said.out.split())
-        assert "is ranked 3.28 places ahead" in said.out
-        found = json.loads(command("label", "agree", *paths, "--format", "json").out)
-        assert len(found["positions"]["lists"]) == SYSTEMS
-        assert found["positions"]["lists"][0]["lead"] > 3
-        assert found["order"] is None
+        result = command("label", "agree", *paths, "--max-bias", "1")
+        assert result.code == 1
+        assert " 1 120 " in " ".join(result.out.split())
+        assert "is ranked 3.28 places ahead" in result.out
+        passport = json.loads(command("label", "agree", *paths, "--format", "json").out)
+        assert len(passport["positions"]["lists"]) == SYSTEMS
+        assert passport["positions"]["lists"][0]["lead"] > 3
+        assert passport["order"] is None
 
     @pytest.mark.parametrize(
-        ("option", "code", "queries", "said"),
+        ("option", "code", "queries", "message"),
         [
             ([], 0, "12", "; they are left out"),
             (["--invalid", "query"], 0, "11", "; these queries are left out"),
@@ -281,18 +285,21 @@ class TestCommand:
         ],
     )
     def test_invalid_rankings(
-        self, option: list[str], code: int, queries: str, said: str, tmp_path: Path
+        self, option: list[str], code: int, queries: str, message: str, tmp_path: Path
     ) -> None:
         rows = [
             {**row, "grade": 1.0} if (row["query_id"], row["aspect"]) == ("q3", "2") else row
             for row in ranked(0)
         ]
-        found = command("arena", written(rows, tmp_path / "judged"), "--format", "csv", *option)
-        assert found.code == code
+        result = command("arena", written(rows, tmp_path / "judged"), "--format", "csv", *option)
+        assert result.code == code
         assert (
-            "1 of 120 rankings (of 1 queries) failed or have places that are not 1 to N" + said in found.err
+            "1 of 120 rankings (of 1 queries) failed or have places that are not 1 to N" + message
+            in result.err
         )
-        assert [line.split(",")[2] for line in found.out.splitlines()[1:]] == [queries] * SYSTEMS * (not code)
+        assert [line.split(",")[2] for line in result.out.splitlines()[1:]] == [queries] * SYSTEMS * (
+            not code
+        )
 
     def test_a_report_shows_it(self, tmp_path: Path) -> None:
         pytest.importorskip("jinja2")
@@ -300,6 +307,6 @@ class TestCommand:
         path = written(ranked(5), tmp_path / "five")
         assert command("report", path, "-m", "rank_score", "-o", page).code == 0
         assert "how much the position of an answer affects its rank" in Path(page).read_text(encoding="utf-8")
-        found = json.loads(command("report", "show", page, "--format", "json").out)
-        assert found["positions"][0]["lists"][0]["lead"] > 3
-        assert any("places ahead" in remark["text"] for remark in found["remarks"])
+        page_data = json.loads(command("report", "show", page, "--format", "json").out)
+        assert page_data["positions"][0]["lists"][0]["lead"] > 3
+        assert any("places ahead" in remark["text"] for remark in page_data["remarks"])

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_checked
 from rageval.core.remark import Remark
 from rageval.errors import MeasureError
 from rageval.measures import builtin
@@ -24,14 +23,8 @@ HOSTILE = r"\input{/etc/passwd}", "a_b% $x^2$ #&~", "[0.1]", r"\end{tabular}"
 BODY = re.compile(r"\\midrule\n(.*)\\bottomrule", re.DOTALL)
 
 
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
-
-
 def latex(*words: str) -> str:
-    return command(
+    return run_checked(
         "compare", *FILES, "-m", "alpha_ndcg@10,recall@10,hole@5", "--format", "latex", *words
     ).stdout
 
@@ -44,12 +37,12 @@ def is_balanced(source: str) -> bool:
         depth += (character == "{") - (character == "}")
         if depth < 0:
             return False
-    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", bare) for word in ("begin", "end"))
-    return depth == 0 and bare.count("$") % 2 == 0 and begun == ended[::-1] and "%" not in bare
+    openings, ended = (re.findall(rf"\\{word}{{(\w+)}}", bare) for word in ("begin", "end"))
+    return depth == 0 and bare.count("$") % 2 == 0 and openings == ended[::-1] and "%" not in bare
 
 
 def test_measures_have_the_names_that_papers_use() -> None:
-    known = {
+    names = {
         "alpha_ndcg@10": r"$\alpha$-nDCG@10",
         "alpha_ndcg(alpha=0.7)@10": r"$\alpha$-nDCG@10 ($\alpha=0.7$)",
         "ndcg(dcg=exp_log2)@10": "nDCG@10 (dcg=exp_log2)",
@@ -61,8 +54,8 @@ def test_measures_have_the_names_that_papers_use() -> None:
         "Rprec": "Rprec",
         "grade(aspect=a$b)": r"Grade (aspect=a\$b)",
     }
-    assert {name: rageval.parse_measure(name).typeset for name in known} == known
-    assert latex_typeset(known["grade(aspect=a$b)"]) == r"Grade (aspect=a\$b)"
+    assert {name: rageval.parse_measure(name).typeset for name in names} == names
+    assert latex_typeset(names["grade(aspect=a$b)"]) == r"Grade (aspect=a\$b)"
     for measure in builtin().values():
         assert is_balanced(latex_typeset(measure.typeset)), measure
         assert set(entries(measure.about.papers)) == set(measure.about.papers)
@@ -103,10 +96,10 @@ def test_the_table_says_what_it_rests_on() -> None:
 
 def test_no_test_is_named_where_nothing_was_tested() -> None:
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
-    found = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
-    pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in found.pairs]
+    comparison = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
+    pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in comparison.pairs]
     remarks = [Remark("ignored_columns", facts={"columns": ["$x & y"]})]
-    text = replace(found, pairs=pairs, remarks=remarks).to_latex(show="p")
+    text = replace(comparison, pairs=pairs, remarks=remarks).to_latex(show="p")
     assert r"Nothing was tested. ignored columns: \$x \& y." in text
     assert "randomization" not in text.partition("\\begin{table}")[2]
 
@@ -123,10 +116,10 @@ def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
     assert "uperscripts name the runs that are significantly worse by openai:" in alone
     names = "CRAG share (label=incorrect), CRAG score"
     assert rf"\par{{\footnotesize Values by openai:m: {names} (this ignores judge errors).}}" in alone
-    found = rageval.compare(
+    comparison = rageval.compare(
         rageval.evaluate_answers("crag_score", judged, gold=people, gold_chosen="uniform")
     )
-    both = found.to_latex()
+    both = comparison.to_latex()
     assert "significantly worse by" not in both
     assert "Corrected by human labels of 30 queries, for queries of this kind: CRAG score." in both
     assert (
@@ -160,22 +153,22 @@ def test_intervals_and_p_stand_beside_the_means_on_request() -> None:
     assert "adjusted $p$ against baseline.trec." in text
     many = {str(query): {"a": 1} for query in range(40)}
     good, bad = ({query: {"a": 1.0, "b": score} for query in many} for score in (0.0, 2.0))
-    found = rageval.compare("rr", {"good": good, "bad": bad}, many)
-    assert "($p<0.001$)" in found.to_latex(show="p")
+    comparison = rageval.compare("rr", {"good": good, "bad": bad}, many)
+    assert "($p<0.001$)" in comparison.to_latex(show="p")
 
 
 def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
     names = [word for name in HOSTILE[:2] for word in ("--names", f"{name}=FILE")]
     named = [word.replace("=FILE", f"={file}") for word, file in zip(names[1::2], FILES, strict=False)]
     words = [word for name in named for word in ("--names", name)]
-    for text in (latex(*words), command(*FILES, "-m", "recall@10", "--format", "latex", *words).stdout):
+    for text in (latex(*words), run_checked(*FILES, "-m", "recall@10", "--format", "latex", *words).stdout):
         assert is_balanced(text)
         assert r"\textbackslash{}input\{/etc/passwd\}" in text
         assert r"a\_b\% \$x\textasciicircum{}2\$ \#\&\textasciitilde{}" in text
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
-    found = rageval.compare("rr", {HOSTILE[2]: run, HOSTILE[3]: run}, {"q1": {"a": 1}, "q2": {"b": 1}})
-    assert is_balanced(found.to_latex(show="interval"))
-    assert "\na & {}[0.1] & " in found.to_latex()
+    comparison = rageval.compare("rr", {HOSTILE[2]: run, HOSTILE[3]: run}, {"q1": {"a": 1}, "q2": {"b": 1}})
+    assert is_balanced(comparison.to_latex(show="interval"))
+    assert "\na & {}[0.1] & " in comparison.to_latex()
     assert "pdfLaTeX may lack" in rageval.compare("rr", {"模型": run, "b": run}, {"q1": {"a": 1}}).to_latex()
 
 
@@ -192,21 +185,21 @@ def test_captions_end_whatever_stands_in_them(caption: str) -> None:
 
 
 def test_the_best_of_several_runs_is_bold_where_a_comparison_would_say_so(tmp_path: Path) -> None:
-    text = command(*FILES, "-m", "alpha_ndcg@10,hole@5,judged@1000", "--format", "latex").stdout
+    text = run_checked(*FILES, "-m", "alpha_ndcg@10,hole@5,judged@1000", "--format", "latex").stdout
     assert r"run & $\alpha$-nDCG@10 & Hole@5 $\downarrow$ & Judged@1000 \\" in text
     assert r"run.trec & \textbf{0.5283} & \textbf{0.2667} & " in text
     assert "; the best in bold; $\\downarrow$: low values are good (rageval" in text
     silent = tmp_path / "silent"  # nothing retrieved is no hole; silence must not win
     silent.write_text("\n".join(Path(FILES[1]).read_text().splitlines()[:1]) + "\n")
-    lacking = command(str(silent), *FILES, "-m", "hole@5", "--format", "latex").stdout
+    lacking = run_checked(str(silent), *FILES, "-m", "hole@5", "--format", "latex").stdout
     assert re.search(r"(?m)^silent & 0\.\d+ ", lacking)
     assert r"run.trec & \textbf{0.2667}" in lacking
-    alone = command(FILES[0], FILES[2], "-m", "rr", "--format", "latex").stdout
-    assert "bold" not in alone + command(FILES[0], FILES[2], "-m", "rr", "--format", "latex", "-q").stdout
+    alone = run_checked(FILES[0], FILES[2], "-m", "rr", "--format", "latex").stdout
+    assert "bold" not in alone + run_checked(FILES[0], FILES[2], "-m", "rr", "--format", "latex", "-q").stdout
 
 
 def test_slices_and_queries_have_captions_too() -> None:
-    text = command(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
+    text = run_checked(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
     assert r"\caption{Values of each query over 12 queries; the best in bold (rageval" in text
     assert "% alpha_ndcg@10|alpha:0.5|" in text
     assert is_balanced(text)
@@ -222,6 +215,6 @@ def test_slices_and_queries_have_captions_too() -> None:
 )
 def test_mistakes_are_explained(words: list[str], message: str) -> None:
     for start in (["compare", *FILES], FILES):
-        assert message in command(*start, "-m", "rr", *words, code=2).stderr
+        assert message in run_checked(*start, "-m", "rr", *words, code=2).stderr
     shown = ["--format", "latex", "--show", "p", "--all-pairs"]
-    assert "leave out all_pairs" in command("compare", *FILES, "-m", "rr", *shown, code=2).stderr
+    assert "leave out all_pairs" in run_checked("compare", *FILES, "-m", "rr", *shown, code=2).stderr

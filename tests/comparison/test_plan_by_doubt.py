@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.cli import main
+from commands import run_command
 from rageval.comparison.plans import _weighted_order
 from rageval.files.plans import read_plan
 from rageval.scoring.gold import chances_of, drawn
@@ -39,7 +38,7 @@ def test_chances_in_proportion(sizes: list[float], data: st.DataObject) -> None:
 @pytest.mark.parametrize("number", [20, 60])
 def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> None:
     draw = random.Random(1)
-    sizes = {f"q{at}": draw.choice([0.1, 0.2, 0.5]) for at in range(100)}
+    sizes = {f"q{index}": draw.choice([0.1, 0.2, 0.5]) for index in range(100)}
     replays = 3_000
     counts = dict.fromkeys(sizes, 0)
     for seed in range(replays):
@@ -53,7 +52,7 @@ def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> 
 
 
 def test_the_order_depends_on_the_seed_alone() -> None:
-    sizes = {f"q{at}": 0.1 + at / 50 for at in range(50)}
+    sizes = {f"q{index}": 0.1 + index / 50 for index in range(50)}
     assert _weighted_order(sizes, random.Random(4)) == _weighted_order(dict(sizes), random.Random(4))
     assert _weighted_order(sizes, random.Random(4)) != _weighted_order(sizes, random.Random(5))
 
@@ -61,47 +60,45 @@ def test_the_order_depends_on_the_seed_alone() -> None:
 NUMBER = 400
 
 
-def chance_of(at: int, system: str) -> float:
+def chance_of(index: int, system: str) -> float:
     """Sure of four queries of five."""
-    return 0.55 if at % 5 == 0 else 0.99 if (at + (system == "a")) % 3 else 0.01
+    return 0.55 if index % 5 == 0 else 0.99 if (index + (system == "a")) % 3 else 0.01
 
 
-def is_right(at: int, system: str) -> bool:
+def is_right(index: int, system: str) -> bool:
     """Whether people call it right: as the judge where it is sure, and half of the rest."""
-    return at % 10 != 0 if at % 5 == 0 else chance_of(at, system) > 0.5
+    return index % 10 != 0 if index % 5 == 0 else chance_of(index, system) > 0.5
 
 
 def line(query: str, system: str, right: bool, **more: object) -> str:
-    said = {"query_id": query, "run_id": system, "label": "perfect" if right else "incorrect"}
-    return json.dumps({**said, "rubric": "crag", **more}) + "\n"
+    row = {"query_id": query, "run_id": system, "label": "perfect" if right else "incorrect"}
+    return json.dumps({**row, "rubric": "crag", **more}) + "\n"
 
 
 def files(folder: Path) -> Path:
     """Judgements of two systems."""
     path = folder / "judged.jsonl"
-    places = [(at, system, chance_of(at, system)) for at in range(NUMBER) for system in ("a", "b")]
+    places = [(index, system, chance_of(index, system)) for index in range(NUMBER) for system in ("a", "b")]
     path.write_text(
-        "".join(line(f"q{at:03}", system, p > 0.5, p=p, judge="short@1234") for at, system, p in places)
+        "".join(line(f"q{index:03}", system, p > 0.5, p=p, judge="short@1234") for index, system, p in places)
     )
     return path
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, words)])
-
-
 def plan(folder: Path, *words: object) -> Path:
     path = folder / "ask.jsonl"
-    done = run("label", "plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words)
-    assert done.exit_code == 0, done.output
+    result = run_command(
+        "label", "plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words
+    )
+    assert result.exit_code == 0, result.output
     return path
 
 
 def labels(folder: Path, path: Path, number: int) -> Path:
     """Labels of the first queries of a plan."""
-    found = read_plan(str(path))
-    asks = [(each.query_id, ask.run_id) for each in found.asked[:number] for ask in each.asks]
-    more = {"judge": "person:kim", "plan": found.sha}
+    plan = read_plan(str(path))
+    asks = [(item.query_id, ask.run_id) for item in plan.asked[:number] for ask in item.asks]
+    more = {"judge": "person:kim", "plan": plan.sha}
     gold = folder / "labels.jsonl"
     gold.write_text(
         "".join(line(query, system, is_right(int(query[1:]), system), **more) for query, system in asks)
@@ -110,13 +107,13 @@ def labels(folder: Path, path: Path, number: int) -> Path:
 
 
 def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> None:
-    found = read_plan(str(plan(tmp_path)))
-    unsure = sum(int(query[1:]) % 5 == 0 for query in found.order)
+    drawn_plan = read_plan(str(plan(tmp_path)))
+    unsure = sum(int(query[1:]) % 5 == 0 for query in drawn_plan.order)
     assert unsure > 40  # of 80 in 400; a uniform draw would have 20 of 100
-    assert len(found.sizes) == NUMBER
+    assert len(drawn_plan.sizes) == NUMBER
     draw = drawn(str(tmp_path / "ask.jsonl"))
     for number in (30, 100):
-        chances = chances_of(replace(draw, labeled=number), found.sizes, found.order[:number])
+        chances = chances_of(replace(draw, labeled=number), drawn_plan.sizes, drawn_plan.order[:number])
         assert chances is not None
         assert sum(chances) == pytest.approx(number)
 
@@ -129,10 +126,10 @@ def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: in
     path = plan(tmp_path, "--seed", seed)
     gold = labels(tmp_path, path, number)
     words = ("--gold", gold, "--gold-chosen", path, "-m", "crag_score", "--format", "json", "--level", 0.99)
-    done = run("compare", tmp_path / "judged.jsonl", *words)
-    assert done.exit_code == 0, done.output
-    (pair,) = json.loads(done.stdout)["pairs"]
-    means = [sum(is_right(at, pair[which]) for at in range(NUMBER)) for which in ("run", "other")]
+    result = run_command("compare", tmp_path / "judged.jsonl", *words)
+    assert result.exit_code == 0, result.output
+    (pair,) = json.loads(result.stdout)["pairs"]
+    means = [sum(is_right(index, pair[which]) for index in range(NUMBER)) for which in ("run", "other")]
     truth = 2 * (means[0] - means[1]) / NUMBER
     assert pair["low"] <= truth <= pair["high"]
     # The beginning of a plan has the wider interval of a look.
@@ -145,13 +142,15 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     plain = tmp_path / "plain.jsonl"
     rows = [json.loads(line) for line in judged.read_text().splitlines()]
     plain.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "p"}) + "\n" for row in rows))
-    done = run("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
-    assert done.exit_code == 2
-    assert "the judgements have no probabilities" in done.stderr
+    result = run_command("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
+    assert result.exit_code == 2
+    assert "the judgements have no probabilities" in result.stderr
     claim = ("--decide", "a>b", "-m", "crag_score")
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
-    assert done.exit_code == 2
-    assert "are not supported" in done.stderr
+    result = run_command(
+        "label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl"
+    )
+    assert result.exit_code == 2
+    assert "are not supported" in result.stderr
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.5, "high"])
@@ -159,21 +158,21 @@ def test_a_chance_is_one(tmp_path: Path, chance: object) -> None:
     path = tmp_path / "judged.jsonl"
     row = {"query_id": "q", "run_id": "a", "label": "perfect", "rubric": "crag", "p": chance}
     path.write_text(json.dumps(row) + "\n")
-    done = run(path, "-m", "crag_score")
-    assert done.exit_code == 2
-    assert f"{path}:1" in done.stderr
+    result = run_command(path, "-m", "crag_score")
+    assert result.exit_code == 2
+    assert f"{path}:1" in result.stderr
 
 
 def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
-    done = run(files(tmp_path), "-m", "crag_score")
-    assert "160 of 800 verdicts are uncertain" in done.stderr
-    assert "q000 of a (0.55)" in done.stderr
+    result = run_command(files(tmp_path), "-m", "crag_score")
+    assert "160 of 800 verdicts are uncertain" in result.stderr
+    assert "q000 of a (0.55)" in result.stderr
 
 
 def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     path = files(tmp_path)
-    rows = [json.loads(each) for each in path.read_text().splitlines()]
-    left = {f"q{at:03}" for at in range(0, 60, 2)}
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    left = {f"q{index:03}" for index in range(0, 60, 2)}
     for row in rows:
         if row["query_id"] in left and row["run_id"] == "a":
             del row["label"]
@@ -181,13 +180,13 @@ def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     judged = tmp_path / "kept.jsonl"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "plan.jsonl"
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out)
-    assert done.exit_code == 0, done.output
-    assert "are left out" not in done.stderr
+    result = run_command("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "are left out" not in result.stderr
     assert set(read_plan(str(out)).order[:30]) == left
     # An answer that failed has no chance, and is left to nobody.
     del rows[1]["label"], rows[1]["p"]
     rows[1]["status"] = "error"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
-    assert "1 queries lack a system or a verdict, and are left out" in done.stderr
+    result = run_command("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
+    assert "1 queries lack a system or a verdict, and are left out" in result.stderr

@@ -32,22 +32,22 @@ KINDS = {
 }
 JUDGED: list[Row] = [
     {
-        "query_id": f"{kind} {at}",
+        "query_id": f"{kind} {index}",
         "run_id": "r",
         "label": label,
         "question_type": kind,
-        "year": 2024 + at % 2,
-        "fast": at % 3 == 0,
+        "year": 2024 + index % 2,
+        "fast": index % 3 == 0,
     }
     for kind, labels in KINDS.items()
-    for at, label in enumerate(labels)
+    for index, label in enumerate(labels)
 ]
 GROUPS = {row["query_id"]: row["question_type"] for row in JUDGED}
 
 
 def mean(labels: Iterable[str]) -> float:
-    found = [WORTH[label] for label in labels]
-    return math.fsum(found) / len(found)
+    values = [WORTH[label] for label in labels]
+    return math.fsum(values) / len(values)
 
 
 def write(name: str, records: Iterable[Mapping[str, Any]]) -> None:
@@ -110,13 +110,15 @@ class TestSlices:
     SCORE = evaluate_answers("crag_score", JUDGED)["r"]["crag_score"]
 
     def test_a_row_a_value_in_their_order(self) -> None:
-        found = slices(self.SCORE, "question_type", GROUPS)
-        assert [each.name for each in found] == ["one", "set", "simple"]
-        assert [each.queries for each in found] == [1, 2, 22]
-        assert [each.value for each in found] == [mean(KINDS[each.name]) for each in found]
-        assert [each.is_small for each in found] == [True, True, False]
+        slices_of_score = slices(self.SCORE, "question_type", GROUPS)
+        assert [slice_.name for slice_ in slices_of_score] == ["one", "set", "simple"]
+        assert [slice_.queries for slice_ in slices_of_score] == [1, 2, 22]
+        assert [slice_.value for slice_ in slices_of_score] == [
+            mean(KINDS[slice_.name]) for slice_ in slices_of_score
+        ]
+        assert [slice_.is_small for slice_ in slices_of_score] == [True, True, False]
         assert FEW == 20
-        one, pair, many = found
+        one, pair, many = slices_of_score
         assert math.isnan(one.low)
         assert (pair.low, pair.high) == (0.0, 0.5)
         assert many.low < many.value < many.high
@@ -126,8 +128,10 @@ class TestSlices:
             {**row, "status": "error", "label": None} if row["query_id"] == "set 0" else row for row in JUDGED
         ]
         score = evaluate_answers("crag_score", judged, on_missing="skip")["r"]["crag_score"]
-        (found,) = (each for each in slices(score, "question_type", GROUPS) if each.name == "set")
-        assert (found.value, found.queries) == (0.0, 1)
+        (slice_,) = (
+            candidate for candidate in slices(score, "question_type", GROUPS) if candidate.name == "set"
+        )
+        assert (slice_.value, slice_.queries) == (0.0, 1)
 
     def test_facts_must_be_known_of_every_query(self) -> None:
         facts = {"1": {"domain": "sports"}, "2": {"year": "2024"}}
@@ -146,7 +150,7 @@ class TestMeansOfGroups:
         score = evaluate_answers("crag_score", JUDGED, groups=GROUPS)["r"]["crag_score"]
         assert score.value == pytest.approx(sum(map(mean, KINDS.values())) / 3)
 
-    def test_traffic_weights(self) -> None:
+    def test_traffic_weighs_the_means_of_the_slices(self) -> None:
         weights = {"simple": 0.85, "set": 0.1, "one": 0.05}
         score = evaluate_answers("crag_score", JUDGED, groups=GROUPS, weights=weights)["r"]["crag_score"]
         assert score.value == pytest.approx(
@@ -182,15 +186,15 @@ class TestMeansOfGroups:
 
 
 def as_records(text: str) -> list[Row]:
-    found: list[Row] = json.loads(text)["results"]
-    return found
+    results: list[Row] = json.loads(text)["results"]
+    return results
 
 
 class TestCommand:
-    def test_json(self) -> None:
+    def test_json_has_the_mean_and_its_slices(self) -> None:
         (record,) = as_records(sliced("--by", "question_type", "--format", "json").out)
         assert record["value"] == pytest.approx(mean(label for labels in KINDS.values() for label in labels))
-        assert [each["name"] for each in record["slices"]] == ["one", "set", "simple"]
+        assert [row["name"] for row in record["slices"]] == ["one", "set", "simple"]
         assert record["slices"][0] == {
             "field": "question_type",
             "name": "one",
@@ -208,7 +212,7 @@ class TestCommand:
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))
         assert record["slices"][2]["small"] is False
 
-    def test_json_lines(self) -> None:
+    def test_json_lines_have_a_line_a_measure_with_its_slices(self) -> None:
         lines = sliced(
             "--by", "question_type", "--format", "jsonl", measure="crag_score accuracy"
         ).out.splitlines()
@@ -217,10 +221,10 @@ class TestCommand:
 
     def test_several_fields_of_any_kind(self) -> None:
         (record,) = as_records(sliced("--by", "question_type, year,fast", "--format", "json").out)
-        found = {(each["field"], each["name"]): each["queries"] for each in record["slices"]}
-        assert found["year", "2024"] == 11 + 1 + 1
-        assert found["year", "2025"] == 11 + 1
-        by_field = {field: sum(n for (name, _), n in found.items() if name == field) for field, _ in found}
+        counts = {(row["field"], row["name"]): row["queries"] for row in record["slices"]}
+        assert counts["year", "2024"] == 11 + 1 + 1
+        assert counts["year", "2025"] == 11 + 1
+        by_field = {field: sum(n for (name, _), n in counts.items() if name == field) for field, _ in counts}
         assert by_field == {"question_type": 25, "year": 25, "fast": 25}
 
     def test_csv_and_the_lines_for_people(self) -> None:
@@ -238,7 +242,7 @@ class TestCommand:
         assert lines[-1].startswith("by an unnamed judge: crag_score (")
 
     @pytest.mark.parametrize("style", ["md", "latex"])
-    def test_tables(self, style: str) -> None:
+    def test_tables_show_how_many_queries_a_slice_has(self, style: str) -> None:
         out = sliced("--by", "question_type", "--format", style).out
         assert "22" in out
         assert "question" in out
@@ -277,7 +281,7 @@ class TestCommand:
         (record,) = as_records(
             sliced("--by", "question_type", "--questions", "questions", "--format", "json").out
         )
-        assert [each["queries"] for each in record["slices"]] == [1, 2, 22]
+        assert [row["queries"] for row in record["slices"]] == [1, 2, 22]
 
     def test_every_system_has_its_rows(self) -> None:
         write("judged", [row | {"run_id": run} for row in JUDGED for run in ("a", "b")])
@@ -287,7 +291,9 @@ class TestCommand:
 
 
 TOPICS = {"langchain": 3, "yolo": 2, "godot": 1}
-RUN = {f"{topic}-{at}": {"d1": 2.0, "d2": 1.0} for topic, number in TOPICS.items() for at in range(number)}
+RUN = {
+    f"{topic}-{index}": {"d1": 2.0, "d2": 1.0} for topic, number in TOPICS.items() for index in range(number)
+}
 QRELS = {
     query: {"n1": {"d1": 1}, "n2": {"d2" if query.endswith("0") else "d9": 1}, "n3": {"d9": 1}}
     for query in RUN
@@ -300,12 +306,12 @@ class TestFreshStack:
     def expected(self) -> float:
         coverage = {query: (2 if query.endswith("0") else 1) / 3 for query in RUN}
         means = [
-            sum(coverage[f"{topic}-{at}"] for at in range(number)) / number
+            sum(coverage[f"{topic}-{index}"] for index in range(number)) / number
             for topic, number in TOPICS.items()
         ]
         return sum(means) / len(means)
 
-    def test_in_python(self) -> None:
+    def test_groups_average_alike_in_python(self) -> None:
         groups = {query: query.rpartition("-")[0] for query in RUN}
         score = rageval.evaluate("coverage@20", RUN, QRELS, groups=groups)["coverage@20"]
         assert score.value == pytest.approx(self.expected())
@@ -342,5 +348,5 @@ class TestFreshStack:
             "json",
         )
         (record,) = as_records(outcome.out)
-        assert {each["name"]: each["queries"] for each in record["slices"]} == TOPICS
-        assert sum(each["value"] for each in record["slices"]) / 3 == pytest.approx(self.expected())
+        assert {row["name"]: row["queries"] for row in record["slices"]} == TOPICS
+        assert sum(row["value"] for row in record["slices"]) / 3 == pytest.approx(self.expected())

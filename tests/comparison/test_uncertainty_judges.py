@@ -28,14 +28,14 @@ Chances = dict[str, dict[str, float]]
 def worlds(chances: Chances) -> list[tuple[float, dict[str, dict[str, int]]]]:
     """Every way the judgements could be, with its chance."""
     cells = [(nugget, doc, p) for nugget, docs in chances.items() for doc, p in docs.items()]
-    found = []
+    outcomes = []
     for says in product((0, 1), repeat=len(cells)):
         chance, judged = 1.0, {nugget: dict.fromkeys(docs, 0) for nugget, docs in chances.items()}
         for (nugget, doc, p), grade in zip(cells, says, strict=True):
             chance *= p if grade else 1 - p
             judged[nugget][doc] = grade
-        found.append((chance, judged))
-    return found
+        outcomes.append((chance, judged))
+    return outcomes
 
 
 @pytest.mark.some(3)
@@ -46,16 +46,16 @@ def test_soft_values_are_means_over_all_worlds(seed: int) -> None:
     ranking = rng.sample("abcdu", 4)
     run = {doc: -float(rank) for rank, doc in enumerate(ranking)}
     k, alpha = rng.choice((1, 2, 4)), rng.choice((0.0, 0.3, 0.5, 1.0))
-    found = soft_scores({"q": run}, {"q": chances}, k, alpha)["q"]
+    soft = soft_scores({"q": run}, {"q": chances}, k, alpha)["q"]
     weights, judged = zip(*worlds(chances), strict=True)
-    names = [str(at) for at in range(len(judged))]
+    names = [str(index) for index in range(len(judged))]
     scores = rageval.evaluate(
         [f"alpha_dcg(alpha={alpha})@{k}", f"coverage@{k}"],
         dict.fromkeys(names, run),
         dict(zip(names, judged, strict=True)),
     )
     means = [float(np.dot(weights, score.values)) for score in scores.scores]
-    assert (found.alpha_dcg, found.coverage) == pytest.approx(means, abs=1e-12)
+    assert (soft.alpha_dcg, soft.coverage) == pytest.approx(means, abs=1e-12)
 
 
 def test_certain_chances_give_the_ordinary_values() -> None:
@@ -79,7 +79,7 @@ def test_the_ideal_takes_at_each_place_what_adds_most() -> None:
     """After `a`, `c` adds .5, and `b` only .8 · (1 − .5 · .9) = .44."""
     chances = {"n": {"a": 0.9, "b": 0.8}, "m": {"c": 0.5}}
     for order, is_best in (("acb", True), ("abc", False)):
-        run = {"q": {doc: -float(at) for at, doc in enumerate(order)}}
+        run = {"q": {doc: -float(index) for index, doc in enumerate(order)}}
         assert (soft_scores(run, {"q": chances})["q"].alpha_ndcg == pytest.approx(1)) is is_best
 
 
@@ -102,10 +102,10 @@ def drawn(rng: np.random.Generator, queries: int, judges: int, sd: tuple[float, 
 def test_components_are_right_on_average_and_so_is_the_standard_error() -> None:
     rng, times = np.random.default_rng(1), 1500
     tables = [drawn(rng, 30, 4, (0.3, 0.2, 0.4)) for _ in range(times)]
-    found = [components(table) for table in tables]
-    assert np.mean([each.query for each in found]) == pytest.approx(0.09, abs=0.005)
-    assert np.mean([each.judge for each in found]) == pytest.approx(0.04, abs=0.005)
-    assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
+    estimates = [components(table) for table in tables]
+    assert np.mean([estimate.query for estimate in estimates]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([estimate.judge for estimate in estimates]) == pytest.approx(0.04, abs=0.005)
+    assert np.mean([estimate.rest for estimate in estimates]) == pytest.approx(0.16, abs=0.005)
     truth = _Components(0.09, 0.04, 0.16, 30, 4)
     assert np.std([table.mean() for table in tables]) == pytest.approx(truth.standard_error(), rel=0.06)
     more = np.std([drawn(rng, 70, 6, (0.3, 0.2, 0.4)).mean() for _ in range(times)])
@@ -114,23 +114,23 @@ def test_components_are_right_on_average_and_so_is_the_standard_error() -> None:
 
 def test_votes_of_one_judge_have_no_judge_of_their_own() -> None:
     rng = np.random.default_rng(2)
-    found = [components(drawn(rng, 40, 3, (0.3, 0.0, 0.4)), repeated=True) for _ in range(800)]
-    assert {each.judge for each in found} == {0.0}
-    assert np.mean([each.query for each in found]) == pytest.approx(0.09, abs=0.005)
-    assert np.mean([each.rest for each in found]) == pytest.approx(0.16, abs=0.005)
+    estimates = [components(drawn(rng, 40, 3, (0.3, 0.0, 0.4)), repeated=True) for _ in range(800)]
+    assert {estimate.judge for estimate in estimates} == {0.0}
+    assert np.mean([estimate.query for estimate in estimates]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([estimate.rest for estimate in estimates]) == pytest.approx(0.16, abs=0.005)
 
 
 @pytest.mark.parametrize(("judges", "repeated"), [(4, False), (8, False), (3, True)])
 def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -> None:
     """A standard error from two judges alone lay anywhere from a third of the true one to twice it."""
-    rng, true, held = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
-    wanted = _Components(*true, 40, judges).standard_error()
+    rng, true, covered = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
+    expected = _Components(*true, 40, judges).standard_error()
     spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
     for _ in range(400):
         advice = str(components(drawn(rng, 40, judges, spreads), repeated).advice())
         low, high = map(float, re.findall(r"[(]([.0-9]+) to ([.0-9]+)[)] now", advice)[0])
-        held += low <= wanted <= high
-    assert 0.9 < held / 400 < 0.99
+        covered += low <= expected <= high
+    assert 0.9 < covered / 400 < 0.99
 
 
 @pytest.mark.parametrize("judges", [2, 3])
@@ -153,8 +153,8 @@ def test_the_advice_follows_the_components() -> None:
 def test_pairs_that_turn_round_are_counted_and_equal_ones_are_not() -> None:
     before = np.array([0.5, 0.4, 0.4])
     after = np.array([[0.4, 0.5, 0.3], [0.5, 0.4, 0.3], [0.5, 0.5, 0.9]])
-    found = _count_swaps("x", ["a", "b", "c"], before, after)
-    assert (found.swaps, found.trials, found.worst) == (2, 9, ("a", "b"))
+    swaps = _count_swaps("x", ["a", "b", "c"], before, after)
+    assert (swaps.swaps, swaps.trials, swaps.worst) == (2, 9, ("a", "b"))
     assert _count_swaps("x", ["a", "b"], np.array([1.0, 0.0]), np.zeros((0, 2))).share == 0
 
 
@@ -166,11 +166,11 @@ def test_leaving_out_a_nugget_is_as_scoring_without_it(name: str) -> None:
         qrels = {q: {n: {d: int(rng.random() < 0.5) for d in "abcd"} for n in "123"[: rng.randint(1, 3)]}
                  for q in "xyz"}  # fmt: skip
         runs = {run: {q: rng.sample("abcd", 3) for q in "xyz"} for run in "AB"}
-        tables = {run: {q: {d: -float(at) for at, d in enumerate(docs)} for q, docs in ranking.items()}
+        tables = {run: {q: {d: -float(index) for index, d in enumerate(docs)} for q, docs in ranking.items()}
                   for run, ranking in runs.items()}  # fmt: skip
         scored = {run: rageval.evaluate(measure, table, qrels) for run, table in tables.items()}
         values = {run: scores[measure].by_query for run, scores in scored.items()}
-        found = without_a_nugget(measure, rageval.Qrels.from_dict(qrels), runs, values)
+        without = without_a_nugget(measure, rageval.Qrels.from_dict(qrels), runs, values)
         count, tried = 0, 0
         was = np.sign(_mean(tables["A"], qrels, measure) - _mean(tables["B"], qrels, measure))
         for query, nuggets in qrels.items():
@@ -179,7 +179,7 @@ def test_leaving_out_a_nugget_is_as_scoring_without_it(name: str) -> None:
                 gap = _mean(tables["A"], fewer, measure) - _mean(tables["B"], fewer, measure)
                 count += bool(abs(gap) > 1e-12 and was * np.sign(gap) < 0)
                 tried += 1
-        assert (found.swaps, found.trials) == (count, tried), seed
+        assert (without.swaps, without.trials) == (count, tried), seed
 
 
 def _mean(run: Any, qrels: Any, measure: Any) -> float:
@@ -197,26 +197,26 @@ def test_judges_alone_and_panels_that_lack_one() -> None:
 
 def rows(judge: str, run: str, labels: str) -> list[dict[str, str]]:
     words = {"p": "perfect", "m": "missing", "i": "incorrect"}
-    return [{"query_id": str(at), "run_id": run, "label": words[label], "rubric": "crag", "judge": judge}
-            for at, label in enumerate(labels)]  # fmt: skip
+    return [{"query_id": str(index), "run_id": run, "label": words[label], "rubric": "crag", "judge": judge}
+            for index, label in enumerate(labels)]  # fmt: skip
 
 
 def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     judged = rows("x", "a", "ppmp") + rows("x", "b", "pmmi") + rows("y", "a", "mpmi") + rows("y", "b", "pmmp")
     path = tmp_path / "judged.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in judged))
-    done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
-    assert done.exit_code == 0, done.output
-    assert "crag_score: another judge: 50.0% of the pairs swap places" in done.stderr
-    assert "a: crag_score: 2 judges are too few" in done.stderr
+    result = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
+    assert result.exit_code == 0, result.output
+    assert "crag_score: another judge: 50.0% of the pairs swap places" in result.stderr
+    assert "a: crag_score: 2 judges are too few" in result.stderr
     grades = rageval.read_judgements(str(path))
     measure: Any = rageval.parse_measure("crag_score")
-    (found,) = by_judge([measure], grades, grades.runs["a"], Rules(on_missing="skip"))
-    assert found.values["y"] == [0.0, 1.0, 0.0, -1.0]
+    (stability,) = by_judge([measure], grades, grades.runs["a"], Rules(on_missing="skip"))
+    assert stability.values["y"] == [0.0, 1.0, 0.0, -1.0]
     path.write_text("".join(json.dumps(row) + "\n" for row in judged[:8]))
     alone = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
     assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)
     data = Path(__file__).parents[2] / "examples/data"
     words = [str(data / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
-    done = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
-    assert "coverage@10: one nugget less: 0.0% of the pairs swap places" in done.stderr
+    result = CliRunner().invoke(main, ["compare", *words, "-m", "coverage@10", "--sensitivity"])
+    assert "coverage@10: one nugget less: 0.0% of the pairs swap places" in result.stderr

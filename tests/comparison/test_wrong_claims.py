@@ -22,7 +22,7 @@ from test_bad_input import Outcome, command
 
 Docs = dict[str, dict[str, float]]
 Values = Mapping[str, Mapping[str, float]]
-QUERIES = [f"q{at:02}" for at in range(12)]
+QUERIES = [f"q{index:02}" for index in range(12)]
 NDCG = "-m ndcg@10"
 P1 = "-m P@1"
 
@@ -103,17 +103,22 @@ class Entry(NamedTuple):
 def ranked(queries: Iterable[str], skill: float, seed: int) -> Docs:
     """Ten of twenty documents a query, of which the first five are relevant."""
     generator = random.Random(seed)
-    found = {}
+    runs = {}
     for query in queries:
-        keys = {f"{query}d{at}": generator.random() - (skill if at < 5 else 0) for at in range(20)}
-        found[query] = {doc: 10.0 - at for at, doc in enumerate(sorted(keys, key=lambda doc: keys[doc])[:10])}
-    return found
+        keys = {f"{query}d{index}": generator.random() - (skill if index < 5 else 0) for index in range(20)}
+        runs[query] = {
+            doc: 10.0 - index for index, doc in enumerate(sorted(keys, key=lambda doc: keys[doc])[:10])
+        }
+    return runs
 
 
 def judged(queries: Iterable[str], relevant: Iterable[str] | None = None, sign: int = 1) -> dict[str, Any]:
     good = None if relevant is None else set(relevant)
     return {
-        query: {f"{query}d{at}": sign * int(at < 5 and (good is None or query in good)) for at in range(20)}
+        query: {
+            f"{query}d{index}": sign * int(index < 5 and (good is None or query in good))
+            for index in range(20)
+        }
         for query in queries
     }
 
@@ -134,7 +139,7 @@ def write_qrels(name: str, qrels: Mapping[str, Mapping[str, int]]) -> None:
 
 
 GOOD, FAIR, POOR = (ranked(QUERIES, skill, seed) for skill, seed in ((0.8, 1), (0.3, 2), (0.1, 3)))
-MANY = [f"h{at:02}" for at in range(50)]
+MANY = [f"h{index:02}" for index in range(50)]
 WEIGHTS = {
     "above": "x 2\ny 6\n",
     "sum": "x 0.9\ny 0.9\n",
@@ -179,14 +184,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_qrels("hopeless", judged(MANY, sign=-1))
         Path("whole").write_text("".join(f"{query} g\n" for query in QUERIES))
         Path("alone").write_text("".join(f"{query} {query}\n" for query in QUERIES))
-        Path("thirds").write_text("".join(f"{query} c{at % 3}\n" for at, query in enumerate(QUERIES)))
+        Path("thirds").write_text("".join(f"{query} c{index % 3}\n" for index, query in enumerate(QUERIES)))
         Path("lacking").write_text("".join(f"{query} g\n" for query in QUERIES[:6]))
-        facts = [{"query_id": query, "kind": "xy"[at % 2], "solo": query} for at, query in enumerate(QUERIES)]
+        facts = [
+            {"query_id": query, "kind": "xy"[index % 2], "solo": query} for index, query in enumerate(QUERIES)
+        ]
         Path("facts").write_text("".join(json.dumps(fact) + "\n" for fact in facts))
         labels = [("perfect", "x")] * 10 + [("incorrect", "y")] * 2
         answers = [
-            {"query_id": str(at), "run_id": "r", "label": label, "question_type": kind}
-            for at, (label, kind) in enumerate(labels)
+            {"query_id": str(index), "run_id": "r", "label": label, "question_type": kind}
+            for index, (label, kind) in enumerate(labels)
         ]
         Path("answers").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         for name, text in WEIGHTS.items():
@@ -361,14 +368,14 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
 }  # fmt: skip
 
 
-def said(outcome: Outcome) -> str:
+def printed(outcome: Outcome) -> str:
     return outcome.out + outcome.err
 
 
 def in_format(typed: str) -> list[str]:
     """The words, with the format whose lines are looked at where none is typed."""
     formats = {"compare": "csv", "arena": "csv", "label correct": "csv", "label agree": "md"}
-    style = next((each for name, each in formats.items() if typed.startswith(f"{name} ")), None)
+    style = next((lines for name, lines in formats.items() if typed.startswith(f"{name} ")), None)
     return typed.split() + (["--format", style] if style and "--format" not in typed else [])
 
 
@@ -379,7 +386,7 @@ def test_on_the_command_line(attempt: str) -> None:
     outcome = command(*in_format(typed))
     assert outcome.code == code, outcome
     assert outcome.out == "" or code != 2 or "strange" in typed, outcome
-    text = said(outcome)
+    text = printed(outcome)
     missing = [words for words in must if words not in text]
     # what "> a" means is explained below each table
     body = "\n".join(line for line in text.splitlines() if not line.startswith("'> a' means"))
@@ -400,8 +407,8 @@ def scored(name: str, run: Values, measure: Any = "ndcg@10", **rules: Any) -> ra
     return rageval.evaluate(measure, rageval.Run.from_dict(run, name), judged(QUERIES), **rules)
 
 
-def verdicts(found: Comparison) -> set[str]:
-    return {pair.verdict for pair in found.pairs}
+def verdicts(comparison: Comparison) -> set[str]:
+    return {pair.verdict for pair in comparison.pairs}
 
 
 @pytest.mark.parametrize(
@@ -410,10 +417,10 @@ def verdicts(found: Comparison) -> set[str]:
     ids=str,
 )
 def test_runs_that_were_not_scored_alike_are_not_compared(rules: dict[str, Any]) -> None:
-    found = compare([scored("good", GOOD), scored("poor", POOR, **rules)])
-    assert verdicts(found) == {"refused"}
-    assert "signatures differ" in why(found.pairs[0])
-    assert found.pairs[0].better_run is None
+    comparison = compare([scored("good", GOOD), scored("poor", POOR, **rules)])
+    assert verdicts(comparison) == {"refused"}
+    assert "signatures differ" in why(comparison.pairs[0])
+    assert comparison.pairs[0].better_run is None
 
 
 @pytest.mark.parametrize(
@@ -449,12 +456,12 @@ def test_what_cannot_be_said_is_refused(make: Callable[[], object]) -> None:
 
 def test_near_copies_are_neither_better_nor_the_same() -> None:
     copies: dict[str, Docs] = {"base": FAIR}
-    for at, query in enumerate(QUERIES):
+    for index, query in enumerate(QUERIES):
         docs = {doc: 10.0 - rank for rank, doc in enumerate(sorted(FAIR[query]))}
-        copies[f"copy {at}"] = FAIR | {query: docs}
-    found = compare_runs("ndcg@10", copies, judged(QUERIES))
-    assert verdicts(found) <= {"undecided", "identical"}
-    for pair in found.pairs:
+        copies[f"copy {index}"] = FAIR | {query: docs}
+    comparison = compare_runs("ndcg@10", copies, judged(QUERIES))
+    assert verdicts(comparison) <= {"undecided", "identical"}
+    for pair in comparison.pairs:
         assert (pair.verdict == "identical") == (pair.wins + pair.losses == 0)
         assert why(pair) or pair.wins + pair.losses > 1
 
@@ -462,24 +469,24 @@ def test_near_copies_are_neither_better_nor_the_same() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("adjust", ["holm", "max_t"])
 def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) -> None:
-    queries = [f"q{at}" for at in range(25)]
-    alike = {f"r{at}": ranked(queries, 0.3, at) for at in range(199)}
+    queries = [f"q{index}" for index in range(25)]
+    alike = {f"r{index}": ranked(queries, 0.3, index) for index in range(199)}
     runs = {"poor": {query: {f"{query}d9": 2.0, f"{query}d0": 1.0} for query in queries}, **alike}
-    found = compare_runs("ndcg@10", runs, judged(queries), Settings(adjust=adjust))
-    plain = {pair.run: pair.verdict for pair in found.pairs}
+    comparison = compare_runs("ndcg@10", runs, judged(queries), Settings(adjust=adjust))
+    plain = {pair.run: pair.verdict for pair in comparison.pairs}
     assert plain.pop("poor") == "lower"
     assert list(plain.values()).count("lower") <= 2
-    assert all(pair.p > 0 for pair in found.pairs)
+    assert all(pair.p > 0 for pair in comparison.pairs)
 
 
 def test_where_the_test_decides_and_the_interval_includes_0_nothing_is_claimed() -> None:
     first = {query: {f"{query}d0": 1.0} for query in QUERIES}
     second = {query: {f"{query}d0": 2.0, f"{query}d1": 1.0} for query in QUERIES}
-    found = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES))
-    pair = found.pairs[0]
+    comparison = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES))
+    pair = comparison.pairs[0]
     assert pair.verdict == "undecided"
     assert pair.adjusted <= 0.05
     assert pair.low <= 0 <= pair.high
     assert "the interval includes 0" in why(pair)
     # Here p is small enough.
-    assert "no_small_p" not in {remark.code for remark in found.remarks}
+    assert "no_small_p" not in {remark.code for remark in comparison.remarks}

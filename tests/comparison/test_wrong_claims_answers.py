@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from reasons import why
 from test_wrong_claims import in_format
 
@@ -32,17 +31,17 @@ def line(query: str, run: str, label: str | None = None, **keys: Any) -> Line:
     return {key: value for key, value in (whole | {"label": label}).items() if value is not None}
 
 
-def each(run: str, label: str | None, queries: Iterable[str] = QUERIES, **keys: Any) -> Lines:
+def labels_of(run: str, label: str | None, queries: Iterable[str] = QUERIES, **keys: Any) -> Lines:
     return [line(query, run, label, **keys) for query in queries]
 
 
 def mixed(run: str, turn: int = 0, queries: Sequence[str] = QUERIES, **keys: Any) -> Lines:
     """One label after the other."""
-    return [line(query, run, LABELS[(at + turn) % 4], **keys) for at, query in enumerate(queries)]
+    return [line(query, run, LABELS[(index + turn) % 4], **keys) for index, query in enumerate(queries)]
 
 
 def failed(run: str, queries: Iterable[str] = QUERIES, **keys: Any) -> Lines:
-    return each(run, None, queries, status="refused", **keys)
+    return labels_of(run, None, queries, status="refused", **keys)
 
 
 def nugget(
@@ -55,25 +54,25 @@ def nugget(
 def battle(one: str, other: str, won: Sequence[str], queries: Sequence[str] = MANY, **keys: Any) -> Lines:
     """Comparisons; `won` says in turn what the first got."""
     opposite = {"win": "loss", "loss": "win", "tie": "tie"}
-    found = []
-    for at, query in enumerate(queries):
-        got = won[at % len(won)]
+    rows = []
+    for index, query in enumerate(queries):
+        got = won[index % len(won)]
         for run, label in ((one, got), (other, opposite[got])):
-            found.append(line(query, run, label, aspect=f"{one}-{other}", rubric="pairwise", **keys))
-    return found
+            rows.append(line(query, run, label, aspect=f"{one}-{other}", rubric="pairwise", **keys))
+    return rows
 
 
 def place(run: str, places: Sequence[float], queries: Sequence[str] = MANY) -> Lines:
-    found = zip(queries, list(places) * len(queries), strict=False)
-    return [line(query, run, grade=grade, aspect="p", rubric="listwise") for query, grade in found]
+    pairs = zip(queries, list(places) * len(queries), strict=False)
+    return [line(query, run, grade=grade, aspect="p", rubric="listwise") for query, grade in pairs]
 
 
 def people(lines: Lines) -> Lines:
-    return [each | {"judge": "person:a"} for each in lines]
+    return [row | {"judge": "person:a"} for row in lines]
 
 
 def answer(run: str, texts: Sequence[tuple[str, list[int]]], queries: Iterable[str] = QUERIES) -> Lines:
-    said = [{"text": text, "citations": cited} for text, cited in texts]
+    sentences = [{"text": text, "citations": cited} for text, cited in texts]
     return [
         {
             "metadata": {
@@ -81,7 +80,7 @@ def answer(run: str, texts: Sequence[tuple[str, list[int]]], queries: Iterable[s
                 "type": "automatic",
             },
             "references": ["d1"],
-            "answer": said,
+            "answer": sentences,
         }
         for query in queries
     ]
@@ -94,22 +93,23 @@ class Attempt(NamedTuple):
     files: dict[str, Lines | str]
     words: str
     code: int
-    said: Sequence[str] = ()
-    not_said: Sequence[str] = ()
+    printed: Sequence[str] = ()
+    not_printed: Sequence[str] = ()
 
 
-HALF = [*failed("ours", QUERIES[:6]), *each("ours", "perfect", QUERIES[6:])]
-ONE_JUDGE_EACH = [*each("ours", "perfect"), *each("theirs", "incorrect", judge="B")]
-SAME_BY_FILLING = [*failed("ours"), *each("theirs", "perfect")]
+HALF = [*failed("ours", QUERIES[:6]), *labels_of("ours", "perfect", QUERIES[6:])]
+ONE_JUDGE_EACH = [*labels_of("ours", "perfect"), *labels_of("theirs", "incorrect", judge="B")]
+SAME_BY_FILLING = [*failed("ours"), *labels_of("theirs", "perfect")]
 OTHER_NUGGETS = [*nugget("ours", ["a", "b"], "support"), *nugget("theirs", ["c", "d"], "not_support")]
 SAYS_NOTHING = [
-    *each("ours", "perfect", MANY[:12]),
-    *each("ours", "missing", MANY[12:]),
-    *each("theirs", "missing", MANY),
+    *labels_of("ours", "perfect", MANY[:12]),
+    *labels_of("ours", "missing", MANY[12:]),
+    *labels_of("theirs", "missing", MANY),
 ]
-GROUPS = "".join(f"{query} {'a' if at < 6 else 'b'}\n" for at, query in enumerate(QUERIES))
+GROUPS = "".join(f"{query} {'a' if index < 6 else 'b'}\n" for index, query in enumerate(QUERIES))
 UNEVEN = [
-    line(query, "ours", "perfect", domain="one" if at < 1 else "rest") for at, query in enumerate(QUERIES)
+    line(query, "ours", "perfect", domain="one" if index < 1 else "rest")
+    for index, query in enumerate(QUERIES)
 ]
 ISLANDS = [*battle("a", "b", ("win", "win", "loss")), *battle("c", "d", ("loss", "loss", "win"))]
 GOLD = people(mixed("ours", queries=MANY))
@@ -119,7 +119,7 @@ COMPARED = "compare j -m crag_score"
 JUDGES = [
     Attempt(
         "two judges who disagree are told apart",
-        {"j": [*each("ours", "perfect"), *each("ours", "incorrect", judge="B")]},
+        {"j": [*labels_of("ours", "perfect"), *labels_of("ours", "incorrect", judge="B")]},
         SCORED,
         0,
         ["all\t0.0000", "by judge: A 1.0000, B -1.0000"],
@@ -140,19 +140,21 @@ JUDGES = [
     ),
     Attempt(
         "one judge more for one system",
-        {"j": [*mixed("ours"), *each("ours", "perfect", judge="B"), *mixed("theirs")]},
+        {"j": [*mixed("ours"), *labels_of("ours", "perfect", judge="B"), *mixed("theirs")]},
         COMPARED,
         3,
         ["theirs: 12 judgements", "12 absent"],
     ),
     Attempt(
         "a judge without a name is another judge",
-        {"j": [*each("ours", "perfect"), *each("theirs", "incorrect", judge=None)]},
+        {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "incorrect", judge=None)]},
         COMPARED,
         3,
         ["12 absent"],
     ),
-    Attempt("the same judgement twice", {"j": each("ours", "perfect") * 2}, SCORED, 2, ["was judged before"]),
+    Attempt(
+        "the same judgement twice", {"j": labels_of("ours", "perfect") * 2}, SCORED, 2, ["was judged before"]
+    ),
     Attempt(
         "contradicting judgements of one judge",
         {"j": [line("q", "ours", "perfect"), line("q", "ours", "incorrect")]},
@@ -172,15 +174,15 @@ JUDGES = [
             f"half the lines {what}",
             {
                 "j": [
-                    *each("ours", "perfect", QUERIES[:6]),
-                    *each("ours", "incorrect", QUERIES[6:], rubric=rubric),
+                    *labels_of("ours", "perfect", QUERIES[:6]),
+                    *labels_of("ours", "incorrect", QUERIES[6:], rubric=rubric),
                 ]
             },
             f"{SCORED} --on-missing skip",
             0,
-            [f"6 judgements have {said}", "expected one of crag, crag-auto", "rests on 6 of 12 queries"],
+            [f"6 judgements have {message}", "expected one of crag, crag-auto", "rests on 6 of 12 queries"],
         )
-        for what, rubric, said in (
+        for what, rubric, message in (
             ("have no rubric", None, "no rubric and are left out"),
             (
                 "have a rubric of another name",
@@ -191,7 +193,7 @@ JUDGES = [
     ),
     Attempt(
         "another rubric for one system",
-        {"j": [*each("ours", "perfect"), *each("theirs", "incorrect", rubric="cragg")]},
+        {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "incorrect", rubric="cragg")]},
         COMPARED,
         3,
         ["theirs: 12 judgements"],
@@ -262,14 +264,14 @@ MISSING = [
     ),
     Attempt(
         "a query judged for one system only",
-        {"j": [*each("ours", "perfect"), *each("theirs", "perfect", QUERIES[:11])]},
+        {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "perfect", QUERIES[:11])]},
         COMPARED,
         3,
         ["theirs: 1 judgements", "1 absent"],
     ),
     Attempt(
         "the same on those queries that both have",
-        {"j": [*each("ours", "perfect"), *each("theirs", "perfect", QUERIES[:11])]},
+        {"j": [*labels_of("ours", "perfect"), *labels_of("theirs", "perfect", QUERIES[:11])]},
         f"{COMPARED} --on-missing skip",
         0,
         ["1 judgements are missing, which could make a difference"],
@@ -302,7 +304,7 @@ ZEROS = [
     ),
     Attempt(
         "no answer is better than a wrong one",
-        {"j": [*each("ours", "incorrect"), *each("theirs", "missing")]},
+        {"j": [*labels_of("ours", "incorrect"), *labels_of("theirs", "missing")]},
         f"{COMPARED},hallucination",
         0,
         [
@@ -316,8 +318,8 @@ ZEROS = [
         "abstaining is grade 0, not the least",
         {
             "j": [
-                *each("ours", None, grade=-1, aspect="correctness"),
-                *each("theirs", None, grade=0, aspect="correctness"),
+                *labels_of("ours", None, grade=-1, aspect="correctness"),
+                *labels_of("theirs", None, grade=0, aspect="correctness"),
             ]
         },
         "compare j -m correctness",
@@ -327,7 +329,7 @@ ZEROS = [
     ),
     Attempt(
         "no hallucination in 25 is no certainty",
-        {"j": [*each("ours", "perfect", MANY), *each("theirs", "missing", MANY)]},
+        {"j": [*labels_of("ours", "perfect", MANY), *labels_of("theirs", "missing", MANY)]},
         "compare j -m hallucination --format table",
         0,
         ["0.0000 [0.0000, 0.1332]", "low is good"],
@@ -463,7 +465,7 @@ GRADES = [
     *(
         Attempt(
             f"{measure} of {grade!r}",
-            {"j": each("ours", None, grade=grade, aspect=aspect)},
+            {"j": labels_of("ours", None, grade=grade, aspect=aspect)},
             f"j -m {measure}",
             2,
             ["expected"],
@@ -478,17 +480,17 @@ GRADES = [
             ("correctness", "correctness", True),
         )
     ),
-    Attempt("a label nobody knows", {"j": each("ours", "good")}, SCORED, 2, ["found label 'good'"]),
+    Attempt("a label nobody knows", {"j": labels_of("ours", "good")}, SCORED, 2, ["found label 'good'"]),
     Attempt(
         "a label against its grade",
-        {"j": each("ours", "perfect", grade=-1)},
+        {"j": labels_of("ours", "perfect", grade=-1)},
         SCORED,
         2,
         ["grade -1, which is worth 1"],
     ),
     Attempt(
         "a label where grades are",
-        {"j": each("ours", "2", aspect="correctness")},
+        {"j": labels_of("ours", "2", aspect="correctness")},
         "j -m correctness",
         2,
         ["found label"],
@@ -497,8 +499,8 @@ GRADES = [
         "a grade between levels counts for neither",
         {
             "j": [
-                *each("ours", None, QUERIES[:6], grade=1.999, aspect="correctness"),
-                *each("ours", None, QUERIES[6:], grade=2, aspect="correctness"),
+                *labels_of("ours", None, QUERIES[:6], grade=1.999, aspect="correctness"),
+                *labels_of("ours", None, QUERIES[6:], grade=2, aspect="correctness"),
             ]
         },
         "j -m correctness_share",
@@ -508,7 +510,9 @@ GRADES = [
 ]
 
 ARENA = [
-    Attempt("one system", {"j": each("a", "win", rubric="pairwise")}, "arena j", 2, ["expected two systems"]),
+    Attempt(
+        "one system", {"j": labels_of("a", "win", rubric="pairwise")}, "arena j", 2, ["expected two systems"]
+    ),
     Attempt(
         "one battle",
         {"j": battle("a", "b", ["win"], ["q"])},
@@ -612,7 +616,7 @@ CITATIONS = [
     Attempt(
         "nothing is cited",
         {
-            "j": each("long", "full_support", item_id="d1", rubric="citation-support"),
+            "j": labels_of("long", "full_support", item_id="d1", rubric="citation-support"),
             "a": [*answer("long", [("Word.", [0])]), *answer("short", [("Word.", [])])],
         },
         "j -m official:support --answers a",
@@ -626,7 +630,7 @@ CITATIONS = [
     Attempt(
         "no precision to compare",
         {
-            "j": each("long", "full_support", item_id="d1", rubric="citation-support"),
+            "j": labels_of("long", "full_support", item_id="d1", rubric="citation-support"),
             "a": [*answer("long", [("Word.", [0])]), *answer("short", [("Word.", [])])],
         },
         "compare j -m official:support --answers a",
@@ -636,7 +640,7 @@ CITATIONS = [
     ),
     Attempt(
         "nobody knows how many sentences",
-        {"j": each("ours", "full_support", item_id="d1", rubric="citation-support")},
+        {"j": labels_of("ours", "full_support", item_id="d1", rubric="citation-support")},
         "j -m citation_recall",
         2,
         ["--answers"],
@@ -658,7 +662,7 @@ CITATIONS = [
     ),
     Attempt(
         "wording is no support",
-        {"j": each("ours", None, grade=0.5, rubric="lexical")},
+        {"j": labels_of("ours", None, grade=0.5, rubric="lexical")},
         "j -m a_strict",
         2,
         ["no judgements of nugget"],
@@ -675,7 +679,7 @@ SLICES = [
     ),
     Attempt(
         "a field some lack",
-        {"j": [*UNEVEN[:10], *each("ours", "perfect", QUERIES[10:])]},
+        {"j": [*UNEVEN[:10], *labels_of("ours", "perfect", QUERIES[10:])]},
         f"{SCORED} --by domain",
         2,
         ["for 2 of 12 queries"],
@@ -699,9 +703,9 @@ SLICES = [
             {"j": mixed("ours"), "g": GROUPS, "w": weights},
             f"{SCORED} --group-by g --weights w",
             2,
-            [said],
+            [message],
         )
-        for weights, said in (
+        for weights, message in (
             ("a 0.5\nb 0.4\n", "found a sum of 0.9"),
             ("a 5\nb 5\n", "expected a weight from 0 to 1"),
             ("a 0.5\nb -0.5\n", "expected a weight from 0 to 1"),
@@ -713,10 +717,12 @@ SLICES = [
 ]
 
 NAMES = [
-    Attempt("no run_id", {"j": each("", "perfect")}, SCORED, 2, ["expected as run_id an id, found nothing"]),
+    Attempt(
+        "no run_id", {"j": labels_of("", "perfect")}, SCORED, 2, ["expected as run_id an id, found nothing"]
+    ),
     Attempt(
         "a run_id with a line break",
-        {"j": [*each("a\nb", "perfect"), *each("a\tb\x1b[31m", "incorrect")]},
+        {"j": [*labels_of("a\nb", "perfect"), *labels_of("a\tb\x1b[31m", "incorrect")]},
         SCORED,
         0,
         ["a\\x0ab\t", "a\\x09b\\x1b[31m\t"],
@@ -724,7 +730,7 @@ NAMES = [
     ),
     Attempt(
         "one run_id in two files of the same queries",
-        {"j": each("ours", "perfect"), "k": each("ours", "incorrect")},
+        {"j": labels_of("ours", "perfect"), "k": labels_of("ours", "incorrect")},
         "j k -m crag_score",
         2,
         ["was judged before"],
@@ -735,7 +741,7 @@ NAMES = [
 AGREE = [
     Attempt(
         "judges who know one label have no kappa",
-        {"j": each("ours", "perfect"), "g": people(each("ours", "perfect"))},
+        {"j": labels_of("ours", "perfect"), "g": people(labels_of("ours", "perfect"))},
         "label agree j g",
         0,
         ["| agreement | 1.000 | 0.720 | 1.000 |", "| kappa | nan | nan | nan |"],
@@ -764,7 +770,7 @@ AGREE = [
     *(
         Attempt(
             f"{number} things are no certainty",
-            {"j": each("ours", "perfect"), "g": people(mixed("ours")[:number])},
+            {"j": labels_of("ours", "perfect"), "g": people(mixed("ours")[:number])},
             "label agree j g",
             0,
             [f"{number} judgements compared"],
@@ -812,7 +818,7 @@ CORRECT = [
     ),
     Attempt(
         "a judge who failed where people looked",
-        {"j": [*failed("ours", MANY[:12]), *each("ours", "perfect", MANY[12:])], "g": GOLD[:12]},
+        {"j": [*failed("ours", MANY[:12]), *labels_of("ours", "perfect", MANY[12:])], "g": GOLD[:12]},
         "label correct j --gold g -m crag_score --on-missing skip",
         2,
         ["12 judgements of j failed"],
@@ -826,7 +832,7 @@ CORRECT = [
     ),
     Attempt(
         "a measure that falls",
-        {"j": each("ours", "perfect", MANY), "g": people(each("ours", "incorrect", MANY[:12]))},
+        {"j": labels_of("ours", "perfect", MANY), "g": people(labels_of("ours", "incorrect", MANY[:12]))},
         "label correct j --gold g -m hallucination",
         0,
         [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "labels for 12 of 25 (20 are needed)"],
@@ -846,24 +852,26 @@ ATTEMPTS = [
 ]
 
 
-def command(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words), prog_name="rageval")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=[attempt.name for attempt in ATTEMPTS])
-def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_attempt_prints_a_wrong_claim(
+    attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name, content in attempt.files.items():
-        text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(json.dumps(element) + "\n" for element in content)
+        )
         Path(name).write_text(text, encoding="utf-8")
-    done = command(*in_format(attempt.words))
-    assert done.exit_code == attempt.code, done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
-    for text in attempt.said:
-        assert text in done.output
-    for text in attempt.not_said:
-        assert text not in done.output
+    result = run_command(*in_format(attempt.words))
+    assert result.exit_code == attempt.code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    for text in attempt.printed:
+        assert text in result.output
+    for text in attempt.not_printed:
+        assert text not in result.output
 
 
 def test_names_of_attempts_differ() -> None:
@@ -881,9 +889,11 @@ def test_python_leaves_a_failed_judgement_undefined() -> None:
 def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
     from rageval.comparison import compare
 
-    found = compare(list(rageval.evaluate_answers("a_strict", OTHER_NUGGETS, on_missing="skip").values()))
-    assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("refused", None)]
-    assert re.search("different nuggets in 12 queries", why(found.pairs[0]))
+    comparison = compare(
+        list(rageval.evaluate_answers("a_strict", OTHER_NUGGETS, on_missing="skip").values())
+    )
+    assert [(pair.verdict, pair.better_run) for pair in comparison.pairs] == [("refused", None)]
+    assert re.search("different nuggets in 12 queries", why(comparison.pairs[0]))
 
 
 @pytest.mark.some(3)
@@ -894,10 +904,10 @@ def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: s
     queries = [f"q{number}" for number in range(400)]
     for number in (20, 40):
         for name, lines in (
-            ("j", each("ours", "perfect", queries)),
-            ("g", people(each("ours", label, queries[:number]))),
+            ("j", labels_of("ours", "perfect", queries)),
+            ("g", people(labels_of("ours", label, queries[:number]))),
         ):
-            (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+            (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         words = [
             "label",
             "correct",
@@ -909,8 +919,8 @@ def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: s
             "--format",
             "json",
         ]
-        (found,) = json.loads(command(*words).stdout)["results"]
-        assert (found["value"], found["slope"]) == (found["people"], 0)
-        assert found["low"] <= found["people_low"] + 0.03
-        assert found["high"] >= found["people_high"] - 0.03
-        assert found["gain"] == number
+        (estimate,) = json.loads(run_command(*words).stdout)["results"]
+        assert (estimate["value"], estimate["slope"]) == (estimate["people"], 0)
+        assert estimate["low"] <= estimate["people_low"] + 0.03
+        assert estimate["high"] >= estimate["people_high"] - 0.03
+        assert estimate["gain"] == number

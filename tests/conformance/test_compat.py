@@ -65,8 +65,8 @@ def pyndeval_values(measure: str, run: Run, qrels: Qrels) -> dict[str, float]:
         for doc, grade in docs.items()
     ]
     ranked = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
-    found = pyndeval.ndeval(rows, ranked, [measure])
-    values = {query: found.get(query, {measure: 0.0})[measure] for query in qrels}
+    by_query = pyndeval.ndeval(rows, ranked, [measure])
+    values = {query: by_query.get(query, {measure: 0.0})[measure] for query in qrels}
     return {query: 0.0 if math.isnan(value) else value for query, value in values.items()}
 
 
@@ -80,8 +80,8 @@ def scored(measure: str, run: Run, qrels: object, **options: object) -> Score:
     return rageval.evaluate(measure, run, qrels, **options)[measure]
 
 
-def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
-    assert found == pytest.approx(expected, rel=0, abs=TOLERANCE)
+def assert_equal(values: dict[str, float], expected: dict[str, float]) -> None:
+    assert values == pytest.approx(expected, rel=0, abs=TOLERANCE)
 
 
 class TestPyndeval:
@@ -89,14 +89,14 @@ class TestPyndeval:
     def test_equal_scores_and_rank_1(self, k: int) -> None:
         run, qrels = random_data(seed=k)
         for ours, theirs in NDEVAL.items():
-            found = scored(f"{ours}@{k}", run, qrels, compat="pyndeval").by_query
-            assert_equal(found, pyndeval_means(f"{theirs}@{k}", run, qrels))
+            values = scored(f"{ours}@{k}", run, qrels, compat="pyndeval").by_query
+            assert_equal(values, pyndeval_means(f"{theirs}@{k}", run, qrels))
 
     @pytest.mark.parametrize("name", NDEVAL_TO_THE_END)
     def test_measures_without_a_cutoff(self, name: str) -> None:
         run, qrels = random_data(seed=5)
-        found = scored(name, run, qrels, compat="pyndeval").by_query
-        assert_equal(found, pyndeval_means(NDEVAL_TO_THE_END[name], run, qrels))
+        values = scored(name, run, qrels, compat="pyndeval").by_query
+        assert_equal(values, pyndeval_means(NDEVAL_TO_THE_END[name], run, qrels))
 
     def test_equal_scores_go_by_document_ascending(self) -> None:
         run, qrels = {"q": {"c": 1.0, "a": 1.0, "b": 1.0}}, {"q": {"n": {"a": 1}}}
@@ -116,14 +116,14 @@ class TestPyndeval:
         run, qrels = random_data(seed=depth)
         cut = {query: dict(pyndeval_order(docs)[:depth]) for query, docs in run.items()}
         for ours, theirs in NDEVAL_TO_THE_END.items():
-            found = scored(ours, run, qrels, compat="pyndeval", depth=depth).by_query
-            assert_equal(found, pyndeval_means(theirs, cut, qrels))
+            values = scored(ours, run, qrels, compat="pyndeval", depth=depth).by_query
+            assert_equal(values, pyndeval_means(theirs, cut, qrels))
 
     def test_beyond_its_depth_of_20_the_formula_goes_on(self) -> None:
         run = {"q": {**{f"u{rank}": 100.0 - rank for rank in range(30)}, "a": 1.0}}
         qrels = {"q": {"n": {"a": 1}}}
-        found = [scored(f"alpha_ndcg@{k}", run, qrels, compat="pyndeval").value for k in (20, 30, 31)]
-        assert found == [0.0, 0.0, pytest.approx(1 / math.log2(32))]
+        means = [scored(f"alpha_ndcg@{k}", run, qrels, compat="pyndeval").value for k in (20, 30, 31)]
+        assert means == [0.0, 0.0, pytest.approx(1 / math.log2(32))]
 
 
 def pyndeval_order(docs: dict[str, float]) -> list[tuple[str, float]]:
@@ -158,7 +158,7 @@ def assert_as_trec_eval(run: Run, qrels: Qrels) -> None:
     for ours, theirs in TREC_EVAL.items():
         values = pytrec_eval.RelevanceEvaluator(documents(qrels), {theirs}).evaluate(run)
         score = scored(ours, run, qrels, compat="trec_eval")
-        assert_equal(score.by_query, {query: found[theirs] for query, found in values.items()})
+        assert_equal(score.by_query, {query: by_measure[theirs] for query, by_measure in values.items()})
         assert score.value == pytest.approx(math.fsum(v[theirs] for v in values.values()) / len(values))
 
 
@@ -175,14 +175,14 @@ class TestFreshStack:
     @pytest.mark.parametrize("k", [1, 2, 3, 20])
     def test_coverage(self, k: int) -> None:
         run, qrels = random_data(seed=k)
-        found = scored(f"coverage@{k}", run, qrels, compat="freshstack").by_query
-        assert_equal(found, freshstack_coverage(qrels, run, k))
+        values = scored(f"coverage@{k}", run, qrels, compat="freshstack").by_query
+        assert_equal(values, freshstack_coverage(qrels, run, k))
 
     @pytest.mark.parametrize("k", [1, 2, 3, 50])
     def test_recall(self, k: int) -> None:
         run, qrels = random_data(seed=k)
-        found = scored(f"recall@{k}", run, qrels, compat="freshstack").by_query
-        assert_equal(found, freshstack_recall(qrels, run, k))
+        values = scored(f"recall@{k}", run, qrels, compat="freshstack").by_query
+        assert_equal(values, freshstack_recall(qrels, run, k))
 
     def test_its_report_of_one_tied_run(self) -> None:
         """One ranking, three orders: the reason why this is no default."""
@@ -224,5 +224,5 @@ def freshstack_coverage(qrels: Qrels, run: Run, k: int) -> dict[str, float]:
 
 
 def freshstack_recall(qrels: Qrels, run: Run, k: int) -> dict[str, float]:
-    found = pytrec_eval.RelevanceEvaluator(documents(qrels), {f"recall.{k}"}).evaluate(run)
-    return {query: found.get(query, {}).get(f"recall_{k}", 0.0) for query in qrels}
+    recalls = pytrec_eval.RelevanceEvaluator(documents(qrels), {f"recall.{k}"}).evaluate(run)
+    return {query: recalls.get(query, {}).get(f"recall_{k}", 0.0) for query in qrels}

@@ -49,7 +49,7 @@ def test_the_files_are_what_the_oracles_say() -> None:
 @pytest.mark.some(4)
 @pytest.mark.parametrize("name", VECTORS)
 def test_rageval_is_right(name: str) -> None:
-    assert [found for found in of_rageval(VECTORS[name]) if found.verdict != AGREES] == []
+    assert [outcome for outcome in of_rageval(VECTORS[name]) if outcome.verdict != AGREES] == []
 
 
 # Families with oracles of their own, beside their tests, and figures of the tools that they come from.
@@ -101,33 +101,33 @@ def everyday(**changes: Any) -> RunVector:
 
 def test_a_wrong_value_is_a_fault() -> None:
     lied = everyday(expected={"rr": {"101": 1.0, "102": 0.5, "103": 0.9}})
-    (found,) = of_rageval(lied)
-    assert found.verdict == WRONG
-    assert "'103': 0.9" in found.why
+    (outcome,) = of_rageval(lied)
+    assert outcome.verdict == WRONG
+    assert "'103': 0.9" in outcome.why
     refused = everyday(expected={"rr": "ranked twice"})
-    assert [found.verdict for found in of_rageval(refused)] == [WRONG]
+    assert [outcome.verdict for outcome in of_rageval(refused)] == [WRONG]
     wrong_words = msgspec.structs.replace(VECTORS["twice"], expected={"ndcg@2": "of no number"})
-    assert [found.verdict for found in of_rageval(wrong_words)] == [WRONG]
+    assert [outcome.verdict for outcome in of_rageval(wrong_words)] == [WRONG]
 
 
 class TestPeers:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", installed())
     def test_every_difference_is_explained(self, name: str) -> None:
-        found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
-        assert [one for one in found if one.verdict == WRONG] == []
-        counts = Counter(one.verdict for one in found)
+        outcomes = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
+        assert [one for one in outcomes if one.verdict == WRONG] == []
+        counts = Counter(one.verdict for one in outcomes)
         assert counts[AGREES] > max(10, counts[FAILS])
-        crashed = [one for one in found if "crashed" in one.why and name != "freshstack"]
+        crashed = [one for one in outcomes if "crashed" in one.why and name != "freshstack"]
         assert crashed == []
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", sorted(set(installed()) - {"trec_eval"}))
     def test_every_reason_is_needed(self, name: str) -> None:
         """A tool that mended its ways is not blamed for what it did before (trec_eval by version)."""
-        found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
-        given = {one.why for one in found if one.verdict in (COMPATIBLE, DIFFERS)}
-        failing = {topic for one in found if one.verdict == FAILS for topic in VECTORS[one.vector].topics}
+        outcomes = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
+        given = {one.why for one in outcomes if one.verdict in (COMPATIBLE, DIFFERS)}
+        failing = {topic for one in outcomes if one.verdict == FAILS for topic in VECTORS[one.vector].topics}
         idle = {key for key, why in REASONS[name].items() if why not in given and key not in failing}
         assert idle <= {"deep", "judged_only"}  # refused, which is said in the tool's own words
 
@@ -146,7 +146,7 @@ def peer(**changes: Any) -> Any:
     return SimpleNamespace(**parts | changes)
 
 
-def said(value: float) -> PeerReply:
+def reply_of(value: float) -> PeerReply:
     return PeerReply({"recall@1": {"q": value}})
 
 
@@ -157,23 +157,23 @@ class TestVerdicts:
         return verdict_of(name, peer(**changes), vector, "recall@1", reply).verdict
 
     def test_the_same_value(self) -> None:
-        assert self.of(said(0.0)) == AGREES
+        assert self.of(reply_of(0.0)) == AGREES
 
     def test_as_by_its_rules(self) -> None:
         first = msgspec.structs.replace(self.TIED, run=[("q", "d1", 1.0), ("q", "d4", 1.0)])
-        assert self.of(said(1.0), first) == COMPATIBLE
+        assert self.of(reply_of(1.0), first) == COMPATIBLE
 
     def test_a_known_topic_excuses_nothing_else(self) -> None:
-        assert self.of(said(0.5)) == WRONG
-        assert self.of(said(0.5), reproduced=set()) == DIFFERS
+        assert self.of(reply_of(0.5)) == WRONG
+        assert self.of(reply_of(0.5), reproduced=set()) == DIFFERS
 
     def test_nobody_knows_why(self) -> None:
-        assert self.of(said(0.5), msgspec.structs.replace(self.TIED, topics=[])) == WRONG
+        assert self.of(reply_of(0.5), msgspec.structs.replace(self.TIED, topics=[])) == WRONG
 
     def test_a_value_where_we_refuse(self) -> None:
         refused = msgspec.structs.replace(self.TIED, expected={"recall@1": "no"}, topics=["twice"])
-        assert self.of(said(0.5), refused) == DIFFERS
-        assert self.of(said(0.5), msgspec.structs.replace(refused, topics=[])) == WRONG
+        assert self.of(reply_of(0.5), refused) == DIFFERS
+        assert self.of(reply_of(0.5), msgspec.structs.replace(refused, topics=[])) == WRONG
 
     def test_a_failure(self) -> None:
         assert self.of(PeerReply(failure="crashed")) == FAILS
@@ -207,9 +207,9 @@ class TestAsking:
     @pytest.mark.slow
     def test_a_tool_that_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_peer(tmp_path, monkeypatch, "import time; time.sleep(600)")
-        begun = time.monotonic()
+        start = time.monotonic()
         assert self.ask(longest=3).failure == "took more than 3 s"
-        assert time.monotonic() - begun < 60
+        assert time.monotonic() - start < 60
 
     @pytest.mark.slow
     def test_what_a_tool_prints_is_no_reply(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,10 +229,10 @@ class TestAsking:
     ) -> None:
         """ir_measures without pyndeval has no measures of nuggets: no failure, nothing to compare."""
         write_peer(tmp_path, monkeypatch, "raise ImportError('not here')")
-        found = list(of_peer("ir_measures", [VECTORS["everyday"]]))
-        assert {one.verdict for one in found} == {AGREES}
-        assert {parse_measure(one.measure).name for one in found} >= {"ndcg", "rr"}
-        assert not {parse_measure(one.measure).name for one in found} & {"alpha_ndcg", "strec"}
+        outcomes = list(of_peer("ir_measures", [VECTORS["everyday"]]))
+        assert {one.verdict for one in outcomes} == {AGREES}
+        assert {parse_measure(one.measure).name for one in outcomes} >= {"ndcg", "rr"}
+        assert not {parse_measure(one.measure).name for one in outcomes} & {"alpha_ndcg", "strec"}
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not limited")
     def test_memory_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,9 +244,9 @@ class TestFuzzing:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
-        done = list(islice(fuzz_peers.fuzz(name, 3600, seed=1), 4))
-        assert sum(one.values for one in done) > 100
-        assert [difference for one in done for difference in one.differences] == []
+        rounds = list(islice(fuzz_peers.fuzz(name, 3600, seed=1), 4))
+        assert sum(one.values for one in rounds) > 100
+        assert [difference for one in rounds for difference in one.differences] == []
 
     @pytest.mark.slow
     def test_a_planted_fault_is_found_and_made_small(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,24 +254,24 @@ class TestFuzzing:
         right = RunVector.found
 
         def wrong(self: RunVector, measures: Sequence[str], rules: Any = {}) -> Any:  # noqa: B006
-            found = right(self, measures, rules)
+            values = right(self, measures, rules)
             deep = {query for query, *_ in self.run if sum(row[0] == query for row in self.run) > 1}
             return {
                 name: {
                     q: value / 2 if q in deep and name.startswith("rr") else value for q, value in by.items()
                 }
-                for name, by in found.items()
+                for name, by in values.items()
             }
 
         monkeypatch.setattr(RunVector, "found", wrong)
-        differences = (one for done in fuzz_peers.fuzz("pytrec_eval", 3600) for one in done.differences)
-        found = next(differences)
-        assert found.verdict.measure == "rr"
-        assert len(found.vector.run) == 2
-        assert len(found.vector.qrels) == 1
-        again = msgspec.json.decode(msgspec.json.encode(found.vector), type=RunVector)
+        differences = (one for round_ in fuzz_peers.fuzz("pytrec_eval", 3600) for one in round_.differences)
+        difference = next(differences)
+        assert difference.verdict.measure == "rr"
+        assert len(difference.vector.run) == 2
+        assert len(difference.vector.qrels) == 1
+        copy = msgspec.json.decode(msgspec.json.encode(difference.vector), type=RunVector)
         monkeypatch.undo()
-        assert [one.verdict for one in of_rageval(again)] == [WRONG]
+        assert [one.verdict for one in of_rageval(copy)] == [WRONG]
 
     def test_the_same_seed_draws_the_same(self) -> None:
         tool = peer_named("pyndeval")
@@ -294,8 +294,8 @@ class TestFuzzing:
     @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())
     def test_what_it_ever_found(self, line: str) -> None:
         """Vectors as it printed them, with the values that turned out to be right."""
-        found = json.loads(line)
-        vector = msgspec.convert(found["vector"], RunVector)
+        difference = json.loads(line)
+        vector = msgspec.convert(difference["vector"], RunVector)
         assert [one.verdict for one in of_rageval(vector)] == [AGREES] * len(vector.expected)
-        by_rules = vector.found(list(vector.expected), found["rules"])
-        assert {name: dict(values) for name, values in by_rules.items()} == found["by_rules"]
+        by_rules = vector.compute(list(vector.expected), difference["rules"])
+        assert {name: dict(values) for name, values in by_rules.items()} == difference["by_rules"]

@@ -67,8 +67,8 @@ def vector_of(
     ranked = [(row[0], row[2], float(row[4])) for row in rows if row[0] not in without]
     graded = [(q, nugget, doc, int(grade)) for q, nugget, doc, grade in judged if q not in without]
     vector = RunVector(folder, "as recorded", ranked, graded, {}, topics_in(ranked, graded))
-    found = {name: dict(values) for name, values in vector.found(measures).items()}  # type: ignore[arg-type]
-    return msgspec.structs.replace(vector, expected=found)
+    expected = {name: dict(values) for name, values in vector.compute(measures).items()}  # type: ignore[arg-type]
+    return msgspec.structs.replace(vector, expected=expected)
 
 
 NDEVAL = vector_of("ndeval", "run", "qrels", OF_NDEVAL, SHUFFLED)
@@ -79,10 +79,10 @@ TREC_EVAL = vector_of("trec_eval", "results.test", "qrels.test", OF_TREC_EVAL)
 def test_ndeval(stand_in: Any, name: str, options: list[str]) -> None:
     log = stand_in("ndeval", GOLDEN / f"ndeval/{name.replace('_', '-')}.csv")
     assert set(installed()) >= {"ndeval", "ndeval_traditional"}
-    found = list(of_peer(name, [NDEVAL]))
-    assert {one.measure for one in found} == set(OF_NDEVAL)
+    outcomes = list(of_peer(name, [NDEVAL]))
+    assert {one.measure for one in outcomes} == set(OF_NDEVAL)
     # The run lacks a topic, so that none agrees plainly; all do as rageval by the tool's rules.
-    assert {one.verdict for one in found} == {COMPATIBLE}
+    assert {one.verdict for one in outcomes} == {COMPATIBLE}
     asked = [json.loads(line) for line in log.read_text().splitlines()]
     assert [words[: len(options)] for words, *_ in asked] == [options] * len(OF_NDEVAL)
     words, qrels, run = asked[0]
@@ -92,7 +92,7 @@ def test_ndeval(stand_in: Any, name: str, options: list[str]) -> None:
     ranks: dict[str, list[int]] = {}
     for line in run.splitlines():
         ranks.setdefault(line.split()[0], []).append(int(line.split()[3]))
-    assert all(sorted(found) == list(range(1, len(found) + 1)) for found in ranks.values())
+    assert all(sorted(places) == list(range(1, len(places) + 1)) for places in ranks.values())
 
 
 def test_topics_that_are_no_numbers_go_under_numbers(stand_in: Any) -> None:
@@ -114,8 +114,8 @@ def test_topics_that_are_no_numbers_go_under_numbers(stand_in: Any) -> None:
 def test_trec_eval(stand_in: Any) -> None:
     log = stand_in("trec_eval", GOLDEN / "trec_eval/out.test.aq")
     assert installed()["trec_eval"] == "9.0.8"
-    found = list(of_peer("trec_eval", [TREC_EVAL]))
-    assert {one.measure: one.verdict for one in found} == dict.fromkeys(OF_TREC_EVAL, AGREES)
+    outcomes = list(of_peer("trec_eval", [TREC_EVAL]))
+    assert {one.measure: one.verdict for one in outcomes} == dict.fromkeys(OF_TREC_EVAL, AGREES)
     asked = [json.loads(line)[0] for line in log.read_text().splitlines() if "--version" not in line]
     assert asked[0] == ["-q", "-l", "1", "-m", "ndcg_cut.10"]
     assert asked[1][-1] == "ndcg"
@@ -125,16 +125,16 @@ def test_a_number_that_nobody_can_explain_is_a_fault(stand_in: Any, tmp_path: Pa
     lying = tmp_path / "lying"
     lying.write_text((GOLDEN / "trec_eval/out.test.aq").read_text().replace("0.1518", "0.1618"))
     stand_in("trec_eval", lying)
-    found = list(of_peer("trec_eval", [TREC_EVAL]))
-    assert [one.measure for one in found if one.verdict == WRONG] == ["ndcg@10"]
+    outcomes = list(of_peer("trec_eval", [TREC_EVAL]))
+    assert [one.measure for one in outcomes if one.verdict == WRONG] == ["ndcg@10"]
 
 
 def test_a_program_that_ends_with_an_error(stand_in: Any) -> None:
     then = "print('a query is missing', file=sys.stderr); sys.exit(4)"
     stand_in("trec_eval", GOLDEN / "trec_eval/out.test.aq", then)
-    found = list(of_peer("trec_eval", [TREC_EVAL]))
-    assert {one.verdict for one in found} == {FAILS}
-    assert {one.why for one in found} == {"ProgramFailed: exit code 4: a query is missing"}
+    outcomes = list(of_peer("trec_eval", [TREC_EVAL]))
+    assert {one.verdict for one in outcomes} == {FAILS}
+    assert {one.why for one in outcomes} == {"ProgramFailed: exit code 4: a query is missing"}
 
 
 @pytest.mark.parametrize("name", ["ndeval", "ndeval_traditional", "trec_eval"])

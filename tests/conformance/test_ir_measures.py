@@ -133,15 +133,20 @@ def test_topics_of_negative_grades_alone_do_not_end_it(name: str) -> None:
     """They make pytrec_eval write outside its memory; elsewhere such a document is one that nobody judged."""
     run, _ = random_data(seed=3, cases=20)
     docs = {query: sorted(ranked) for query, ranked in run.items()}
-    spam = {query: {doc: (-2, 1, 2)[at % 3] for at, doc in enumerate(known)} for query, known in docs.items()}
+    spam = {
+        query: {doc: (-2, 1, 2)[index % 3] for index, doc in enumerate(judged)}
+        for query, judged in docs.items()
+    }
     spam |= {query: dict.fromkeys(docs[query], -5) for query in list(docs)[::4]}
-    others = {query: known for query, known in spam.items() if max(known.values(), default=-1) >= 0}
+    others = {query: judged for query, judged in spam.items() if max(judged.values(), default=-1) >= 0}
     expected = ir_measures.calc([ir_measures.parse_measure(name)], others, run).per_query
-    found = in_another_process(name, run, spam)
-    assert {query: value for query, value in found.items() if query not in others} == {
+    values = in_another_process(name, run, spam)
+    assert {query: value for query, value in values.items() if query not in others} == {
         query: 0.0 for query in spam if query not in others
     }
-    assert {query: found[query] for query in others} == {each.query_id: each.value for each in expected}
+    assert {query: values[query] for query in others} == {
+        metric.query_id: metric.value for metric in expected
+    }
 
 
 def in_another_process(name: str, run: Run, qrels: object) -> dict[str, float]:
@@ -150,14 +155,14 @@ def in_another_process(name: str, run: Run, qrels: object) -> dict[str, float]:
         "import json, rageval, sys\n"
         "print(json.dumps(dict(rageval.evaluate(*json.load(sys.stdin))[sys.argv[1]].by_query)))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, name],
         input=json.dumps([name, run, qrels]),
         capture_output=True,
         text=True,
         check=True,
     )
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(result.stdout))
 
 
 def without_spam(nuggets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
@@ -173,5 +178,5 @@ def test_files_of_ndeval_read_by_each() -> None:
     for ours, theirs in OF_NUGGETS.items():
         measure = ir_measures.parse_measure(f"{theirs}@10")
         expected = ir_measures.calc_aggregate([measure], judgements, retrieved)[measure]
-        found = rageval.evaluate(f"{ours}@10", retrieved, OF_NDEVAL)[f"{ours}@10"].value
-        assert found == pytest.approx(expected, rel=0, abs=TOLERANCE), ours
+        mean = rageval.evaluate(f"{ours}@10", retrieved, OF_NDEVAL)[f"{ours}@10"].value
+        assert mean == pytest.approx(expected, rel=0, abs=TOLERANCE), ours

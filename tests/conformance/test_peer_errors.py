@@ -108,9 +108,9 @@ class TestOneRanking:
     def test_two_tie_rules_in_one_call(self, relevant: str) -> None:
         """ir_measures: RR by docid descending, RR@10 by docid ascending."""
         qrels = {"q": {relevant: 1}}
-        found = ir_measures.calc_aggregate([RR, RR @ 10], qrels, TIED)
-        assert sorted(found.values()) == [0.25, 1.0]
-        assert ours("rr", TIED, qrels) == ours("rr@10", TIED, qrels) == found[RR]
+        means = ir_measures.calc_aggregate([RR, RR @ 10], qrels, TIED)
+        assert sorted(means.values()) == [0.25, 1.0]
+        assert ours("rr", TIED, qrels) == ours("rr@10", TIED, qrels) == means[RR]
 
     def test_three_tie_rules_in_one_report(self) -> None:
         """FreshStack: α-nDCG by docid ascending, coverage in input order, recall by docid descending."""
@@ -185,11 +185,11 @@ class TestOneRanking:
         run: Run = {"7": {"a": 1.0}, "70": {"b": 1.0}}
         nuggets = [nugget for judged in qrels.values() for nugget in judged]
         of_query = {query: [nugget for nugget in nuggets if nugget.startswith(query)] for query in qrels}
-        found = {
+        supported = {
             query: sum(doc in qrels[n[:-2]][n] for n in of_query[query] for doc in run[query])
             for query in qrels
         }
-        assert [found[query] / len(of_query[query]) for query in qrels] == [0.5, 1.0]
+        assert [supported[query] / len(of_query[query]) for query in qrels] == [0.5, 1.0]
         assert rageval.evaluate("coverage", run, qrels)["coverage"].by_query == {"7": 1.0, "70": 1.0}
 
 
@@ -203,9 +203,9 @@ class TestWhichQueriesCount:
         files = [str(tmp_path / "qrels"), str(tmp_path / "run")]
         peer = command("ir_measures", *files, "nDCG@10")
         assert (peer.returncode, peer.stdout.split()) == (0, ["nDCG@10", "0.0000"])
-        found = command("rageval", *files, "nDCG@10")
-        assert (found.returncode, found.stdout) == (2, "")
-        assert "none of its 3 queries is judged" in found.stderr
+        result = command("rageval", *files, "nDCG@10")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "none of its 3 queries is judged" in result.stderr
 
     def test_a_query_without_relevant_documents(self) -> None:
         """pyndeval divides 0 by 0, and one such query makes the mean nan."""
@@ -269,9 +269,9 @@ print(*(scores[query]["recall_3"] for query in scores))
         assert ours("strec@5", RUN, NUGGETS) == near(RIGHT["strec@5"])
         (tmp_path / "qrels").write_text(qrels_text(PLAIN))
         (tmp_path / "run").write_text(run_text(run_rows(RUN)))
-        found = command("rageval", str(tmp_path / "run"), str(tmp_path / "qrels"), "strec@5")
-        assert found.returncode == 2
-        assert "names none" in found.stderr
+        result = command("rageval", str(tmp_path / "run"), str(tmp_path / "qrels"), "strec@5")
+        assert result.returncode == 2
+        assert "names none" in result.stderr
 
 
 class TestMeasuresOfNovelty:

@@ -55,8 +55,10 @@ def judgements(rng: random.Random) -> dict[str, dict[str, int]]:
 
 def ranking(rng: random.Random, judged: dict[str, dict[str, int]]) -> dict[str, float]:
     """Judged and unjudged documents in any order, sometimes deeper than 20, no two scores equal."""
-    known = sorted({doc for docs in judged.values() for doc in docs} | {f"u{number}" for number in range(9)})
-    docs = rng.sample(known, rng.randint(1, len(known)))
+    docs_known = sorted(
+        {doc for docs in judged.values() for doc in docs} | {f"u{number}" for number in range(9)}
+    )
+    docs = rng.sample(docs_known, rng.randint(1, len(docs_known)))
     return dict(zip(docs, rng.sample([score / 4 for score in range(-2000, 2000)], len(docs)), strict=True))
 
 
@@ -82,8 +84,8 @@ def pyndeval_values(
 
 def assert_equal(ours: str, theirs: str, run: Run, qrels: Qrels, rel: int = 1, **parameters: float) -> None:
     measure = rageval.parse_measure(ours)(rel=rel)
-    found = rageval.evaluate(measure, run, qrels)[measure].by_query
-    assert found == pytest.approx(
+    values = rageval.evaluate(measure, run, qrels)[measure].by_query
+    assert values == pytest.approx(
         pyndeval_values(theirs, run, qrels, rel, **parameters), rel=0, abs=TOLERANCE
     )
 
@@ -160,7 +162,7 @@ def test_rankings_better_than_the_greedy_ideal(
 ) -> None:
     """No fault of either: greedy is what everybody publishes, and it is not optimal."""
     nuggets = sorted(set("".join(supported.values())))
-    qrels = {"q": {n: {doc: 1 for doc, found in supported.items() if n in found} for n in nuggets}}
+    qrels = {"q": {n: {doc: 1 for doc, nuggets in supported.items() if n in nuggets} for n in nuggets}}
     run = {"q": {doc: -float(rank) for rank, doc in enumerate(order)}}
     assert rageval.evaluate(ours, run, qrels)[ours].value == pytest.approx(value, abs=1e-6)
     assert_equal(ours, theirs, run, qrels)

@@ -34,8 +34,8 @@ def judgements(rng: random.Random) -> dict[str, int]:
 
 def ranking(rng: random.Random, judged: dict[str, int]) -> dict[str, float]:
     """Judged and unjudged documents in any order, no two scores equal."""
-    known = sorted({*judged, *(f"u{number}" for number in range(60))})
-    docs = rng.sample(known, rng.randint(1, len(known)))
+    docs_known = sorted({*judged, *(f"u{number}" for number in range(60))})
+    docs = rng.sample(docs_known, rng.randint(1, len(docs_known)))
     return dict(zip(docs, rng.sample([score / 8 for score in range(-999, 999)], len(docs)), strict=True))
 
 
@@ -47,11 +47,11 @@ def random_data(seed: int, queries: int = 400) -> tuple[Run, Qrels]:
 
 def peer_values(measure: str, run: Run, qrels: Qrels, **options: int) -> dict[str, float]:
     values = pytrec_eval.RelevanceEvaluator(qrels, {measure}, **options).evaluate(run)
-    return {query: found[measure] for query, found in values.items()}
+    return {query: by_measure[measure] for query, by_measure in values.items()}
 
 
-def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
-    assert found == pytest.approx(expected, rel=0, abs=TOLERANCE)
+def assert_equal(values: dict[str, float], expected: dict[str, float]) -> None:
+    assert values == pytest.approx(expected, rel=0, abs=TOLERANCE)
 
 
 @pytest.mark.some(3)
@@ -68,16 +68,16 @@ def test_other_grades_as_relevant(rel: int) -> None:
     for ours, theirs in pairs(10):
         if not ours.startswith("ndcg"):
             measure = rageval.parse_measure(ours)(rel=rel)
-            found = rageval.evaluate(measure, run, qrels)[measure].by_query
-            assert_equal(found, peer_values(theirs, run, qrels, relevance_level=rel))
+            values = rageval.evaluate(measure, run, qrels)[measure].by_query
+            assert_equal(values, peer_values(theirs, run, qrels, relevance_level=rel))
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_judged_documents_only(k: int) -> None:
     run, qrels = random_data(seed=k, queries=200)
     for ours, theirs in pairs(k):
-        found = rageval.evaluate(ours, run, qrels, judged_only=True)[ours].by_query
-        assert_equal(found, peer_values(theirs, run, qrels, judged_docs_only_flag=1))
+        values = rageval.evaluate(ours, run, qrels, judged_only=True)[ours].by_query
+        assert_equal(values, peer_values(theirs, run, qrels, judged_docs_only_flag=1))
 
 
 def test_negative_grades_are_worth_as_much_as_0() -> None:

@@ -49,16 +49,16 @@ def _server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]
 
 def put_crag(server: Server, monkeypatch: pytest.MonkeyPatch, content: bytes) -> File:
     """CRAG on GitHub, its hash in the catalogue."""
-    known = samples.at_loopback(server, {CRAG_FILE: content})
-    monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+    catalog = samples.at_loopback(server, {CRAG_FILE: content})
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: catalog)
     return samples.put_on_github(server, CRAG_PATH, content)
 
 
 def put_task_3(server: Server, monkeypatch: pytest.MonkeyPatch, archive: bytes) -> None:
-    names = [f"crag_task_3_dev_v5.tar.bz2.part{at}" for at in range(4)]
+    names = [f"crag_task_3_dev_v5.tar.bz2.part{number}" for number in range(4)]
     parts = dict(zip(names, samples.in_parts(archive, 4), strict=True))
-    known = samples.at_loopback(server, parts)
-    monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+    catalog = samples.at_loopback(server, parts)
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: catalog)
     for name, part in parts.items():
         samples.put_on_github(server, f"facebookresearch/CRAG/refs/heads/main/data/{name}", part)
 
@@ -208,8 +208,8 @@ class TestFreshStack:
     def test_a_bomb_of_parquet(self, server: Server) -> None:
         """Rows of one text, which parquet keeps once, that swell to more than 200 times the file's size."""
         rows = [
-            samples.FRESHSTACK_QUERIES[0] | {"query_id": str(at), "query_text": "x" * 10**6}
-            for at in range(70)
+            samples.FRESHSTACK_QUERIES[0] | {"query_id": str(number), "query_text": "x" * 10**6}
+            for number in range(70)
         ]
         content = samples.parquet(rows, 70)
         assert len(content) < 200_000
@@ -353,9 +353,9 @@ class TestLiveRag:
 
 
 def _asked_of(systems: Sequence[str], question: str, gold: str, right: Collection[str]) -> dict[str, object]:
-    said = {f"answer_{name}": f"It was {name}." for name in systems}
-    told = {f"judge_{name}": name in right for name in systems}
-    return {"question": question, "golden_answer": gold, **said, **told, "improper": False}
+    answers = {f"answer_{name}": f"It was {name}." for name in systems}
+    verdicts = {f"judge_{name}": name in right for name in systems}
+    return {"question": question, "golden_answer": gold, **answers, **verdicts, "improper": False}
 
 
 EVOUNA = (
@@ -369,14 +369,16 @@ class TestEvouna:
     @pytest.fixture(autouse=True)
     def _there(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         content = json.dumps(EVOUNA).encode()
-        known = samples.at_loopback(server, {"TQ.json": content})
-        monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
-        (source,) = next(spec for each in known for spec in each.datasets if spec.id == "evouna/tq").files
+        catalog = samples.at_loopback(server, {"TQ.json": content})
+        monkeypatch.setattr(catalogue, "benchmarks", lambda: catalog)
+        (source,) = next(
+            spec for spec_there in catalog for spec in spec_there.datasets if spec.id == "evouna/tq"
+        ).files
         server.files[source.url.removeprefix(server.url)] = File(content)
 
     def test_questions_with_all_right_answers(self) -> None:
         questions = list(load("evouna/tq").questions())
-        assert [(each.query_id, each.gold) for each in questions] == [
+        assert [(question.query_id, question.gold) for question in questions] == [
             ("0", ("David Seville", "Ross Bagdasarian")),
             ("2", ("Oslo",)),
         ]
@@ -384,7 +386,7 @@ class TestEvouna:
     def test_what_people_said_of_which_answer(self) -> None:
         dataset = load("evouna/tq")
         labels = {(row["query_id"], row["run_id"]): row["label"] for row in dataset.judgements()}
-        answers = {(each.query_id, each.run_id): each.text for each in dataset.responses()}
+        answers = {(response.query_id, response.run_id): response.text for response in dataset.responses()}
         assert labels.keys() == answers.keys()
         assert (len(labels), labels["0", "gpt4"], labels["0", "fid"]) == (6, "perfect", "incorrect")
         assert answers["2", "fid"] == "It was fid."
@@ -409,8 +411,8 @@ class TestTrecRag:
 
     @pytest.fixture(autouse=True)
     def _there(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        known = samples.at_loopback(server, {})
-        monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+        catalog = samples.at_loopback(server, {})
+        monkeypatch.setattr(catalogue, "benchmarks", lambda: catalog)
 
     def test_topics_from_the_second_mirror_and_judgements(self, server: Server) -> None:
         server.files["/trec.nist.gov/data/rag/topics.rag24.test.txt"] = File(self.TOPICS)
@@ -436,8 +438,8 @@ class TestTrecRag:
             def docs_store(self) -> dict[str, GenericDoc]:
                 return {doc.doc_id: doc for doc in self.docs_iter()}
 
-        known = {"msmarco-segment-v2.1": ir_datasets.Dataset(Segments())}
-        monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
+        registered = {"msmarco-segment-v2.1": ir_datasets.Dataset(Segments())}
+        monkeypatch.setattr(ir_datasets, "load", lambda name: registered[name])
         dataset = load("trec-rag/2024")
         assert [doc.text for doc in dataset.documents()] == ["Leaves fall."]
         assert dataset.document_store().get("msmarco_v2.1_doc_00_1#0_2").text == "Leaves fall."
@@ -487,11 +489,11 @@ class TestTrecRag:
 
     def test_labels_of_assessors_give_the_numbers_of_the_organizers(self, server: Server) -> None:
         (source,) = (
-            each
+            file
             for benchmark in catalogue.benchmarks()
             for spec in benchmark.datasets
-            for each in spec.files
-            if spec.id == "trec-rag/2024/support" and each.role == "judgements"
+            for file in spec.files
+            if spec.id == "trec-rag/2024/support" and file.role == "judgements"
         )
         server.files[source.url.removeprefix(server.url)] = File(self.SUPPORT.encode())
         server.files["/trec.nist.gov/data/rag/nugget_assignment.20241218.jsonl"] = File(self.NUGGETS.encode())
@@ -509,16 +511,16 @@ class TestTrecRag:
     def test_ids_stand_for_labels(self, server: Server) -> None:
         place = "/trec.nist.gov/data/rag/nugget_assignment.20241218.jsonl"
         server.files[place] = File(self.NUGGETS.encode())
-        done = CliRunner().invoke(main, ["trec-rag/2024/nuggets", "-m", "v_strict"])
-        assert done.stdout.split()[-1] == "0.5000", done.output
-        done = CliRunner().invoke(main, ["trec-rag/2024/nuggets"])
-        assert "so nugget_recall, the rubric's own" in done.stderr
+        result = CliRunner().invoke(main, ["trec-rag/2024/nuggets", "-m", "v_strict"])
+        assert result.stdout.split()[-1] == "0.5000", result.output
+        result = CliRunner().invoke(main, ["trec-rag/2024/nuggets"])
+        assert "so nugget_recall, the rubric's own" in result.stderr
         agree = ["label", "agree", "trec-rag/2024/nuggets", "trec-rag/2024/nuggets", "--format", "json"]
-        done = CliRunner().invoke(main, agree)
-        assert "1.0" in done.stdout, done.output
-        done = CliRunner().invoke(main, ["trec-rag/2026", "-m", "v_strict"])
-        assert done.exit_code == 2
-        assert "this dataset has no qrels" in done.stderr
+        result = CliRunner().invoke(main, agree)
+        assert "1.0" in result.stdout, result.output
+        result = CliRunner().invoke(main, ["trec-rag/2026", "-m", "v_strict"])
+        assert result.exit_code == 2
+        assert "this dataset has no qrels" in result.stderr
 
     def test_what_a_data_set_has_not(self) -> None:
         with pytest.raises(InputError, match="trec-rag/2026: this dataset has no qrels; it has questions"):

@@ -58,7 +58,11 @@ def test_a_file_arrives_whole(server: Server, transport: Transport, target: Path
     server.files["/f"] = File(CONTENT)
     seen: list[tuple[int, int | None]] = []
     kept = download(
-        [f"{server.url}/f"], target, transport, sha256=SHA256, watch=lambda done, of: seen.append((done, of))
+        [f"{server.url}/f"],
+        target,
+        transport,
+        sha256=SHA256,
+        watch=lambda received, of: seen.append((received, of)),
     )
     assert target.read_bytes() == CONTENT
     assert (kept.name, kept.size, kept.sha256) == ("file.bin", len(CONTENT), SHA256)
@@ -240,9 +244,9 @@ def test_a_silent_server_is_left(server: Server, target: Path) -> None:
 
 def test_nobody_there(transport: Transport, target: Path) -> None:
     with serving() as server:
-        gone = server.url
+        address = server.url
     with pytest.raises(InputError, match="cannot be reached: Connection refused"):
-        download([f"{gone}/f"], target, transport)
+        download([f"{address}/f"], target, transport)
 
 
 @pytest.mark.parametrize("size", [len(CONTENT) + 1, len(CONTENT) - 1, 0])
@@ -380,9 +384,9 @@ class TestProgress:
     ) -> None:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         watch = _DownloadProgress("f.bin")
-        for done in (10, 2000):
+        for received in (10, 2000):
             clock[0] += 1
-            watch(done, None)
+            watch(received, None)
         watch.close()
         shown = capsys.readouterr().err
         assert shown.startswith("\rrageval: f.bin: 10 B\rrageval: f.bin: 2.0 kB\r")
@@ -409,9 +413,9 @@ def test_a_full_disk(server: Server, transport: Transport, target: Path) -> None
     """What has arrived stays and is continued when there is room; the old file stays until then."""
     server.files["/f"] = File(CONTENT, block=1000)
     words = [sys.executable, "-c", FULL, f"{server.url}/f", str(target), SHA256]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert "cannot be written: File too large; free some space" in done.stdout, done
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "cannot be written: File too large; free some space" in result.stdout, result
+    assert (result.returncode, result.stderr) == (0, "")
     assert target.read_bytes() == OLD
     kept = target.with_name(".file.bin.part").read_bytes()
     assert CONTENT.startswith(kept)

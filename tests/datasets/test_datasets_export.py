@@ -52,9 +52,9 @@ def theirs(dataset: str, what: str, style: str, fields: list[str] | None = None)
 
 
 def ours(dataset: str, what: str, *options: str) -> str:
-    done = CliRunner().invoke(main, ["datasets", "export", dataset, what, *options])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    result = CliRunner().invoke(main, ["datasets", "export", dataset, what, *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def ranking() -> dict[str, dict[str, float]]:
@@ -62,7 +62,8 @@ def ranking() -> dict[str, dict[str, float]]:
     docs = [row["_id"].replace("docs with space", "docs") for row in samples.FRESHSTACK_DOCS]
     queries = [row["query_id"] for row in samples.FRESHSTACK_QUERIES]
     return {
-        q: {doc: 100.0 - (7 * at + 11 * i) % 45 for i, doc in enumerate(docs)} for at, q in enumerate(queries)
+        q: {doc: 100.0 - (7 * index + 11 * i) % 45 for i, doc in enumerate(docs)}
+        for index, q in enumerate(queries)
     }
 
 
@@ -104,8 +105,8 @@ class TestQrels:
         for qrel in ir_measures.read_trec_qrels(str(path)):
             grades = documents.setdefault(qrel.query_id, {})
             grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, 0))
-        found = ir_measures.calc_aggregate([ir_measures.R @ 20], documents, run)
-        assert found[ir_measures.R @ 20] == pytest.approx(by_id["recall@20"].value, abs=1e-9)
+        means = ir_measures.calc_aggregate([ir_measures.R @ 20], documents, run)
+        assert means[ir_measures.R @ 20] == pytest.approx(by_id["recall@20"].value, abs=1e-9)
 
     @pytest.mark.parametrize("style", ["tsv", "jsonl"])
     def test_other_forms(self, style: str) -> None:
@@ -119,7 +120,9 @@ class TestQueriesAndDocuments:
         assert ours(FRESHSTACK, "queries", "--format", "jsonl") == theirs(FRESHSTACK, "queries", "jsonl")
         path = tmp_path / "topics.tsv"
         path.write_text(written, encoding="utf-8")
-        assert [question.query_id for question in read_questions(path)] == [f"7600000{at}" for at in range(5)]
+        assert [question.query_id for question in read_questions(path)] == [
+            f"7600000{number}" for number in range(5)
+        ]
 
     @pytest.mark.parametrize("style", ["tsv", "jsonl"])
     def test_documents_are_what_ir_datasets_writes(self, style: str) -> None:
@@ -148,28 +151,28 @@ class TestAnswersAndNuggets:
         dataset = "trec-rag/2026/research-rubrics-dev"
         import_files(dataset, [path], role="nuggets")
         import_files(dataset, [topics], role="questions")
-        again = tmp_path / "again.jsonl"
-        again.write_text(ours(dataset, "nuggets"), encoding="utf-8")
-        assert list(read_nuggets(again)) == list(load(dataset).nuggets())
+        exported = tmp_path / "again.jsonl"
+        exported.write_text(ours(dataset, "nuggets"), encoding="utf-8")
+        assert list(read_nuggets(exported)) == list(load(dataset).nuggets())
 
     def test_answers_are_read_back_as_questions(self, tmp_path: Path) -> None:
         path = tmp_path / "crag.jsonl"
         path.write_bytes(samples.jsonl(samples.CRAG))
         import_files(CRAG, [path])
-        again = tmp_path / "answers.jsonl"
-        again.write_text(ours(CRAG, "answers"), encoding="utf-8")
+        exported = tmp_path / "answers.jsonl"
+        exported.write_text(ours(CRAG, "answers"), encoding="utf-8")
         expected = {question.query_id: question for question in load(CRAG).questions()}
-        for question in read_questions(again):
-            known = expected.pop(question.query_id)
-            assert (question.text, question.gold) == (known.text, known.gold)
-            assert dict(question.facts) == dict(known.facts)
+        for question in read_questions(exported):
+            original = expected.pop(question.query_id)
+            assert (question.text, question.gold) == (original.text, original.gold)
+            assert dict(question.facts) == dict(original.facts)
         assert not expected
 
 
 def test_what_a_data_set_has_not_is_not_exported() -> None:
-    done = CliRunner().invoke(main, ["datasets", "export", "trec-rag/2026", "answers"], prog_name="rageval")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "trec-rag/2026: this dataset has no answers; it has questions" in done.stderr
+    result = CliRunner().invoke(main, ["datasets", "export", "trec-rag/2026", "answers"], prog_name="rageval")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "trec-rag/2026: this dataset has no answers; it has questions" in result.stderr
 
 
 def test_a_style_that_there_is_not() -> None:

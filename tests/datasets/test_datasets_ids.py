@@ -53,11 +53,11 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words], prog_name="rageval")
 
 
-def refused(done: Result, *expected: str) -> None:
-    assert done.exit_code == 2, done.output
-    assert "Traceback" not in done.stderr
+def refused(result: Result, *expected: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.stderr
     for text in expected:
-        assert text in done.stderr
+        assert text in result.stderr
 
 
 @pytest.fixture(name="questions")
@@ -71,7 +71,7 @@ def _questions(tmp_path: Path) -> Path:
 def _run_file(tmp_path: Path) -> Path:
     """A run that finds what is relevant to the first question only."""
     path = tmp_path / "run.trec"
-    rows = [f"76000000 Q0 repo/chains.py_{at}_368 {at} {9 - at} mine\n" for at in range(3)]
+    rows = [f"76000000 Q0 repo/chains.py_{number}_368 {number} {9 - number} mine\n" for number in range(3)]
     path.write_text("".join(rows), encoding="utf-8")
     return path
 
@@ -106,7 +106,7 @@ class TestCatalogue:
                     catalogue.plain(source.name, source.name)
 
     def test_only_crag_has_terms(self) -> None:
-        assert [known.name for known in catalogue.benchmarks() if known.terms] == ["crag"]
+        assert [benchmark.name for benchmark in catalogue.benchmarks() if benchmark.terms] == ["crag"]
 
     @pytest.mark.parametrize("dataset", NO_IDS)
     def test_what_is_no_id_of_ours(self, dataset: str) -> None:
@@ -161,7 +161,7 @@ class TestRegistered:
             {"relevant_corpus_ids": ["d"]},
             {"relevant_corpus_ids": [], "non_relevant_corpus_ids": ["d"]},
         ]
-        nuggets = [{"_id": str(at), "text": "t", **grade} for at, grade in enumerate(grades)]
+        nuggets = [{"_id": str(index), "text": "t", **grade} for index, grade in enumerate(grades)]
         path = tmp_path / "questions.jsonl"
         path.write_bytes(samples.jsonl([samples.FRESHSTACK_QUERIES[0] | {"nuggets": nuggets}]))
         import_files("freshstack/yolo/oct-2024", [path], role="questions")
@@ -233,7 +233,7 @@ class TestOthers:
                 return TrecWebTrackQuery
 
             def queries_iter(self) -> list[TrecWebTrackQuery]:
-                subtopics = tuple(TrecSubtopic(str(at), f"part {at}", "inf") for at in (1, 2))
+                subtopics = tuple(TrecSubtopic(str(number), f"part {number}", "inf") for number in (1, 2))
                 return [TrecWebTrackQuery("201", "rain", "Why?", "faceted", subtopics)]
 
         class Judged(BaseQrels):
@@ -243,8 +243,8 @@ class TestOthers:
             def qrels_iter(self) -> list[TrecSubQrel]:
                 return [TrecSubQrel("201", "d", 1, "1"), TrecSubQrel("201", "e", 1, "2")]
 
-        known = {"some/diversity": ir_datasets.Dataset(Topics(), Judged())}
-        monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
+        registered = {"some/diversity": ir_datasets.Dataset(Topics(), Judged())}
+        monkeypatch.setattr(ir_datasets, "load", lambda name: registered[name])
         dataset = load("some/diversity")
         assert list(dataset.nuggets())[1] == Nugget("201", "2", "part 2")
         assert next(iter(dataset.questions())).query_id == "201"
@@ -299,10 +299,11 @@ def test_a_package_that_is_installed(tmp_path: Path, run_file: Path) -> None:
     )
     environment = os.environ | {"PYTHONPATH": str(info.parent)}
     words = [sys.executable, "-c", code, str(run_file), "my-bench/one", "-m", "coverage"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, done.stdout.split()) == (0, ["n1", "n2", "none", "coverage", "all", "0.5000"]), (
-        done
-    )
+    result = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (result.returncode, result.stdout.split()) == (
+        0,
+        ["n1", "n2", "none", "coverage", "all", "0.5000"],
+    ), result
 
 
 class TestCommand:
@@ -329,24 +330,24 @@ class TestCommand:
     def test_fetch_and_score(self, server: Server, run_file: Path) -> None:
         """What a user of FreshStack types, and nothing else."""
         samples.put_freshstack(server)
-        done = run(run_file, FRESHSTACK, "-m", "alpha_ndcg@10,coverage@20,recall@50")
-        assert done.exit_code == 0, done.stderr
-        values = dict(re.findall(r"(\S+)\s+all\s+(\S+)", done.stdout))
+        result = run(run_file, FRESHSTACK, "-m", "alpha_ndcg@10,coverage@20,recall@50")
+        assert result.exit_code == 0, result.stderr
+        values = dict(re.findall(r"(\S+)\s+all\s+(\S+)", result.stdout))
         assert values["coverage@20"] == "0.2000"
         assert values["recall@50"] == "0.1000"
         fetched = run("datasets", "fetch", FRESHSTACK)
         assert (fetched.exit_code, fetched.stdout.split()[0]) == (0, f"{FRESHSTACK}:")
 
     def test_terms_on_the_command_line(self) -> None:
-        done = run("datasets", "fetch", CRAG)
-        refused(done, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
+        result = run("datasets", "fetch", CRAG)
+        refused(result, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
         assert not home._home().exists()
 
     def test_check(self, questions: Path, server: Server) -> None:
         samples.put_freshstack(server)
-        done = run("datasets", "check", FRESHSTACK)
-        assert done.exit_code == 1
-        rows = [line.split("  ") for line in done.stdout.splitlines()]
+        result = run("datasets", "check", FRESHSTACK)
+        assert result.exit_code == 1
+        rows = [line.split("  ") for line in result.stdout.splitlines()]
         counts = {row[0]: [cell.strip() for cell in row[1:] if cell.strip()] for row in rows}
         assert counts["questions"] == ["203", "5", "differs"]
         assert counts["relevant per nugget"] == ["5.7", "2.00", "differs"]
@@ -363,7 +364,7 @@ class TestCommand:
         files = []
         for topic in ("langchain", "yolo", "laravel", "angular", "godot"):
             samples.put_freshstack(server, topic)
-            done = run(
+            result = run(
                 run_file,
                 f"freshstack/{topic}/oct-2024",
                 "-m",
@@ -371,12 +372,12 @@ class TestCommand:
                 "--format",
                 "freshstack-leaderboard",
             )
-            assert done.exit_code == 0, done.stderr
-            (entry,) = json.loads(done.stdout)["leaderboardData"]
+            assert result.exit_code == 0, result.stderr
+            (entry,) = json.loads(result.stdout)["leaderboardData"]
             assert entry["info"]["name"] == "run.trec"
             assert entry["datasets"][topic]["coverage_20"] == 0.2
             files.append(tmp_path / f"{topic}.json")
-            files[-1].write_text(done.stdout, encoding="utf-8")
+            files[-1].write_text(result.stdout, encoding="utf-8")
         merged = run("datasets", "leaderboard", *files)
         (entry,) = json.loads(merged.stdout)["leaderboardData"]
         assert list(entry["datasets"]) == ["langchain", "yolo", "laravel", "angular", "godot", "average"]
@@ -418,17 +419,17 @@ class TestImport:
         refused(
             run("datasets", "import", FRESHSTACK, path), "which part of", "--as questions or --as documents"
         )
-        done = run("datasets", "import", FRESHSTACK, path, "--as", "questions")
-        assert done.exit_code == 0, done.stderr
+        result = run("datasets", "import", FRESHSTACK, path, "--as", "questions")
+        assert result.exit_code == 0, result.stderr
         assert len(list(load(FRESHSTACK).qrels())) == 27
 
     def test_a_folder(self, tmp_path: Path) -> None:
         folder = tmp_path / "hub" / "langchain"
         folder.mkdir(parents=True)
         (folder / "test-00000-of-00001.parquet").write_bytes(samples.parquet(samples.FRESHSTACK_QUERIES))
-        for at in range(2):
-            docs = samples.FRESHSTACK_DOCS[at::2]
-            (folder / f"train-0000{at}-of-00002.parquet").write_bytes(samples.parquet(docs))
+        for number in range(2):
+            docs = samples.FRESHSTACK_DOCS[number::2]
+            (folder / f"train-0000{number}-of-00002.parquet").write_bytes(samples.parquet(docs))
         assert {role: len(files) for role, files in import_files(FRESHSTACK, [folder.parent]).items()} == {
             "questions": 1,
             "documents": 2,
@@ -477,11 +478,11 @@ class TestImport:
         assert len(list(load(FRESHSTACK).questions())) == 5
 
     def test_parts_belong_together(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        names = [f"crag_task_3_dev_v5.tar.bz2.part{at}" for at in range(4)]
+        names = [f"crag_task_3_dev_v5.tar.bz2.part{number}" for number in range(4)]
         parts = samples.in_parts(samples.tar_bz2({"c.jsonl": samples.jsonl(samples.CRAG)}), 4)
         with serving() as server:
-            known = samples.at_loopback(server, dict(zip(names, parts, strict=True)))
-        monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+            catalog = samples.at_loopback(server, dict(zip(names, parts, strict=True)))
+        monkeypatch.setattr(catalogue, "benchmarks", lambda: catalog)
         for name, part in zip(names, parts, strict=True):
             (tmp_path / name).write_bytes(part)
         with pytest.raises(
@@ -520,10 +521,10 @@ def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions
 def test_nothing_is_imported_that_is_not_used(code: str) -> None:
     script = f"import sys\n{code}\nprint('loaded', *sys.modules)"
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root
     )
-    loaded = done.stdout.rpartition("loaded ")[2].split()
+    loaded = result.stdout.rpartition("loaded ")[2].split()
     assert not {"ir_datasets", "pyarrow", "requests", "pandas"} & set(loaded)
     if code.startswith("import rageval.datasets"):
         assert [name for name in loaded if name.startswith("rageval.datasets")] == ["rageval.datasets"]

@@ -32,9 +32,14 @@ def written(name: str, content: object) -> Path:
 
 def put_cast(topics: int = 25) -> None:
     """As CoverageBench has them: topics with lists of texts, nuggets in three fields, the nugget in qrels."""
-    rows = [{"topic_id": f"{at}_1", "query": f"topic {at}?", "nuggets": ["a", "b"]} for at in range(topics)]
-    lines = [f"{at}_1 {num} a fact, and\ta tab\n" for at in range(topics) for num in (1, 2)]
-    judged = [f"{at}_1 {num} MARCO_{at}{num} {num - 1}\n" for at in range(topics) for num in (1, 2)]
+    rows = [
+        {"topic_id": f"{number}_1", "query": f"topic {number}?", "nuggets": ["a", "b"]}
+        for number in range(topics)
+    ]
+    lines = [f"{number}_1 {num} a fact, and\ta tab\n" for number in range(topics) for num in (1, 2)]
+    judged = [
+        f"{number}_1 {num} MARCO_{number}{num} {num - 1}\n" for number in range(topics) for num in (1, 2)
+    ]
     import_files(CAST, [written("t.jsonl", "\n".join(map(json.dumps, rows)))], role="questions")
     import_files(CAST, [written("n.tsv", "".join(lines))], role="nuggets")
     import_files(CAST, [written("q", "".join(judged))], role="qrels")
@@ -64,37 +69,43 @@ def test_coverage_is_judged_by_nugget_and_scored_so() -> None:
     assert sorted(dataset.qrels())[1] == Qrel("0_1", "MARCO_02", 1, "2")
     assert counts(CAST)["questions"] == (25, 25)
     assert command("datasets", "check", CAST).code == 0
-    run = written("run", "".join(f"{at}_1 Q0 MARCO_{at}2 1 1 t\n" for at in range(25)))
+    run = written("run", "".join(f"{number}_1 Q0 MARCO_{number}2 1 1 t\n" for number in range(25)))
     assert command(run, CAST, "-m", "coverage@20", "--format", "trec").out.split()[-1] == "0.5000"
 
 
 def test_too_few_topics_differ_from_what_is_expected() -> None:
     put_cast(24)
-    done = command("datasets", "check", CAST)
-    assert done.code == 1
-    assert re.search(r"^questions +25 +24 +differs$", done.out, re.MULTILINE)
+    result = command("datasets", "check", CAST)
+    assert result.code == 1
+    assert re.search(r"^questions +25 +24 +differs$", result.out, re.MULTILINE)
 
 
 def test_ragtime_requests_and_banks() -> None:
     requests = [
-        {"topic_id": str(at), "title": f"T {at}", "background": "b", "problem_statement": "p", "limit": 2000}
-        for at in (301, 303)
+        {
+            "topic_id": str(number),
+            "title": f"T {number}",
+            "background": "b",
+            "problem_statement": "p",
+            "limit": 2000,
+        }
+        for number in (301, 303)
     ]
     banks = [
         {
             "format_version": "v3",
-            "query_id": str(at),
+            "query_id": str(number),
             "title_query": "T",
             "nugget_bank": {
                 "Who?": {
                     "question": "Who?",
-                    "query_id": str(at),
+                    "query_id": str(number),
                     "question_id": "x",
                     "answers": {"A": {"answer": "A", "references": [{"doc_id": "d1"}]}},
                 }
             },
         }
-        for at in (301, 303)
+        for number in (301, 303)
     ]
     name = "trec-ragtime/2025"
     import_files(name, [written("ragtime25_main_eng.jsonl", "\n".join(map(json.dumps, requests)))])
@@ -103,10 +114,10 @@ def test_ragtime_requests_and_banks() -> None:
     question = next(load(name).questions())
     assert (question.query_id, question.text) == ("301", "T 301")
     assert dict(question.facts)["problem_statement"] == "p"
-    found = counts(name)
-    assert found["questions_with_nuggets"] == (34, 2)
-    assert found["nuggets"] == (1086, 2)
-    assert found["nugget_answers"] == (None, 2)
+    numbers = counts(name)
+    assert numbers["questions_with_nuggets"] == (34, 2)
+    assert numbers["nuggets"] == (1086, 2)
+    assert numbers["nugget_answers"] == (None, 2)
 
 
 def test_dragun_articles_rubrics_and_labels() -> None:
@@ -126,22 +137,30 @@ def test_dragun_articles_rubrics_and_labels() -> None:
     article = {"docid": topic, "title": "News", "url": "u", "body": "long"}
     import_files(name, [written("trec-2025-dragun-topics.jsonl", article)])
     import_files(name, [written("rubrics.json", rubric)], role="nuggets")
-    rows = [f"{topic},{run},{topic}-1-1,{said}" for run, said in (("r", "supports"), ("s", "none"))]
+    rows = [f"{topic},{run},{topic}-1-1,{label}" for run, label in (("r", "supports"), ("s", "none"))]
     labels = "\n".join(["topic_id,run_tag,answer_id,auto_assessment", *rows, ""])
     import_files(name, [written("auto_report_assessments.csv", labels)])
     assert next(load(name).questions()).text == "News"
-    found = counts(name)
-    assert (found["nuggets"], found["nugget_answers"], found["labels"]) == ((236, 1), (551, 2), (14326, 2))
+    numbers = counts(name)
+    assert (numbers["nuggets"], numbers["nugget_answers"], numbers["labels"]) == (
+        (236, 1),
+        (551, 2),
+        (14326, 2),
+    )
     assert next(load(name).judgements())["auto_assessment"] == "supports"
     with pytest.raises(InputError, match="expected columns topic_id"):
         import_files(name, [written("other.csv", "a,b\n1,2\n")], role="judgements")
 
 
 def test_medaesqa_has_questions_and_judgements_in_one_file() -> None:
-    said = {"is_answer_accurate": "yes", "answer_sentences": []}
+    answer = {"is_answer_accurate": "yes", "answer_sentences": []}
     rows = [
-        {"question_id": at, "question": f"Q {at}?", "machine_generated_answers": {"M1": said, "M2": said}}
-        for at in (1, 2)
+        {
+            "question_id": number,
+            "question": f"Q {number}?",
+            "machine_generated_answers": {"M1": answer, "M2": answer},
+        }
+        for number in (1, 2)
     ]
     import_files("medaesqa", [written("medaesqa_v1.json", rows)], role="judgements")
     assert [question.text for question in load("medaesqa").questions()] == ["Q 1?", "Q 2?"]
@@ -153,14 +172,14 @@ def test_medaesqa_has_questions_and_judgements_in_one_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("q1 1\n", "n.tsv:1: expected 'qid num text'"),
         ("q1 1 a\nq1 1 b\n", "n.tsv:2: a second nugget 1 of q1"),
     ],
 )
-def test_bad_nuggets_are_not_taken(lines: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_nuggets_are_not_taken(lines: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         import_files(CAST, [written("n.tsv", lines)], role="nuggets")
     assert command("datasets", "export", CAST, "nuggets").code == 2
 
@@ -216,12 +235,12 @@ class TestBesideIrDatasets:
         name, other = "trec-rag/2025", "msmarco-segment-v2.1/trec-rag-2025"
         import_files(name, [written("trec_rag_2025_queries.jsonl", {"id": "1", "title": "one"})])
         import_files(name, [written("2025-rag-qrels.txt", "1 0 d 1\n")])
-        done = command("datasets", "check", name)
-        assert f"{other}: not compared" in done.out
+        result = command("datasets", "check", name)
+        assert f"{other}: not compared" in result.out
         there = {**ir_datasets.registry._registered, other: ir_datasets.Dataset(Queries(), Qrels())}
         monkeypatch.setattr(ir_datasets.registry, "_registered", there)
-        done = command("datasets", "check", name)
-        rows = [line.split() for line in done.out.splitlines() if f"as in {other}" in line]
+        result = command("datasets", "check", name)
+        rows = [line.split() for line in result.out.splitlines() if f"as in {other}" in line]
         same = [row[4:] for row in rows]
         assert (same == [["1", "1"], ["1", "1"]]) == (code == 0)
         assert sum("differs" in row for row in rows) == code

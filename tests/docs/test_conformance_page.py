@@ -25,7 +25,7 @@ ROWS = {
 }
 
 
-def test_the_example() -> None:
+def test_the_example_prints_what_it_shows() -> None:
     (block,) = blocks("python", TEXT)
     assert python_mistake(block) is None
 
@@ -40,13 +40,13 @@ def test_its_keys_are_those_of_the_vectors() -> None:
 
 
 @pytest.mark.parametrize("name", installed())
-def test_the_table(name: str) -> None:
+def test_the_table_counts_what_the_tools_agree_on(name: str) -> None:
     version, *numbers = ROWS[name]
     if version != installed()[name]:
         pytest.skip("another version is installed")
-    found = list(of_peer(name, VECTORS))
-    counts = Counter(one.verdict for one in found)
-    measures = {parse_measure(one.measure).name for one in found}
+    differences = list(of_peer(name, VECTORS))
+    counts = Counter(one.verdict for one in differences)
+    measures = {parse_measure(one.measure).name for one in differences}
     assert [int(number) for number in numbers] == [
         len(measures),
         *(counts[verdict] for verdict in (AGREES, COMPATIBLE, DIFFERS, FAILS)),

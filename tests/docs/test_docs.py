@@ -35,15 +35,15 @@ def test_the_pages_that_are_generated_are_up_to_date() -> None:
 @pytest.mark.parametrize("block", blocks("console", FILES))
 def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> None:
     command, _, expected = block.partition("\n")
-    done = rageval(command.removeprefix("$ rageval"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+    result = rageval(command.removeprefix("$ rageval"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, expected, "")
 
 
 @pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS) + blocks("python", API))
 @pytest.mark.slow
 def test_code_on_the_pages_of_files_answers_and_objects_runs(block: str) -> None:
-    done = run([sys.executable, "-c", block])
-    assert done.returncode == 0, done.stderr
+    result = run([sys.executable, "-c", block])
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None:

@@ -40,30 +40,32 @@ def test_a_page_has_formula_and_range_and_names_its_parameters() -> None:
 
 _NUMBER = r"(−?\d+)"
 _RANGES = {  # how a page's range begins, and what it declares then
-    rf"{_NUMBER} to {_NUMBER}\b(?! of the set)": lambda found: tuple(
-        float(end.replace("−", "-")) for end in found
+    rf"{_NUMBER} to {_NUMBER}\b(?! of the set)": lambda ends: tuple(
+        float(end.replace("−", "-")) for end in ends
     ),
-    r"0 or 1\b|1/N to 1\b": lambda found: (0.0, 1.0),
-    r"0 upwards|0 to (Σ|what documents)": lambda found: (0.0, math.inf),
-    r"at most 1\b|0 to 1 of the set": lambda found: (-math.inf, 1.0),
-    "`low` to `high`": lambda found: (0.0, 1.0),
+    r"0 or 1\b|1/N to 1\b": lambda ends: (0.0, 1.0),
+    r"0 upwards|0 to (Σ|what documents)": lambda ends: (0.0, math.inf),
+    r"at most 1\b|0 to 1 of the set": lambda ends: (-math.inf, 1.0),
+    "`low` to `high`": lambda ends: (0.0, 1.0),
 }
 
 
 def test_the_range_on_a_page_is_the_one_it_declares() -> None:
     for measure in MEASURES:
-        (said,) = re.findall("Range: (.*)", measure.page)
+        (stated_range,) = re.findall("Range: (.*)", measure.page)
         (declared,) = (
-            ends(found.groups()) for start, ends in _RANGES.items() if (found := re.match(start, said))
+            ends(match.groups())
+            for start, ends in _RANGES.items()
+            if (match := re.match(start, stated_range))
         )
         assert (measure.limits or (0.0, 1.0)) == declared, measure
-        is_above = bool(re.search(r"^0 to 1(/|, and a little above)", said))
+        is_above = bool(re.search(r"^0 to 1(/|, and a little above)", stated_range))
         assert bool(measure.about.above_1) == is_above, measure
 
 
 def public_functions() -> dict[str, FunctionType]:
     """Functions in `__all__` of the public rooms, and public methods of the classes there, by name."""
-    found = {"rageval.interop.install": interop.install}
+    functions = {"rageval.interop.install": interop.install}
     for room in ("rageval", *(f"rageval.{room}" for room in ROOMS)):
         module = importlib.import_module(room)
         for name in module.__all__:
@@ -73,8 +75,8 @@ def public_functions() -> dict[str, FunctionType]:
             for part, value in (parts or {name: member}).items():
                 key = part.rpartition(".")[2]
                 if isinstance(value, FunctionType) and (key == "__init__" or not key.startswith("_")):
-                    found[f"{room}.{part}"] = value
-    return found
+                    functions[f"{room}.{part}"] = value
+    return functions
 
 
 PUBLIC = public_functions()
@@ -112,13 +114,13 @@ def sections(function: FunctionType) -> dict[str, str]:
 def test_a_public_function_says_what_it_takes_and_returns() -> None:
     for name in FUNCTIONS:
         function = PUBLIC[name]
-        said = sections(function)
-        listed = re.findall(r"^\S.*$", said.get("Parameters", ""), flags=re.MULTILINE)
+        parts = sections(function)
+        listed = re.findall(r"^\S.*$", parts.get("Parameters", ""), flags=re.MULTILINE)
         named = {word.strip(" *") for line in listed for word in line.split(",")}
         assert named == set(inspect.signature(function).parameters), name
         returned = str(function.__annotations__["return"])
         if returned != "None":
-            assert ("Yields" if returned.startswith("Iterator") else "Returns") in said, name
+            assert ("Yields" if returned.startswith("Iterator") else "Returns") in parts, name
 
 
 def test_the_functions_of_the_front_door_are_among_them() -> None:

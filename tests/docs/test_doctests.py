@@ -25,8 +25,8 @@ def test_examples(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
             module = import_module(".".join(parts).removesuffix(".__init__"))
             for test in doctest.DocTestFinder(exclude_empty=True).find(module):
                 if not any(f"import {package}" in (test.docstring or "") for package in LACKING):
-                    found = runner.run(test)
-                    tried += found.attempted
-                    wrong += [test.name] * bool(found.failed)
+                    result = runner.run(test)
+                    tried += result.attempted
+                    wrong += [test.name] * bool(result.failed)
     assert not wrong, capsys.readouterr().out
     assert tried

@@ -43,24 +43,24 @@ def test_the_files_for_published_tables_are_what_their_script_makes(tmp_path: Pa
     script = tmp_path / "generate.py"
     script.write_text((EXAMPLES / "data" / "generate_published.py").read_text(encoding="utf-8"))
     assert run([sys.executable, str(script)]).returncode == 0
-    made = sorted((tmp_path / "published").iterdir())
+    files = sorted((tmp_path / "published").iterdir())
     there = sorted((EXAMPLES / "data/published").iterdir())
-    assert [path.name for path in made] == [path.name for path in there]
-    assert [path.read_bytes() for path in made] == [path.read_bytes() for path in there]
+    assert [path.name for path in files] == [path.name for path in there]
+    assert [path.read_bytes() for path in files] == [path.read_bytes() for path in there]
 
 
 def test_clusters_and_orders_by_hand(example) -> None:  # type: ignore[no-untyped-def]
     example("sentence_ordering")
     orders = sys.modules["data.orders"]
     vectors = orders.bags_of_words(["a b", "c d", "a b b", "c c d", "a a b"])
-    found = orders.clusters(vectors)
-    assert sorted(map(sorted, found)) == [[0, 2, 4], [1, 3]]
+    clusters = orders.clusters(vectors)
+    assert sorted(map(sorted, clusters)) == [[0, 2, 4], [1, 3]]
     nearness = np.array([0.1, 0.9, 0.1, 0.9, 0.1])
-    made = orders.orders(found, nearness, random.Random(0))
-    assert sorted(made["D nearest first"][0]) == [1, 3]
-    assert made["C nearest last"] == made["D nearest first"][::-1]
-    assert sorted(made["B largest first"][0]) == [0, 2, 4]
-    assert sorted(map(sorted, made["A random"])) == [[0, 2, 4], [1, 3]]
+    orders_drawn = orders.orders(clusters, nearness, random.Random(0))
+    assert sorted(orders_drawn["D nearest first"][0]) == [1, 3]
+    assert orders_drawn["C nearest last"] == orders_drawn["D nearest first"][::-1]
+    assert sorted(orders_drawn["B largest first"][0]) == [0, 2, 4]
+    assert sorted(map(sorted, orders_drawn["A random"])) == [[0, 2, 4], [1, 3]]
     assert orders.ping_pong([1, 2, 3, 4, 5]) == [1, 3, 5, 4, 2]
     inside = orders.within(np.array([1.0, 0.0, 3.0, 0.0, 2.0]), random.Random(0))
     assert inside["B best first"]([0, 2, 4]) == [2, 4, 0]

@@ -19,8 +19,8 @@ from rageval.cli import main
 def here(folder: Path, words: Sequence[str]) -> Done:
     """Do what is typed in this process."""
     if words[0] == "rageval":
-        done = CliRunner().invoke(main, list(words[1:]), prog_name="rageval")
-        return Done(done.exit_code, done.stdout, done.stderr)
+        result = CliRunner().invoke(main, list(words[1:]), prog_name="rageval")
+        return Done(result.exit_code, result.stdout, result.stderr)
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -33,7 +33,8 @@ def here(folder: Path, words: Sequence[str]) -> Done:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "person", [pytest.param(each, marks=pytest.mark.slow) if each in NEEDS else each for each in PEOPLE]
+    "person",
+    [pytest.param(person, marks=pytest.mark.slow) if person in NEEDS else person for person in PEOPLE],
 )
 def test_first_commands(person: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if person in NEEDS and find_spec(NEEDS[person]) is None:

@@ -24,16 +24,16 @@ def _making(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def formulas() -> dict[str, str]:
     """The formula of every measure, and those on the pages of people."""
-    found = {}
+    by_page = {}
     for name, measure in builtin().items():
         text = measure.page.partition("Formula:\n")[2].partition("\nRange:")[0]
         block = re.match(r"(?:    .*\n|\n(?=    ))+", text)
-        found[name] = dedent(block[0]) if block else ""
+        by_page[name] = dedent(block[0]) if block else ""
     pages = [path for path in sorted(DOCS.glob("*.md")) if path.name != "measures.md"]
     for path in pages:
-        for at, block in enumerate(blocks("{formula}", path.read_text(encoding="utf-8"))):
-            found[f"{path.stem}-{at}"] = block
-    return found
+        for index, block in enumerate(blocks("{formula}", path.read_text(encoding="utf-8"))):
+            by_page[f"{path.stem}-{index}"] = block
+    return by_page
 
 
 FORMULAS = formulas()
@@ -41,15 +41,15 @@ SIGNS = {"∑": "Σ", "⋃": "∪", "∏": "Π"}
 GONE = re.compile(r"[\s()/÷_^{}]")  # what a fraction, a level or a bracket stands for
 
 
-def said(element: Element) -> str:
+def read_aloud(element: Element) -> str:
     """What MathML says, from left to right and from top to bottom."""
     own = "√" if element.tag == "msqrt" else SIGNS.get(element.text or "", element.text or "")
-    return own + "".join(map(said, element))
+    return own + "".join(map(read_aloud, element))
 
 
 def tree(element: Element) -> str:
     """MathML as brackets: `f` a fraction, `b` below, `a` above."""
-    inside = [tree(each) for each in element if each.tag != "mspace"]
+    inside = [tree(child) for child in element if child.tag != "mspace"]
     if element.tag in ("mfrac", "msub", "munder", "msup"):
         return {"mfrac": "f", "msub": "b", "munder": "b", "msup": "a"}[element.tag] + f"[{'|'.join(inside)}]"
     return SIGNS.get(element.text or "", element.text or "") + "".join(inside)
@@ -71,12 +71,12 @@ def test_what_is_typeset_says_what_is_written(name: str) -> None:
     from making.formulas import html, lines
 
     typeset = fromstring(html(FORMULAS[name]))
-    shown = [each.attrib["alttext"] for each in typeset.iter("math")]
+    shown = [element.attrib["alttext"] for element in typeset.iter("math")]
     written = lines(FORMULAS[name])
     assert all(line.startswith(one) for line, one in zip(written, shown, strict=True))
     for math in typeset.iter("math"):
         plain = normalize("NFD", math.attrib["alttext"]).translate(str.maketrans("²³\u0304", "23¯"))
-        assert GONE.sub("", said(math)) == GONE.sub("", plain)
+        assert GONE.sub("", read_aloud(math)) == GONE.sub("", plain)
     notes = ["".join(note.itertext()) for note in typeset.iter("dd")]
     for line, note in zip(written[len(written) - len(notes) :], notes, strict=True):
         assert line.replace("`", "").endswith(f": {note}")
@@ -130,9 +130,9 @@ def test_what_cannot_be_read_is_refused(text: str) -> None:
 def test_what_is_shown_is_text() -> None:
     from making.formulas import html
 
-    found = fromstring(html("a < b = x\n\nb: <b> & `c`"))
-    assert next(found.iter("math")).attrib["alttext"] == "a < b = x"
-    assert ["".join(note.itertext()) for note in found.iter("dd")] == ["<b> & c"]
+    shown = fromstring(html("a < b = x\n\nb: <b> & `c`"))
+    assert next(shown.iter("math")).attrib["alttext"] == "a < b = x"
+    assert ["".join(note.itertext()) for note in shown.iter("dd")] == ["<b> & c"]
 
 
 def test_the_terminal_shows_the_same_text() -> None:

@@ -33,7 +33,7 @@ def outputs(text: str) -> Iterator[tuple[str, str, list[Any]]]:
     written: dict[str, str] = {}
     for block in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         line, _, rest = block.partition("\n")
-        printed = [each[2:] for each in rest.splitlines() if each.startswith("|")]
+        printed = [line[2:] for line in rest.splitlines() if line.startswith("|")]
         words = shlex.split(line)
         if words[0] == "cat" and words[1] in written:
             yield written[words[1]], "json", [json.loads("\n".join(printed))]
@@ -49,13 +49,13 @@ def outputs(text: str) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def problems(text: str) -> tuple[list[str], set[tuple[str, str]]]:
-    found, seen = [], set()
+    faults_found, seen = [], set()
     for line, style, values in outputs(text):
         output = OUTPUTS[command_of(shlex.split(line)[1:])]
         for value in values:
             seen.add((output["command"], style))
-            found += [f"$ {line}: {fault}" for fault in faults(value, output[style])]
-    return found, seen
+            faults_found += [f"$ {line}: {fault}" for fault in faults(value, output[style])]
+    return faults_found, seen
 
 
 def test_the_schema_is_whole() -> None:
@@ -81,8 +81,8 @@ def test_what_golden_outputs_hold(path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_command_prints_what_the_page_says() -> None:
-    found, seen = problems(printed_anew(MORE))
-    assert found == []
+    faults_found, seen = problems(printed_anew(MORE))
+    assert faults_found == []
     styles = [(name, style) for name in OUTPUTS for style in ("json", "jsonl")]
     assert seen == {(name, style) for name, style in styles if style in OUTPUTS[name]}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fair_judge import data_in, fair, said, schema_in
+from fair_judge import data_in, fair, saying, schema_in
 from llm_server import Asked, LlmServer, Saying
 from test_readme import ROOT
 
@@ -23,7 +23,7 @@ def polite(asked: Asked) -> Saying:
     """Fair, and full of praise for everybody's manners."""
     if "polite" in str(schema_in(asked)):
         assert set(data_in(asked)) == {"question", "answer"}
-        return said(asked, '{"evidence": "", "reason": "r", "label": "polite"}')
+        return saying(asked, '{"evidence": "", "reason": "r", "label": "polite"}')
     return fair(asked)
 
 
@@ -49,11 +49,11 @@ def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
                 (tmp_path / text.split()[1]).write_text(text)
             else:
                 for line in text.splitlines():
-                    done = subprocess.run(
+                    process = subprocess.run(
                         line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
                     )
-                    assert done.returncode == 0, (line, done.stderr)
-                    printed = done.stdout
+                    assert process.returncode == 0, (line, process.stderr)
+                    printed = process.stdout
     assert server.requests
     assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "judged.jsonl").read_text()
 

@@ -29,7 +29,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
-    printed = said = ""
+    printed = stderr = ""
     for kind, text in re.findall(r"^```(sh|py|text)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
         if kind == "text":
             assert printed == text
@@ -38,13 +38,13 @@ def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
             (tmp_path / "page.py").write_text(text, encoding="utf-8")
             text = "python page.py"
         for line in text.splitlines():
-            done = subprocess.run(
+            process = subprocess.run(
                 line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
             )
-            assert done.returncode == 0, (line, done.stderr)
-            printed, said = done.stdout, said + done.stderr
+            assert process.returncode == 0, (line, process.stderr)
+            printed, stderr = process.stdout, stderr + process.stderr
     for line in re.findall(r"^    (\d.*)$", PAGE, re.MULTILINE):  # what it says on the way
-        assert line in said
+        assert line in stderr
     assert "sealed" in (tmp_path / "kim.html").read_text(encoding="utf-8")
 
 

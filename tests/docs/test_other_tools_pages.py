@@ -52,14 +52,14 @@ def page(name: str) -> str:
 def rows(text: str, heading: str, table: int = 0) -> list[list[str]]:
     """Cells of a table below a heading, without its head."""
     part = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    found = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)[table].splitlines()[2:]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in found]
+    table_rows = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)[table].splitlines()[2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table_rows]
 
 
 def rageval(*words: object) -> str:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def value(*words: object) -> str:
@@ -73,7 +73,7 @@ def number(cell: str) -> str:
 
 def by_trec_eval(name: str) -> dict[tuple[str, str], str]:
     lines = (line.split("\t") for line in (TREC / name).read_text().splitlines())
-    return {(measure.strip(), topic): said.strip() for measure, topic, said in lines}
+    return {(measure.strip(), topic): printed.strip() for measure, topic, printed in lines}
 
 
 def by_ir_measures(measure: str, run: Path) -> str:
@@ -85,10 +85,10 @@ def by_ir_measures(measure: str, run: Path) -> str:
 def test_the_numbers_of_four_tools() -> None:
     printed, table = by_trec_eval("out.test.a"), rows(page("from-trec-eval"), "The same numbers")
     assert len(table) == 6
-    for cell, *said in table:
+    for cell, *shown_values in table:
         name = cell.strip("`")
         of_ranx = RANX["results.test"].get(IN_RANX.get(name, name))
-        assert said == [
+        assert shown_values == [
             printed[name, "all"],
             by_ir_measures(IN_IR_MEASURES[name], TREC / "results.test"),
             "–" if of_ranx is None else f"{of_ranx:.4f}",
@@ -111,10 +111,10 @@ def test_where_a_topic_is_missing(tmp_path: Path) -> None:
         [value(trunc, qrels, "-m", "map"), value(trunc, qrels, "-m", "map", "--intersection")],
     ]
     table = rows(page("from-trec-eval"), "Where results differ")
-    assert [[number(cell) for cell in said] for _, *said in table] == expected
+    assert [[number(cell) for cell in shown_values] for _, *shown_values in table] == expected
 
 
-def test_equal_scores(tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_as_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 b 1\n")
     (tmp_path / "run").write_text("q Q0 a 1 1.0 r\nq Q0 b 2 1.0 r\n")
     assert value(tmp_path / "run", tmp_path / "qrels", "-m", "mrr") == "1.0000"
@@ -125,13 +125,13 @@ def test_equal_scores(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_spellings_and_options_side_by_side_are_read() -> None:
     files = [TREC / "results.test", TREC / "qrels.test"]
-    table = {you: said for you, *_, said in rows(page("from-trec-eval"), "Commands side by side")}
+    table = {you: command for you, *_, command in rows(page("from-trec-eval"), "Commands side by side")}
     assert {value(*files, "-m", spelt) for spelt in ("map", "AP", "ap")} == {"0.1785"}
     assert {value(*files, "-m", spelt) for spelt in ("P.10", "P_10", "P@10", "precision@10")} == {"0.3000"}
     assert {value(*files, "-m", spelt) for spelt in ("hit_rate@10", "mrr@10")} == {"0.6667", "0.3889"}
-    for spelt, said in {"hits@10": "hit_rate@10", "f1@10": "not offered", "P@10-l2": "(rel=2)"}.items():
-        done = CliRunner().invoke(main, [str(files[0]), str(files[1]), "-m", spelt])
-        assert (done.exit_code, said in done.stderr) == (2, True), done.output
+    for spelt, command in {"hits@10": "hit_rate@10", "f1@10": "not offered", "P@10-l2": "(rel=2)"}.items():
+        result = CliRunner().invoke(main, [str(files[0]), str(files[1]), "-m", spelt])
+        assert (result.exit_code, command in result.stderr) == (2, True), result.output
     of_ranx = RANX["results.test"]
     for spelt in ("map", "mrr", "hit_rate@10", "ndcg@10", "precision@10", "recall@100", "r-precision"):
         assert value(*files, "-m", spelt) == f"{of_ranx[spelt]:.4f}"
@@ -173,13 +173,17 @@ def average_of_deepeval(log: Any) -> float:
 
 def of_inspect(log: Any) -> float:
     values = [sample["scores"]["grades"]["value"]["complete"] for sample in log["samples"]]
-    return mean(0.0 if isinstance(each, str) else each for each in values if str(each) != "nan")
+    return mean(0.0 if isinstance(value, str) else value for value in values if str(value) != "nan")
 
 
 def of_mlflow(log: Any) -> float:
-    said = [each for trace in log for each in trace["info"]["assessments"]]
-    values = [each["feedback"]["value"] for each in said if each["assessment_name"] == "key_fact"]
-    return mean(float(each) for each in values if each is not None)
+    assessments = [assessment for trace in log for assessment in trace["info"]["assessments"]]
+    values = [
+        assessment["feedback"]["value"]
+        for assessment in assessments
+        if assessment["assessment_name"] == "key_fact"
+    ]
+    return mean(float(assessment) for assessment in values if assessment is not None)
 
 
 def of_ragas(log: Any) -> float:
@@ -202,12 +206,12 @@ TOOLS: list[tuple[str, Callable[[Any], None], str, Callable[[Any], float]]] = [
 ]
 
 
-@pytest.mark.parametrize("at", range(len(TOOLS)))
-def test_one_question_of_five(at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", range(len(TOOLS)))
+def test_one_question_of_five(number: int, tmp_path: Path) -> None:
     table = rows(page("failed-judgements"), "One question of five")
     assert len(table) == len(TOOLS)
-    _, before, after, _, ours = table[at]
-    name, fail, aspect, theirs = TOOLS[at]
+    _, before, after, _, ours = table[number]
+    name, fail, aspect, theirs = TOOLS[number]
     log = loaded(name)
     if before:
         assert f"{theirs(log):.2f}" == before
@@ -215,8 +219,8 @@ def test_one_question_of_five(at: int, tmp_path: Path) -> None:
     assert f"{theirs(log):.2f}" == after
     path = tmp_path / "log"
     path.write_text("\n".join(map(json.dumps, log if isinstance(log, list) else [log])))
-    code, said = scored(path, aspect)
-    ends = re.search(r"its value lies between (\S+) and (\S+)", said)
+    code, stderr = scored(path, aspect)
+    ends = re.search(r"its value lies between (\S+) and (\S+)", stderr)
     assert ends
     assert (code, f"{float(ends[1]):.2f}–{float(ends[2]):.2f}") == (3, ours)
 
@@ -224,10 +228,10 @@ def test_one_question_of_five(at: int, tmp_path: Path) -> None:
 def scored(log: Path, aspect: str) -> tuple[int, str]:
     """What scoring an imported log ends with, and says."""
     judged = str(log.parent / "judged.jsonl")
-    done = CliRunner().invoke(main, ["import", str(log), "--only", "judged", "-o", judged])
-    if done.exit_code == 0:
-        done = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
-    return done.exit_code, done.stderr
+    result = CliRunner().invoke(main, ["import", str(log), "--only", "judged", "-o", judged])
+    if result.exit_code == 0:
+        result = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
+    return result.exit_code, result.stderr
 
 
 def test_one_verdict_of_five(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,14 +239,14 @@ def test_one_verdict_of_five(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     claims, came, supported = 5, 1, 1
     unsupported = came - supported
     table = rows(page("failed-judgements"), "One verdict of five")
-    assert [said for _, said, _ in table] == [
+    assert [verdicts for _, verdicts, _ in table] == [
         f"{supported / came:.1f}",
         f"{supported / came:.1f}",
         f"{1 - unsupported / claims:.1f}",
         f"{1 - (unsupported + claims - came) / claims:.1f}",
         "–",
     ]
-    nuggets = [{"text": f"fact {at}", "importance": "vital"} for at in range(claims)]
+    nuggets = [{"text": f"fact {index}", "importance": "vital"} for index in range(claims)]
     model = ScriptedModel(lambda _: '{"verdicts": [{"id": "n1", "evidence": "so", "label": "support"}]}')
     judged = package.judge(
         "nugget-assignment",
@@ -265,46 +269,46 @@ def test_the_commands_of_the_page_print_what_it_shows(
     (block,) = blocks("sh", page("failed-judgements"))
     first, second = (shlex.split(line)[1:] for line in block.splitlines())
     rageval(*first)
-    done = CliRunner().invoke(main, second)
-    assert (done.exit_code, [done.stderr]) == (3, blocks("text", page("failed-judgements")))
+    result = CliRunner().invoke(main, second)
+    assert (result.exit_code, [result.stderr]) == (3, blocks("text", page("failed-judgements")))
 
 
-def said_by_the_tool(name: str, aspect: str) -> float:
+def value_of_the_tool(name: str, aspect: str) -> float:
     """What stands in the log as its summary, or the mean over what it holds."""
     log = loaded(name)
     if name.startswith("promptfoo"):
-        found = log["results"]["prompts"][0]["metrics"]
-        return float(found["namedScores"][aspect] / found["namedScoresCount"][aspect])
+        summary = log["results"]["prompts"][0]["metrics"]
+        return float(summary["namedScores"][aspect] / summary["namedScoresCount"][aspect])
     if name.startswith("deepeval"):
-        (found,) = log["testRunData"]["metricsScores"]
-        assert found["passes"] / (found["passes"] + found["fails"]) == mean(found["scores"])
-        return mean(found["scores"])
+        (summary,) = log["testRunData"]["metricsScores"]
+        assert summary["passes"] / (summary["passes"] + summary["fails"]) == mean(summary["scores"])
+        return mean(summary["scores"])
     if name.startswith("inspect"):
-        (found,) = [each for each in log["results"]["scores"] if each["name"] == aspect]
-        (metric,) = found["metrics"].values()
+        (summary,) = [entry for entry in log["results"]["scores"] if entry["name"] == aspect]
+        (metric,) = summary["metrics"].values()
         return float(metric["value"])
     if name.startswith("mlflow"):
         return of_mlflow(log)
     return mean(row[aspect] for row in log if row[aspect] is not None)
 
 
-@pytest.mark.parametrize("at", range(6))
-def test_the_same_numbers_from_the_logs(at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", range(6))
+def test_the_same_numbers_from_the_logs(number: int, tmp_path: Path) -> None:
     table = rows(page("from-ragas"), "The same numbers")
     assert len(table) == 6
-    name, measure, theirs, ours, why = (cell.strip("`") for cell in table[at])
+    name, measure, theirs, ours, why = (cell.strip("`") for cell in table[number])
     aspect = measure.partition("=")[2].rstrip(")")
-    assert f"{said_by_the_tool(name, aspect):.4f}" == theirs
+    assert f"{value_of_the_tool(name, aspect):.4f}" == theirs
     assert bool(why) == (ours != theirs)
     judged = tmp_path / "judged.jsonl"
     rageval("import", ROOT / "tests/golden/logs" / name, "--only", "judged", "-o", judged)
     if ours != "–":
         assert value(judged, "-m", measure) == ours
         return
-    done = CliRunner().invoke(main, [str(judged), "-m", measure])
-    ends = re.search(r"its value lies between (\S+ and \S+)", done.stderr)
+    result = CliRunner().invoke(main, [str(judged), "-m", measure])
+    ends = re.search(r"its value lies between (\S+ and \S+)", result.stderr)
     assert ends
-    assert done.exit_code == 3
+    assert result.exit_code == 3
     assert f"between {ends[1]}" in why
     skipped = re.search(r"skip` gives (\S+)", why)
     assert value(judged, "-m", measure, "--on-missing", "skip") == (skipped[1] if skipped else theirs)
@@ -321,7 +325,7 @@ def test_what_is_named_for_other_tools_is_there() -> None:
     assert all(f"\n{name} " in rubrics for name in ("claims", "entailment", "criterion"))
 
 
-def test_three_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))

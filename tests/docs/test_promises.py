@@ -24,21 +24,21 @@ pytestmark = pytest.mark.slow
 PAGE = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
 
 
-def said(file: str) -> int:
+def promised_number(file: str) -> int:
     """The number before a file of tests."""
-    (found,) = re.findall(rf"(?:more than |over )?([\d,]+)[^|;()]*\(`tests/[a-z/]*{file}\.py`\)", PAGE)
-    return int(found.replace(",", ""))
+    (number,) = re.findall(rf"(?:more than |over )?([\d,]+)[^|;()]*\(`tests/[a-z/]*{file}\.py`\)", PAGE)
+    return int(number.replace(",", ""))
 
 
-def odd_lines() -> int:
-    odd = (test_odd_words.with_odd_words, test_odd_words.with_odd_files)
+def count_unusual_lines() -> int:
+    odd = (test_odd_words.replace_words, test_odd_words.replace_files)
     return sum(1 for line in test_odd_words.LINES.values() for replaced in odd for _ in replaced(line))
 
 
 @pytest.mark.parametrize(
     ("file", "number"),
     [
-        ("test_odd_words", odd_lines()),
+        ("test_odd_words", count_unusual_lines()),
         ("test_hostile_servers", len(hostile_servers.KINDS)),
         (
             "test_fuzz_readers",
@@ -50,7 +50,7 @@ def odd_lines() -> int:
     ],
 )
 def test_numbers_that_can_be_counted(file: str, number: int) -> None:
-    assert said(file) == number
+    assert promised_number(file) == number
 
 
 def test_where_it_runs_is_what_is_declared_and_tried() -> None:
@@ -73,16 +73,16 @@ def test_no_tool_that_is_compared_with_is_left_out() -> None:
 def test_attempts_at_a_wrong_claim_are_as_many_as_are_collected() -> None:
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
     files = ["tests/comparison/test_wrong_claims.py", "tests/comparison/test_wrong_claims_answers.py"]
-    done = subprocess.run([*words, *files], cwd=ROOT, capture_output=True, text=True, check=True)
-    number = sum("::" in line for line in done.stdout.splitlines())
+    process = subprocess.run([*words, *files], cwd=ROOT, capture_output=True, text=True, check=True)
+    number = sum("::" in line for line in process.stdout.splitlines())
     (shown,) = re.findall(r"over ([\d,]+) attempts at a wrong claim", PAGE)
     assert int(shown) == number // 100 * 100
 
 
 def test_each_sentence_of_the_security_page_names_a_test_that_is_there() -> None:
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    held = page.partition("names the test that holds it.")[2].partition("A judge can")[0]
-    points = [point for point in re.split(r"(?m)^- ", held) if point.strip()]
+    sentences = page.partition("names the test that holds it.")[2].partition("A judge can")[0]
+    points = [point for point in re.split(r"(?m)^- ", sentences) if point.strip()]
     assert len(points) >= 7
     for point in points:
         # A point may have several sentences; those behind a test are held by the next one.

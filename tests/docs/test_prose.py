@@ -10,7 +10,7 @@ import prose
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("The data sets of a track.", "data sets"),
         ("A quote stands nowhere.", "stands nowhere"),
@@ -21,8 +21,8 @@ import prose
         ("A dataset, labeled by its author.", None),
     ],
 )
-def test_phrases_are_found_in_prose_alone(text: str, found: str | None) -> None:
-    assert next((phrase for phrase, _ in prose.banned(text)), None) == found
+def test_phrases_are_found_in_prose_alone(text: str, expected: str | None) -> None:
+    assert next((phrase for phrase, _ in prose.banned(text)), None) == expected
 
 
 def test_blocks_and_tables_are_no_prose(tmp_path: Path) -> None:

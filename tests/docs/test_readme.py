@@ -24,10 +24,10 @@ def test_the_first_command_prints_what_the_readme_says() -> None:
     commands = [block for block in plain if "&& rageval" in block]
     assert len(commands) == 1
     expected = plain[plain.index(commands[0]) + 1]
-    done = rageval(commands[0].partition("&& rageval")[2])
-    assert (done.returncode, done.stdout) == (0, expected)
-    assert done.stderr.startswith("rageval: run.trec: 30% of the top 10 is unjudged")
-    assert done.stderr.count("\n") == 1
+    result = rageval(commands[0].partition("&& rageval")[2])
+    assert (result.returncode, result.stdout) == (0, expected)
+    assert result.stderr.startswith("rageval: run.trec: 30% of the top 10 is unjudged")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("block", blocks("console", README + GUIDE))
@@ -44,8 +44,8 @@ def test_the_signature_in_the_readme_is_the_one_printed() -> None:
     (block,) = (block for block in blocks("python", README) if "signature" in block)
     shown = re.search(r"signature\s+# '(.*)'", block)
     assert shown is not None
-    done = run([sys.executable, "-c", block + "\nprint(scores['alpha_ndcg@10'].signature)"])
-    assert done.stdout.splitlines()[-1] == shown[1]
+    result = run([sys.executable, "-c", block + "\nprint(scores['alpha_ndcg@10'].signature)"])
+    assert result.stdout.splitlines()[-1] == shown[1]
 
 
 def test_the_readme_counts_the_tools_whose_logs_are_read() -> None:

@@ -42,7 +42,7 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
     files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "job.md"}
     environment |= {name: str(folder / file) for name, file in files.items()} | {"RUNNER_TEMP": str(folder)}
     environment |= {"RAGEVAL_COMMAND": "gate", "RAGEVAL_ARGS": args[1], "RAGEVAL_BASELINE": ""}
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", scripts()["Gate"]],
         cwd=folder,
         env={**environment, "RAGEVAL_INCONCLUSIVE": "pass"},
@@ -50,7 +50,7 @@ def in_the_action(folder: Path, environment: dict[str, str]) -> None:
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     assert "verdict=ship" in (folder / "output").read_text()
     assert (folder / "job.md").read_text() == (folder / "summary.md").read_text()
 
@@ -73,21 +73,21 @@ def test_judgements_go_back_to_the_traces_they_are_about(
     answers = [json.loads(line) for line in Path("prod/answers.jsonl").read_text().splitlines()]
     place = ("query_id", "run_id", "repeat")
     rows = [
-        {**{key: each[key] for key in place if key in each}, "rubric": "crag", "judge": "j", "status": "ok"}
-        | {"label": each["trace_id"]}
-        for each in answers
+        {**{key: row[key] for key in place if key in row}, "rubric": "crag", "judge": "j", "status": "ok"}
+        | {"label": row["trace_id"]}
+        for row in answers
     ]
     rows[-1] = {**rows[-1], "status": "error"}
     Path("judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     sent: list[dict[str, Any]] = []
 
     class Client:
-        def create_score(self, **said: Any) -> None:
-            sent.append(said)
+        def create_score(self, **fields: Any) -> None:
+            sent.append(fields)
 
-        def create_feedback(self, *, run_id: str, key: str, **said: Any) -> None:
-            assert run_id == said["trace_id"]
-            sent.append(said)
+        def create_feedback(self, *, run_id: str, key: str, **fields: Any) -> None:
+            assert run_id == fields["trace_id"]
+            sent.append(fields)
 
         def emit(self, event: dict[str, Any]) -> None:
             assert event["event_name"] == "gen_ai.evaluation.result"
@@ -101,7 +101,7 @@ def test_judgements_go_back_to_the_traces_they_are_about(
     stub, entities = ModuleType(tool), ModuleType(f"{tool}.entities")
     stub.Client = Client  # type: ignore[attr-defined]
     stub.get_client = Client  # type: ignore[attr-defined]
-    stub.log_feedback = lambda **said: sent.append(said)  # type: ignore[attr-defined]
+    stub.log_feedback = lambda **fields: sent.append(fields)  # type: ignore[attr-defined]
     entities.AssessmentSource = dict  # type: ignore[attr-defined]
     events = ModuleType(f"{tool}._logs")
     events.LogRecord = dict  # type: ignore[attr-defined]
@@ -112,5 +112,5 @@ def test_judgements_go_back_to_the_traces_they_are_about(
     (recipe,) = [block for block in blocks("py", PAGE) if tool in block]
     assert len([line for line in recipe.splitlines() if line]) <= 12
     exec(recipe, {})
-    assert sorted(each["trace_id"] for each in sent) == sorted(each["trace_id"] for each in answers[:-1])
-    assert all(each["value"] == each["trace_id"] for each in sent)  # each its own
+    assert sorted(row["trace_id"] for row in sent) == sorted(row["trace_id"] for row in answers[:-1])
+    assert all(row["value"] == row["trace_id"] for row in sent)  # each its own

@@ -12,7 +12,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer, Saying
 from rageval.cli.rubrics import _Source
 from rageval.judges.base import ITEM_WAYS, WAYS
@@ -27,8 +27,8 @@ PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
 def brief(asked: Asked) -> Saying:
     """Near where a number is asked for, else brief for whoever is asked about."""
     if "##final score" in asked.body["messages"][-1]["content"]:
-        return said(asked, "##final score: 2")
-    return said(asked, '{"evidence": "", "reason": "r", "label": "brief"}')
+        return saying(asked, "##final score: 2")
+    return saying(asked, '{"evidence": "", "reason": "r", "label": "brief"}')
 
 
 @pytest.mark.slow
@@ -50,8 +50,8 @@ def test_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 Path(text.split()[1]).write_text(text)
                 continue
             for line in text.splitlines():
-                done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
-                assert done.returncode == 0, (line, done.stderr)
+                process = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
+                assert process.returncode == 0, (line, process.stderr)
     assert "+unfenced" in Path("near.jsonl").read_text()
     assert '"brief"' in Path("brief.jsonl").read_text()
 
@@ -64,8 +64,8 @@ def test_its_code_runs(block: str) -> None:
 
 def test_its_tables_leave_nothing_out() -> None:
     names = [field.name for field in msgspec.structs.fields(RubricFile) if field.name != "lenient"]
-    told = [*names, *READS, *WAYS, *ITEM_WAYS, *SOURCES]
-    assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
+    documented = [*names, *READS, *WAYS, *ITEM_WAYS, *SOURCES]
+    assert [name for name in documented if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
         name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
     ]
     assert sorted(SOURCES) == sorted(get_args(_Source))

@@ -80,8 +80,8 @@ def test_the_engines_on_the_page_if_they_are_installed(
         context = installed.SparkContext("local[2]")
         engine, end = shown["OnSpark"](context), context.stop
     try:
-        found = list(shown["scored"](evaluator, [path] * 64, engine))
+        results = list(shown["scored"](evaluator, [path] * 64, engine))
         parts = evaluator.evaluate(Divided("run", None, path, engine=engine, smallest=1))
     finally:
         end()
-    assert [numbers(scores) for scores in [*found, parts]] == [numbers(evaluator.evaluate(path))] * 65
+    assert [numbers(scores) for scores in [*results, parts]] == [numbers(evaluator.evaluate(path))] * 65

@@ -50,14 +50,14 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attributes}
-        self.anchors.update(found[name] for name in ("id", "name") if name in found)
-        address = found.get("src") or found.get("href") or ""
+        attributes_by_name = {name: value or "" for name, value in attributes}
+        self.anchors.update(attributes_by_name[name] for name in ("id", "name") if name in attributes_by_name)
+        address = attributes_by_name.get("src") or attributes_by_name.get("href") or ""
         if re.fullmatch(r"h[1-6]", tag):
             self.heads.append(int(tag[1]))
-        if tag == "img" and not found.get("alt"):
+        if tag == "img" and not attributes_by_name.get("alt"):
             self.mute.append(address)
-        self.needs += re.findall(r"[^\s,]+//[^\s,]+", found.get("srcset", ""))
+        self.needs += re.findall(r"[^\s,]+//[^\s,]+", attributes_by_name.get("srcset", ""))
         if tag == "a":
             self.links.append(address)
         elif tag in SHOWN and address:
@@ -88,8 +88,8 @@ def build(docs: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(name="site", scope="module")
 def _site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    done = build(sources(folder), "-Drun_examples=0")  # they have tests of their own
-    assert (done.returncode, done.stderr) == (0, "")
+    result = build(sources(folder), "-Drun_examples=0")  # they have tests of their own
+    assert (result.returncode, result.stderr) == (0, "")
     return folder / "site"
 
 
@@ -98,8 +98,8 @@ def test_the_site_is_whole(site: Path) -> None:
     names = {str(path.relative_to(site)) for path in pages}
     assert {f"measures/{name}.html" for name in builtin()} <= names
     assert {f"commands/{name}.html" for name in COMMANDS} <= names
-    known = {anchor for page in pages.values() for anchor in page.anchors}
-    assert [name for name in (*subcommands(), *public_names()) if name not in known] == []
+    anchors = {anchor for page in pages.values() for anchor in page.anchors}
+    assert [name for name in (*subcommands(), *public_names()) if name not in anchors] == []
     assert [link for page in pages.values() for link in dangling(page, pages)] == []
     assert list(fetched(pages)) == []
     assert [path.name for path, page in pages.items() if not page.can_be_heard()] == ["search.html"]  # theirs
@@ -135,8 +135,8 @@ def public_names() -> Iterator[str]:
         public = {name: getattr(module, name) for name in module.__all__}
         yield from (
             f"{module.__name__}.{name}"
-            for name, found in public.items()
-            if callable(found) and not isinstance(found, rageval.Measure)
+            for name, pages_of_name in public.items()
+            if callable(pages_of_name) and not isinstance(pages_of_name, rageval.Measure)
         )
 
 
@@ -147,8 +147,8 @@ def dangling(page: Page, pages: dict[Path, Page]) -> Iterator[str]:
         if parts.scheme:
             continue
         target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
-        known = pages[target].anchors if target in pages else set()
-        if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in known):
+        anchors = pages[target].anchors if target in pages else set()
+        if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in anchors):
             yield f"{page.path.name}: {link}"
 
 
@@ -169,11 +169,11 @@ def test_a_snippet_that_lies_fails_the_build(tmp_path: Path) -> None:
         page.unlink()
     (tmp_path / "examples").unlink()
     (docs / "index.md").write_text("# Lies\n\n```console\n$ rageval --version\nrageval 0\n```\n")
-    done = build(docs)
-    assert done.returncode
-    assert "An example is not true!" in done.stderr
-    assert "index.md: $ rageval --version\n" in done.stderr
-    assert f" rageval {rageval.__version__} (" in done.stderr
+    result = build(docs)
+    assert result.returncode
+    assert "An example is not true!" in result.stderr
+    assert "index.md: $ rageval --version\n" in result.stderr
+    assert f" rageval {rageval.__version__} (" in result.stderr
     assert not (tmp_path / "site/index.html").exists()
 
 

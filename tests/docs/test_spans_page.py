@@ -29,7 +29,7 @@ def page(name: str) -> str:
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_step_by_step(name: str) -> None:
-    printed, said, texts = "", "", 0
+    printed, stderr, texts = "", "", 0
     for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
         if kind == "text":
             texts += 1
@@ -40,16 +40,16 @@ def test_step_by_step(name: str) -> None:
             if program == "cat":
                 printed = Path(words[0]).read_text("utf-8")
                 continue
-            done = CliRunner().invoke(main, words)
-            assert done.exit_code == 0, (line, done.output)
-            printed, said = done.stdout, said + done.stderr
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 0, (line, result.output)
+            printed, stderr = result.stdout, stderr + result.stderr
     assert texts == PAGES[name]
     for line in re.findall(r"^    (\d.*)$", page(name), re.MULTILINE):  # what it says on the way
-        assert line in said
+        assert line in stderr
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_in_python(name: str) -> None:
+def test_the_python_code_of_the_page_writes_spans(name: str) -> None:
     (block,) = blocks("python", page(name))
     exec(block, {})
     assert Path("spans.jsonl").exists()

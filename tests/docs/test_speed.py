@@ -11,8 +11,8 @@ from snippets import ROOT
 
 
 def test_the_readme_says_what_was_measured() -> None:
-    said = re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert words(measured()) in said
+    readme = re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert words(measured()) in readme
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -23,6 +23,6 @@ def test_the_pictures_show_what_was_measured(name: str) -> None:
 
 def test_a_number_that_moves_is_noticed() -> None:
     rows = measured()
-    moved = [["9.999 / 9.999" if at == 4 else cell for at, cell in enumerate(row)] for row in rows]
+    moved = [["9.999 / 9.999" if column == 4 else cell for column, cell in enumerate(row)] for row in rows]
     assert picture(moved, *IMAGES["speed.svg"]) != picture(rows, *IMAGES["speed.svg"])
     assert words([[*row[:5], "0.99", *row[6:]] for row in rows]) != words(rows)

@@ -16,27 +16,27 @@ def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_researchers(tmp_path: Path) -> None:
+def test_the_tutorial_for_researchers_can_be_followed(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path).along(page("researcher"))
     assert (tmp_path / "report.html").stat().st_size
     assert len((tmp_path / "more.jsonl").read_text().splitlines()) == 49
 
 
-def test_organizers(tmp_path: Path) -> None:
+def test_the_tutorial_for_organizers_can_be_followed(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path).along(page("track"))
     assert (tmp_path / "published" / "board.tar.gz").stat().st_size
     assert (tmp_path / "label.html").stat().st_size
 
 
-def test_publishers(tmp_path: Path) -> None:
+def test_the_tutorial_for_publishers_can_be_followed(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path, more={"SOURCE_DATE_EPOCH": "0"}).along(page("board"))
     assert (tmp_path / "site" / "index.html").is_file()
 
 
-def test_authors(tmp_path: Path) -> None:
+def test_the_tutorial_for_authors_can_be_followed(tmp_path: Path) -> None:
     pytest.importorskip("setuptools")
     pytest.importorskip("pip")
     Walk(tmp_path, plugin=True).along(page("author"))

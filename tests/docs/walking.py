@@ -33,9 +33,9 @@ class Step(NamedTuple):
 
 def steps(page: str) -> Iterator[Step]:
     """The blocks of a page. `NAME`: as the last words before a block says that it is that file."""
-    for found in re.finditer(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
-        named = re.search(r"`([\w.-]+\.(?:py|toml))`:\n\n$", page[: found.start()])
-        yield Step(found[1], named and named[1], found[2])
+    for block in re.finditer(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        named = re.search(r"`([\w.-]+\.(?:py|toml))`:\n\n$", page[: block.start()])
+        yield Step(block[1], named and named[1], block[2])
 
 
 class Walk:
@@ -79,7 +79,7 @@ class Walk:
                 for line in text.replace("\\\n", "").splitlines():
                     self.type(line)
             elif kind == "python":
-                self.apart([sys.executable, "-c", text])
+                self.run_program([sys.executable, "-c", text])
 
     def type(self, line: str) -> None:
         """Type a line; a command of rageval's alone needs no process."""
@@ -89,16 +89,16 @@ class Walk:
             self.folder /= words[1]
             return
         if words[0] != "rageval" or self.plugin or {">", "|", "&&"} & set(words):
-            self.apart(line)
+            self.run_program(line)
             return
         with chdir(self.folder), patch.dict(os.environ, self.environment):
-            done = CliRunner().invoke(main, words[1:], catch_exceptions=False)
-        assert done.exit_code == 0, (line, done.stdout, done.stderr)
-        self.out, self.err = done.stdout, done.stderr
+            result = CliRunner().invoke(main, words[1:], catch_exceptions=False)
+        assert result.exit_code == 0, (line, result.stdout, result.stderr)
+        self.out, self.err = result.stdout, result.stderr
 
-    def apart(self, words: str | list[str]) -> None:
+    def run_program(self, words: str | list[str]) -> None:
         """Run a program, or a line of the shell."""
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             shell=isinstance(words, str),
             cwd=self.folder,
@@ -107,5 +107,5 @@ class Walk:
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        self.out, self.err = done.stdout, done.stderr
+        assert process.returncode == 0, (words, process.stdout, process.stderr)
+        self.out, self.err = process.stdout, process.stderr

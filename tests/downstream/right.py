@@ -27,8 +27,8 @@ def documents(ranking: Ranking, *, k: int | None = None) -> float:
     return ranking.retrieved
 
 
-def table(wanted: MeasuresLike, run: RunLike, qrels: QrelsLike) -> dict[str, float]:
-    scores: Scores = rageval.evaluate(wanted, run, qrels, ties="docid_asc", depth=100, judged_only=True)
+def table(measures: MeasuresLike, run: RunLike, qrels: QrelsLike) -> dict[str, float]:
+    scores: Scores = rageval.evaluate(measures, run, qrels, ties="docid_asc", depth=100, judged_only=True)
     return {name: score.value for name, score in scores.items()}
 
 
@@ -66,9 +66,9 @@ def which_is_better(runs: dict[str, Path]) -> Comparison:
     rageval.compare(answers, test="t")
     rageval.compare(list(answers.values()), level=0.99)
     rageval.report(answers, "report.html", title="Answers", level=0.9, judgements="judged.jsonl", texts="all")
-    found = rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")
-    rageval.report(found, "comparison.html", runs=runs, qrels="qrels.nugget")
-    return found
+    comparison = rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")
+    rageval.report(comparison, "comparison.html", runs=runs, qrels="qrels.nugget")
+    return comparison
 
 
 def judged() -> float:

@@ -37,9 +37,9 @@ LIVERAG = {"id": 7, "question": "q", "passages": [], "final_prompt": "p", "answe
 def stream(*records: Any, name: str = "file.jsonl") -> io.BytesIO:
     """A file in memory; bytes are lines as they are, anything else is put into JSON."""
     lines = [record if isinstance(record, bytes) else json.dumps(record).encode() for record in records]
-    found = io.BytesIO(b"\n".join(lines))
-    found.name = name
-    return found
+    content = io.BytesIO(b"\n".join(lines))
+    content.name = name
+    return content
 
 
 def refused(*records: Any, limits: Limits = DEFAULT) -> str:
@@ -70,8 +70,10 @@ def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
         sentences = (Sentence(draw(TEXTS)),)
         return Answer(query, "file.jsonl", sentences, references, passages, draw(TEXTS), draw(TEXTS))
     references = tuple(draw(st.lists(IDS, max_size=4)))
-    known = references if form == "report" else (None, *references)  # a report cites by id alone
-    cited = (st.lists(st.sampled_from(known), max_size=4) if known else st.just([])).map(tuple)
+    references_or_none = references if form == "report" else (None, *references)  # a report cites by id alone
+    cited = (
+        st.lists(st.sampled_from(references_or_none), max_size=4) if references_or_none else st.just([])
+    ).map(tuple)
     sentences = tuple(draw(st.lists(st.builds(Sentence, TEXTS, cited), max_size=4)))
     passages = (
         tuple((doc, draw(TEXTS)) for doc in references) if form == "plain" and draw(st.booleans()) else ()
@@ -84,7 +86,7 @@ def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
 @pytest.mark.parametrize("form", WRITTEN)
 @given(data=st.data())
 def test_what_is_written_is_read_again(form: str, data: st.DataObject) -> None:
-    written = [data.draw(answers(form, f"q{at}")) for at in range(data.draw(st.integers(1, 3)))]
+    written = [data.draw(answers(form, f"q{index}")) for index in range(data.draw(st.integers(1, 3)))]
     lines = [line.encode() for line in write_answers(written, form)]
     assert list(read_answers(stream(*lines))) == written
 
@@ -92,11 +94,11 @@ def test_what_is_written_is_read_again(form: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("form", WRITTEN)
 def test_the_samples_are_read_and_written_back(form: str) -> None:
     path = SAMPLES / f"{form if form.startswith('rag') else form + '.answers'}.jsonl"
-    found = list(read_answers(path))
-    assert len(found) == 5
-    assert all(answer.text and answer.references for answer in found)
-    lines = [line.encode() for line in write_answers(found, form)]
-    assert list(read_answers(stream(*lines, name=path.name))) == found
+    answers = list(read_answers(path))
+    assert len(answers) == 5
+    assert all(answer.text and answer.references for answer in answers)
+    lines = [line.encode() for line in write_answers(answers, form)]
+    assert list(read_answers(stream(*lines, name=path.name))) == answers
 
 
 @pytest.mark.parametrize("form", CITING)
@@ -163,9 +165,9 @@ def test_compressed_files_byte_order_marks_and_blank_lines(pack: Any, tmp_path: 
 
 def test_reading_is_lazy() -> None:
     line = json.dumps(LIVERAG).encode()
-    many = (line.replace(b"7", str(at).encode(), 1) for at in range(100_000))
-    found = read_answers(io.BytesIO(b"\n".join(many) + b"\n{"))
-    assert next(found).query_id == "0"  # the broken last line is far away
+    many = (line.replace(b"7", str(index).encode(), 1) for index in range(100_000))
+    answers = read_answers(io.BytesIO(b"\n".join(many) + b"\n{"))
+    assert next(answers).query_id == "0"  # the broken last line is far away
 
 
 # --- what is refused
@@ -299,11 +301,11 @@ def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_p
     """In any order of lines, in few stretches or in many, an answer has its rows, and rows their lines."""
     rng = random.Random(seed)
     rows = [
-        {"query_id": f"q{query}", "run_id": run, "judge": judge, "aspect": f"n{at}", "label": "support"}
+        {"query_id": f"q{query}", "run_id": run, "judge": judge, "aspect": f"n{index}", "label": "support"}
         for query in range(3)
         for run in "ab"
         for judge in ("J", "K")[: rng.randint(1, 2)]
-        for at in range(rng.randint(1, 3))
+        for index in range(rng.randint(1, 3))
     ]
     if seed % 2:
         rng.shuffle(rows)
@@ -314,11 +316,18 @@ def test_lines_that_lie_apart_are_the_answers_they_are_together(seed: int, tmp_p
     for begin in range(0, len(rows), step):
         records = msgspec.convert(rows[begin : begin + step], list[JudgementLine])
         table.add("x", range(begin + 1, begin + 1 + len(records)), records, DEFAULT)
-    for found in (table.finish(), rageval.read_judgements(path)):
-        lines = {found.where(row).line: line for row, line in found.each()}
-        assert [{name: getattr(lines[at + 1], name) for name in rows[at]} for at in range(len(rows))] == rows
-        places = [(found.run[at], found.judge[at], found.query[at]) for at in range(len(found.run))]
+    for read_table in (table.finish(), rageval.read_judgements(path)):
+        lines = {read_table.where(row).line: line for row, line in read_table.each()}
+        assert [
+            {name: getattr(lines[index + 1], name) for name in rows[index]} for index in range(len(rows))
+        ] == rows
+        places = [
+            (read_table.run[index], read_table.judge[index], read_table.query[index])
+            for index in range(len(read_table.run))
+        ]
         assert places == sorted(set(places))
         assert len(places) == len({(row["run_id"], row["judge"], row["query_id"]) for row in rows})
-        of_answer = [[found.position(row) for row in found.rows(at)] for at in range(len(places))]
-        assert all(each == sorted(each) for each in of_answer)
+        of_answer = [
+            [read_table.position(row) for row in read_table.rows(index)] for index in range(len(places))
+        ]
+        assert all(answer == sorted(answer) for answer in of_answer)

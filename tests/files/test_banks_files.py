@@ -44,22 +44,25 @@ PUBLISHED = [
 
 def question(text: str, documents: list[int], **more: Any) -> dict[str, Any]:
     answers = {
-        f"a{at}": {"answer": f"a{at}", "references": [{"doc_id": f"d{number}"} for number in range(count)]}
-        for at, count in enumerate(documents)
+        f"a{index}": {
+            "answer": f"a{index}",
+            "references": [{"doc_id": f"d{number}"} for number in range(count)],
+        }
+        for index, count in enumerate(documents)
     }
     return {"question": text, "query_id": "300", "answers": answers, **more}
 
 
 def bank(*questions: dict[str, Any], **more: Any) -> dict[str, Any]:
-    by_text = {each.get("question", str(at)): each for at, each in enumerate(questions)}
+    by_text = {question.get("question", str(index)): question for index, question in enumerate(questions)}
     return {"query_id": "300", "title_query": "t", "format_version": "v3", "nugget_bank": by_text, **more}
 
 
 def published() -> dict[str, Any]:
     return bank(
         *(
-            question(f"Question {at}?", documents, aggregator_type=how, creator=[{"is_human": True}])
-            for at, (how, documents) in enumerate(PUBLISHED)
+            question(f"Question {index}?", documents, aggregator_type=how, creator=[{"is_human": True}])
+            for index, (how, documents) in enumerate(PUBLISHED)
         )
     )
 
@@ -77,26 +80,26 @@ def refused(*records: Any, name: str = "file.jsonl") -> str:
 def test_a_bank_over_many_lines_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "nuggets_300.v3.json.gz"
     path.write_bytes(gzip.compress(json.dumps(published(), indent=1).encode()))
-    found = list(read_nuggets(path))
-    assert [nugget.aggregator for nugget in found] == [how for how, _ in PUBLISHED]
-    there = [[len(answer.references) for answer in nugget.answers] for nugget in found]
+    banks = list(read_nuggets(path))
+    assert [nugget.aggregator for nugget in banks] == [how for how, _ in PUBLISHED]
+    there = [[len(answer.references) for answer in nugget.answers] for nugget in banks]
     assert there == [list(documents) for _, documents in PUBLISHED]
     assert (
-        str(nuggets_without_reference(found))
+        str(nuggets_without_reference(banks))
         == "9 answers without a reference are left out, as Auto-ARGUE does"
     )
-    by_rule = [[len(answer.references) for answer in kept.answers] for kept in map(supported, found) if kept]
+    by_rule = [[len(answer.references) for answer in kept.answers] for kept in map(supported, banks) if kept]
     assert by_rule == [[count for count in documents if count] for _, documents in PUBLISHED]
 
 
 def test_a_made_up_bank_has_questions_a_claim_and_a_question_within_another() -> None:
-    found = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))
-    assert str(nuggets_without_reference(found)) == (
+    banks = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))
+    assert str(nuggets_without_reference(banks)) == (
         "2 answers without a reference are left out, and with them 1 questions that have no other answer, as"
         " Auto-ARGUE does"
     )
-    assert [nugget.text for nugget in found if supported(nugget) is None] == ["Asked, never answered?"]
-    built, protects, claim = filter(None, map(supported, found))
+    assert [nugget.text for nugget in banks if supported(nugget) is None] == ["Asked, never answered?"]
+    built, protects, claim = filter(None, map(supported, banks))
     assert built.nugget_id == hashlib.md5(b"When was it built?").hexdigest()
     assert [answer.text for answer in built.answers] == ["15th century", "about 1450"]
     assert built.answers[0].references[1] == Reference("doc2", start=0, end=10, encoding="utf-8")
@@ -116,13 +119,13 @@ def test_banks_are_written_back_with_all_that_was_read(name: str) -> None:
 
 
 def test_rubrics_of_dragun_are_questions_with_so_many_answers() -> None:
-    found = list(read_nuggets(GOLDEN / "dragun.rubric.json"))
-    assert [(nugget.nugget_id, nugget.importance, len(nugget.answers)) for nugget in found] == [
+    banks = list(read_nuggets(GOLDEN / "dragun.rubric.json"))
+    assert [(nugget.nugget_id, nugget.importance, len(nugget.answers)) for nugget in banks] == [
         ("t1-1", "A", 3),
         ("t1-2", "B", 1),
         ("t1-3", "C", 2),
     ]
-    assert [answer.answer_id for answer in found[0].answers] == ["a1", "a2", "a3"]
+    assert [answer.answer_id for answer in banks[0].answers] == ["a1", "a2", "a3"]
 
 
 def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) -> None:
@@ -130,9 +133,9 @@ def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) 
     path = tmp_path / "nuggets_300.json"
     path.write_text(json.dumps(record, indent=2))
     both = list(read_nuggets(path))
-    found, _ = both
-    assert (found.query_id, found.text, found.aggregator) == ("300", "Who?", "AND")
-    assert [(answer.text, len(answer.references)) for answer in found.answers] == [
+    older, _ = both
+    assert (older.query_id, older.text, older.aggregator) == ("300", "Who?", "AND")
+    assert [(answer.text, len(answer.references)) for answer in older.answers] == [
         ("she", 2),
         ("he", 1),
         ("it", 0),
@@ -170,8 +173,8 @@ def test_a_pipe_is_read_like_a_file() -> None:
 
 
 def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
-    found = nuggets(bank(question("a?", [1], importance=2), question("b?", [1], importance="vital")))
-    assert [(nugget.importance, nugget.weight) for nugget in found] == [(None, 2.0), ("vital", None)]
+    nugget_bank = nuggets(bank(question("a?", [1], importance=2), question("b?", [1], importance="vital")))
+    assert [(nugget.importance, nugget.weight) for nugget in nugget_bank] == [(None, 2.0), ("vital", None)]
 
 
 @pytest.mark.parametrize(
@@ -197,16 +200,16 @@ def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
     ],
 )
 def test_bad_nuggets_are_named(change: dict[str, Any], message: str) -> None:
-    found = refused(bank(question("a?", [1]) | change))
-    assert found.startswith("file.jsonl:1: expected NuggetBank v3")
-    assert message.casefold() in found.casefold()
+    error = refused(bank(question("a?", [1]) | change))
+    assert error.startswith("file.jsonl:1: expected NuggetBank v3")
+    assert message.casefold() in error.casefold()
 
 
 def test_json_over_many_lines_is_explained_where_it_is_broken() -> None:
     whole = json.dumps(bank(question("a?", [1])), indent=1).encode()
-    again = json.dumps(bank(question("a?", [1]), query_id=[]), indent=1).encode()
-    at = whole.count(b"\n") + 2
-    assert refused(whole, again).startswith(f"file.jsonl:{at}: expected NuggetBank v3")
+    text = json.dumps(bank(question("a?", [1]), query_id=[]), indent=1).encode()
+    line = whole.count(b"\n") + 2
+    assert refused(whole, text).startswith(f"file.jsonl:{line}: expected NuggetBank v3")
     assert "no valid JSON" in refused(whole[:-9])
     assert "appears twice" in refused(whole.replace(b'"title_query"', b'"query_id"'))
     deep = b'{\n"a":' * 10_000 + b"1" + b"}\n" * 10_000
@@ -217,13 +220,13 @@ def test_json_over_many_lines_is_explained_where_it_is_broken() -> None:
 
 @given(st.binary(max_size=60))
 @settings(max_examples=50)
-def test_any_bytes_are_read_or_refused(found: bytes) -> None:
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     for start in (
         b'{\n"query_id": "q", "title_query": "", "nugget_bank": ',
         b'{"query_id": "q", "nugget_bank": ',
     ):
         with pytest.raises(InputError):
-            list(read_nuggets(stream(start + found)))
+            list(read_nuggets(stream(start + content)))
 
 
 def test_what_says_not_is_read_and_never_scored(tmp_path: Path) -> None:
@@ -241,12 +244,12 @@ def test_judges_are_told_the_answers_to_a_question() -> None:
     built, protects, never = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))[:3]
     assert built.statement == "When was it built? (one of: 15th century; about 1450)"
     assert protects.statement == "What protects it? (all of: UNESCO rules; fewer visitors; no source)"
-    said = [{"query_id": "1", "run_id": "r", "answer": "UNESCO rules, about 1450."}]
+    answers = [{"query_id": "1", "run_id": "r", "answer": "UNESCO rules, about 1450."}]
     asked = [{"query_id": "1", "question": "What is known?"}]
     judged = rageval.judge(
-        "nugget-assignment", said, "lexical", questions=asked, nuggets=GOLDEN / "synthetic.v3.jsonl"
+        "nugget-assignment", answers, "lexical", questions=asked, nuggets=GOLDEN / "synthetic.v3.jsonl"
     )
-    grades = {each["aspect"]: each["grade"] for each in judged}
+    grades = {row["aspect"]: row["grade"] for row in judged}
     assert grades.keys() == {built.nugget_id, protects.nugget_id, never.nugget_id, "c1"}
     assert grades[built.nugget_id] == 1.0
     material = Material([Answer("t1", "r", (Sentence("x"),))], {"t1": Question("t1", "?")})
@@ -290,8 +293,8 @@ def test_importance_of_another_kind_is_not_weighed() -> None:
 
 def test_doctor_knows_banks(tmp_path: Path) -> None:
     long = tmp_path / "nuggets_1.json"
-    record = {f"{'Long ' * 50}{at}?": ["OR", {"yes": ["d"]}] for at in range(2000)}
+    record = {f"{'Long ' * 50}{index}?": ["OR", {"yes": ["d"]}] for index in range(2000)}
     long.write_text(json.dumps(record, indent=2))
     assert not diagnose(long, GOLDEN / "dragun.rubric.json")
-    found = [finding.message for finding in diagnose(GOLDEN / "synthetic.v3.jsonl")]
-    assert any(message.startswith("2 answers without a reference") for message in found)
+    messages = [finding.message for finding in diagnose(GOLDEN / "synthetic.v3.jsonl")]
+    assert any(message.startswith("2 answers without a reference") for message in messages)

@@ -29,16 +29,16 @@ def given(folder: Path, text: str = HEADER + ROWS, name: str = "test.tsv") -> tu
 def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
     run, qrels = given(tmp_path, text, name)
     for words in ((run, qrels), (qrels, run)):
-        done = CliRunner().invoke(main, [*words, "-m", "rr,recall@1", "--format", "csv"])
-        assert (done.exit_code, "0.7500" in done.stdout, "0.5000" in done.stdout) == (0, True, True), (
-            done.output
+        result = CliRunner().invoke(main, [*words, "-m", "rr,recall@1", "--format", "csv"])
+        assert (result.exit_code, "0.7500" in result.stdout, "0.5000" in result.stdout) == (0, True, True), (
+            result.output
         )
     assert rageval.evaluate("rr", run, qrels)["rr"].by_query == {"1": 0.5, "2": 1.0}
     assert rageval.evaluate("rr(rel=2)", run, qrels)["rr(rel=2)"].by_query == {"1": 0.5, "2": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (
             "1\td1\tnan\n",
@@ -51,9 +51,9 @@ def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
         ("", "test.tsv"),
     ],
 )
-def test_what_is_none_is_told(rows: str, said: str, tmp_path: Path) -> None:
+def test_what_is_none_is_told(rows: str, message: str, tmp_path: Path) -> None:
     run, qrels = given(tmp_path, HEADER + rows)
     with pytest.raises(InputError) as caught:
         rageval.evaluate("rr", run, qrels)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert CliRunner().invoke(main, [run, qrels, "-m", "rr"]).exit_code == 2

@@ -18,9 +18,11 @@ from rageval.files import columnar
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-ROWS = [(f"q{at % 9}", f"dé{at * 7 % 100}", float((100 - at) // 3)) for at in range(90)]
+ROWS = [(f"q{index % 9}", f"dé{index * 7 % 100}", float((100 - index) // 3)) for index in range(90)]
 ROWS.sort(key=lambda row: row[0])
-JUDGED = [(f"q{at % 9}", f"n{at % 4}", f"dé{at * 7 % 100}", at % 3 - 1) for at in range(0, 90, 2)]
+JUDGED = [
+    (f"q{index % 9}", f"n{index % 4}", f"dé{index * 7 % 100}", index % 3 - 1) for index in range(0, 90, 2)
+]
 MEASURES = "alpha_ndcg@5, coverage, ndcg@10, ap"
 
 
@@ -75,8 +77,8 @@ def test_values_are_those_of_text(text: tuple[Path, Path], tmp_path: Path, group
 )
 def test_every_type_of_column(text: tuple[Path, Path], tmp_path: Path, column: str, kind: Any) -> None:
     table = run_table()
-    at = table.schema.get_field_index(column)
-    table = table.set_column(at, column, table[column].cast(kind))
+    column_index = table.schema.get_field_index(column)
+    table = table.set_column(column_index, column, table[column].cast(kind))
     assert values(saved(table, tmp_path / "run.parquet"), text[1]) == values(*text)
 
 
@@ -107,7 +109,7 @@ def test_a_column_of_nuggets_holds_nuggets_and_one_of_iterations_may_not(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"score": [1.0, math.nan]}, "p:2: expected a finite number as score, found nan"),
         ({"score": [1.0, None]}, "p:2: expected a value in every row as score, found None"),
@@ -122,10 +124,10 @@ def test_a_column_of_nuggets_holds_nuggets_and_one_of_iterations_may_not(
         ({"doc_id": ["d", "d"], "query_id": ["q", "q"]}, "p:2: document d is ranked twice"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_row(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_is_said_with_its_row(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     columns = {"query_id": ["q", "r"], "doc_id": ["d", "e"], "score": [Decimal(1), Decimal(2)]} | change
     path = saved(pyarrow.table(columns), tmp_path / "p")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         rageval.evaluate("rr", path, {"q": {"d": 1}})
 
 
@@ -167,10 +169,10 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     saved(run_table(), tmp_path / "r.parquet")
     saved(qrels_table(), tmp_path / "j.parquet")
     expected = command(tmp_path, "run", "qrels", "-m", MEASURES, "-q")
-    found = command(
+    result = command(
         tmp_path, "j.parquet", "r.parquet", "-m", MEASURES, "-q", "-j", "2", "--values", "v.parquet"
     )
-    assert (found.stdout, found.returncode) == (expected.stdout, 0)
+    assert (result.stdout, result.returncode) == (expected.stdout, 0)
     written = parquet.read_table(tmp_path / "v.parquet")
     scores = rageval.evaluate(MEASURES, *text)
     assert written.column_names == ["run", "query_id", "measure", "value", "signature", "basis"]

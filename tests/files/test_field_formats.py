@@ -23,7 +23,7 @@ from rageval.records import Qrel
 
 RUN = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"c": 3.0, "a": 2.0}}
 TREC = "".join(
-    f"{q} Q0 {d} {at} {s} t\n" for q, docs in RUN.items() for at, (d, s) in enumerate(docs.items(), 1)
+    f"{q} Q0 {d} {rank} {s} t\n" for q, docs in RUN.items() for rank, (d, s) in enumerate(docs.items(), 1)
 )
 QRELS = "q1 0 b 1\nq2 0 c 2\n"
 TEXTS = {"a": "Title\nOf a.", "b": "Of b.", "c": "Of c."}
@@ -33,13 +33,13 @@ def candidates(scored: bool = True, numbered: bool = False) -> list[dict[str, An
     docs = {"a": {"title": "Title", "segment": "Of a."}, "b": {"contents": "Of b."}, "c": "Of c."}
     return [
         {
-            "query": {"qid": at if numbered else query, "text": f"who is {query}?"},
+            "query": {"qid": rank if numbered else query, "text": f"who is {query}?"},
             "candidates": [
                 {"docid": doc, "doc": docs[doc]} | ({"score": score} if scored else {})
-                for doc, score in found.items()
+                for doc, score in documents.items()
             ],
         }
-        for at, (query, found) in enumerate(RUN.items(), 1)
+        for rank, (query, documents) in enumerate(RUN.items(), 1)
     ]
 
 
@@ -174,7 +174,7 @@ class TestCandidates:
             "answer": [],
         }
         path = wrote(tmp_path / "a.jsonl", jsonl([answer]))
-        assert [found.query_id for found in read_answers(path)] == ["7"]
+        assert [answer.query_id for answer in read_answers(path)] == ["7"]
         assert run(path, "-m", "length").exit_code == 0
         umbrela = {"query": {"qid": 1, "text": "?"}, "passage": {"docid": 2}, "judgment": 1}
         assert (
@@ -189,8 +189,8 @@ class TestAgree:
     def agreed(self, *words: object) -> dict[str, Any]:
         result = run("label", "agree", *words, "--format", "json")
         assert result.exit_code == 0, result.stderr
-        found: dict[str, Any] = json.loads(result.stdout)
-        return found
+        agreement: dict[str, Any] = json.loads(result.stdout)
+        return agreement
 
     GRADES = (("q1", "a", 0), ("q1", "b", 1), ("q2", "c", 2), ("q2", "d", 2))
 
@@ -205,7 +205,7 @@ class TestAgree:
             "UMBRELA's qrels": wrote(folder / "b", "".join(f"{q} Q0 {d} {g}\n" for q, d, g in self.GRADES)),
             "NIST's": wrote(
                 folder / "c",
-                "".join(f"{q} {at % 2 + 1} {d} {g}\n" for at, (q, d, g) in enumerate(self.GRADES)),
+                "".join(f"{q} {index % 2 + 1} {d} {g}\n" for index, (q, d, g) in enumerate(self.GRADES)),
             ),
             "UMBRELA's JSON": wrote(folder / "d", jsonl(umbrela)),
             "a dict": wrote(folder / "e", json.dumps({"q1": {"a": 0, "b": 1}, "q2": {"c": 2, "d": 2}})),
@@ -217,9 +217,9 @@ class TestAgree:
         forms = self.forms(tmp_path)
         for judged in forms.values():
             for gold in forms.values():
-                found = self.agreed(judged, gold)
-                assert (found["compared"], found["only_judged"], found["only_gold"]) == (4, 0, 0)
-                assert found["coefficients"]["agreement"]["value"] == 1.0
+                agreement = self.agreed(judged, gold)
+                assert (agreement["compared"], agreement["only_judged"], agreement["only_gold"]) == (4, 0, 0)
+                assert agreement["coefficients"]["agreement"]["value"] == 1.0
 
     def test_nuggets_of_qrels_are_aspects(self, tmp_path: Path) -> None:
         rows = "q1 n1 a 1\nq1 n2 a 0\nq1 n1 b 1\n"
@@ -228,9 +228,9 @@ class TestAgree:
             {"query_id": "q1", "run_id": "documents", "item_id": "a", "aspect": n, "label": label}
             for n, label in (("n1", "support"), ("n2", "support"))
         ]
-        found = self.agreed(wrote(tmp_path / "o", jsonl(own)), path)
-        assert (found["compared"], found["only_gold"]) == (2, 1)
-        assert found["coefficients"]["agreement"]["value"] == 0.5
+        agreement = self.agreed(wrote(tmp_path / "o", jsonl(own)), path)
+        assert (agreement["compared"], agreement["only_gold"]) == (2, 1)
+        assert agreement["coefficients"]["agreement"]["value"] == 0.5
 
     def test_whether_the_column_names_nuggets_can_be_said(self, tmp_path: Path) -> None:
         nist = self.forms(tmp_path)["NIST's"]
@@ -243,20 +243,22 @@ class TestAgree:
     def test_assignments_of_the_nuggetizer(self, tmp_path: Path) -> None:
         def assigned(*labels: str) -> list[dict[str, Any]]:
             pairs = enumerate(labels)
-            nuggets = [{"text": f"n{at}", "importance": "vital", "assignment": said} for at, said in pairs]
+            nuggets = [
+                {"text": f"n{index}", "importance": "vital", "assignment": label} for index, label in pairs
+            ]
             return [{"qid": "q", "run_id": "r", "nuggets": nuggets}]
 
         one = wrote(tmp_path / "one", jsonl(assigned("support", "not_support", "failed")))
         two = wrote(tmp_path / "two", jsonl(assigned("support", "support", "support")))
-        found = self.agreed(one, two)
-        assert (found["compared"], found["failed"]) == (2, 1)
-        assert found["coefficients"]["agreement"]["value"] == 0.5
+        agreement = self.agreed(one, two)
+        assert (agreement["compared"], agreement["failed"]) == (2, 1)
+        assert agreement["coefficients"]["agreement"]["value"] == 0.5
         assert self.agreed(one, two, "-m", "v_strict")["ranked_by"] == "v_strict"
 
     def test_the_judgements_of_a_data_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = [Qrel(q, d, g) for q, d, g in self.GRADES]
-        known = {"my/bench": Dataset("my/bench", ("qrels",), lambda _: iter(rows))}
-        monkeypatch.setattr(dataset, "load", known.__getitem__)
+        datasets = {"my/bench": Dataset("my/bench", ("qrels",), lambda _: iter(rows))}
+        monkeypatch.setattr(dataset, "load", datasets.__getitem__)
         assert self.agreed(self.forms(tmp_path)["UMBRELA's JSON"], "my/bench")["compared"] == 4
         judged = wrote(tmp_path / "j", jsonl([{"query_id": "q1", "run_id": "r", "label": "perfect"}]))
         result = run("label", "correct", judged, "--gold", "my/bench", "-m", "crag_score")

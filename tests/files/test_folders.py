@@ -52,10 +52,10 @@ def test_a_later_import_leaves_nothing_of_an_earlier_one() -> None:
 
 def test_a_folder_with_other_files_is_refused_and_with_overwrite_they_stay() -> None:
     Path("answers.jsonl").write_text("mine")
-    code, said = imported("v1.csv", *WITH, folder=".")
+    code, output = imported("v1.csv", *WITH, folder=".")
     assert code == 2
-    assert ".: holds other files, such as answers.jsonl; expected a new folder" in said
-    assert "--overwrite" in said
+    assert ".: holds other files, such as answers.jsonl; expected a new folder" in output
+    assert "--overwrite" in output
     assert Path("answers.jsonl").read_text() == "mine"
     Path("notes.txt").write_text("mine, too")
     assert imported("v1.csv", *WITH, "--overwrite", folder=".")[0] == 0
@@ -70,9 +70,9 @@ def test_a_folder_with_other_files_is_refused_and_with_overwrite_they_stay() -> 
 def test_what_somebody_changed_since_is_theirs() -> None:
     assert imported("v1.csv", *WITH)[0] == 0
     Path("out/run.trec").write_text("q Q0 d 1 1 mine\n")
-    code, said = imported("v2.csv", *WITHOUT)
+    code, output = imported("v2.csv", *WITHOUT)
     assert code == 2
-    assert "such as run.trec" in said
+    assert "such as run.trec" in output
     assert imported("v2.csv", *WITHOUT, "--overwrite")[0] == 0
     assert Path("out/run.trec").read_text() == "q Q0 d 1 1 mine\n"
 
@@ -100,15 +100,15 @@ def test_a_manifest_of_anything_else_owns_nothing(text: str) -> None:
     Path("out").mkdir()
     Path("out/manifest.json").write_text(text)
     Path("out/kept").write_text("")
-    code, said = imported("v1.csv", *WITHOUT)
+    code, output = imported("v1.csv", *WITHOUT)
     assert code == 2
-    assert "holds other files" in said
+    assert "holds other files" in output
 
 
 def test_an_input_is_not_removed() -> None:
     assert imported("v1.csv", *WITH)[0] == 0
     before = Path("out/run.trec").read_bytes()
-    code, said = imported("out/answers.jsonl", *WITHOUT, "--overwrite")
+    code, output = imported("out/answers.jsonl", *WITHOUT, "--overwrite")
     assert code == 2
-    assert "is also an input" in said
+    assert "is also an input" in output
     assert Path("out/run.trec").read_bytes() == before

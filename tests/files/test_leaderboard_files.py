@@ -36,9 +36,11 @@ def given_as(text: str, name: str = "board") -> io.BytesIO:
         ),
     ],
 )
-def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]) -> None:
-    found = read_leaderboard(GOLDEN / file)
-    assert (len(found), tuple(found[0]), tuple(found[-1])) == (rows, first, last)
+def test_the_samples_have_the_rows_that_they_should(
+    file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]
+) -> None:
+    leaderboard = read_leaderboard(GOLDEN / file)
+    assert (len(leaderboard), tuple(leaderboard[0]), tuple(leaderboard[-1])) == (rows, first, last)
 
 
 @pytest.mark.slow
@@ -89,7 +91,7 @@ def test_headers_say_which_form_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("# nothing\n", "holds comments only"),
@@ -112,8 +114,8 @@ def test_headers_say_which_form_it_is() -> None:
         ('{"a":' * 100_000, "board:1: .*nested too deeply|board:1: expected"),
     ],
 )
-def test_bad_lines_are_named(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_lines_are_named(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_leaderboard(given_as(text))
 
 
@@ -147,5 +149,5 @@ def test_the_auto_judge_kit_reads_what_is_written(tmp_path: Path) -> None:
     ]
     path = tmp_path / "board"
     path.write_text("\n".join(write_leaderboard(rows, "tot")) + "\n")
-    found = results.load(path, "tot", recompute_aggregates=False, verify=True, on_missing="error")
-    assert {(e.run_id, e.topic_id, e.measure, e.value) for e in found.entries} == set(map(tuple, rows))
+    leaderboard = results.load(path, "tot", recompute_aggregates=False, verify=True, on_missing="error")
+    assert {(e.run_id, e.topic_id, e.measure, e.value) for e in leaderboard.entries} == set(map(tuple, rows))

@@ -33,18 +33,18 @@ from rageval.records import Nugget
 from rageval.scoring.sources import rows_of, source_of_run
 
 TIGHT = Limits(id=5)
-ROWS = "".join(f"q{at} Q0 {'d' * 9} 1 1 r\n" for at in range(60))
+ROWS = "".join(f"q{index} Q0 {'d' * 9} 1 1 r\n" for index in range(60))
 
 
 @pytest.mark.parametrize("source", ["run", Path("run"), STDIN, "https://example.org/run", "s3://b/run"])
 def test_a_name_with_limits_is_the_same_name(source: Any) -> None:
-    found = with_limits(source, TIGHT)
-    assert limits_of(found) == TIGHT
-    assert (name_of(found), os.fspath(found)) == (name_of(source), os.fspath(source))
-    assert is_remote(found) == is_remote(source)
-    assert with_limits(found, TIGHT) is found
-    assert limits_of(pickle.loads(pickle.dumps(found))) == TIGHT
-    assert limits_of(with_limits(found, DEFAULT)) == DEFAULT
+    limited = with_limits(source, TIGHT)
+    assert limits_of(limited) == TIGHT
+    assert (name_of(limited), os.fspath(limited)) == (name_of(source), os.fspath(source))
+    assert is_remote(limited) == is_remote(source)
+    assert with_limits(limited, TIGHT) is limited
+    assert limits_of(pickle.loads(pickle.dumps(limited))) == TIGHT
+    assert limits_of(with_limits(limited, DEFAULT)) == DEFAULT
     assert limits_of(source) == DEFAULT
     assert with_limits(source, DEFAULT) is source
 
@@ -58,19 +58,19 @@ def test_a_name_with_limits_is_text() -> None:
 
 def test_what_cannot_carry_limits_is_returned_as_it_is() -> None:
     nugget, text = Nugget("q", "n", "text"), io.StringIO()
-    for each in (None, {"q": {"d": 1}}, nugget, text, Limits):
-        assert with_limits(each, TIGHT) is each
+    for value in (None, {"q": {"d": 1}}, nugget, text, Limits):
+        assert with_limits(value, TIGHT) is value
     assert with_limits(("a", nugget), TIGHT) == ["a", nugget]
 
 
 def test_a_stream_with_limits_is_read_as_the_stream() -> None:
     stream = io.BytesIO(ROWS.encode())
-    found = with_limits(stream, TIGHT)
-    assert found.seekable()
-    assert limits_of(kept(found)) == TIGHT
+    limited = with_limits(stream, TIGHT)
+    assert limited.seekable()
+    assert limits_of(kept(limited)) == TIGHT
     assert limits_of(stream) == DEFAULT
     with pytest.raises(InputError, match="of 9 bytes; expected at most 5"):
-        rageval.read_run(found)
+        rageval.read_run(limited)
     stream.seek(0)
     assert rageval.read_run(stream).name == "<stream>"
 
@@ -85,13 +85,13 @@ def test_a_file_keeps_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text(ROWS)
     for source in (path, str(path)):
-        found = as_local_file(with_limits(source, TIGHT))
-        assert isinstance(found, File)
-        assert found == File(path)
-        assert limits_of(RowRange(found, range(3))) == TIGHT
+        limited = as_local_file(with_limits(source, TIGHT))
+        assert isinstance(limited, File)
+        assert limited == File(path)
+        assert limits_of(RowRange(limited, range(3))) == TIGHT
         with pytest.raises(InputError, match="of 9 bytes; expected at most 5"):
-            source_of_run("run", found).run()
-    parts = cut(found, Reading(), Grain(4, 1, 10**6))
+            source_of_run("run", limited).run()
+    parts = cut(limited, Reading(), Grain(4, 1, 10**6))
     assert len(parts) > 1
     for part in pickle.loads(pickle.dumps(parts)):
         with part.opened(Reading()) as opened, pytest.raises(InputError, match="expected at most 5"):

@@ -51,10 +51,10 @@ def nuggets(*records: Any) -> list[Nugget]:
 
 
 def test_nuggets_of_the_nuggetizer() -> None:
-    found = nuggets(
+    bank = nuggets(
         {"query": "q", "qid": 7, "nuggets": [VITAL, {"text": "y", "importance": "failed"}, {"text": "z"}]}
     )
-    assert found == [Nugget("7", "0", "It rains.", "vital"), Nugget("7", "1", "y"), Nugget("7", "2", "z")]
+    assert bank == [Nugget("7", "0", "It rains.", "vital"), Nugget("7", "1", "y"), Nugget("7", "2", "z")]
 
 
 def test_nuggets_of_trec_rag_2026_belong_to_sub_narratives() -> None:
@@ -105,7 +105,7 @@ def test_nuggets_that_cannot_be_written() -> None:
 
 def test_the_samples_are_read() -> None:
     assert len(list(read_nuggets(SAMPLES / "nuggets.jsonl"))) == 12
-    weights = [found.weight for found in read_nuggets(SAMPLES / "rubrics.jsonl")]
+    weights = [bank.weight for bank in read_nuggets(SAMPLES / "rubrics.jsonl")]
     assert weights == [5.0, -3.0] * 5
 
 
@@ -132,9 +132,9 @@ def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
 
 
 def test_metrics_by_query() -> None:
-    found = read_metrics(stream(METRICS, METRICS | {"qid": "all", "all_score": 0.25}))
-    assert found["7"] == {key: float(value) for key, value in METRICS.items() if key != "qid"}
-    assert found["all"]["all_score"] == 0.25
+    metrics = read_metrics(stream(METRICS, METRICS | {"qid": "all", "all_score": 0.25}))
+    assert metrics["7"] == {key: float(value) for key, value in METRICS.items() if key != "qid"}
+    assert metrics["all"]["all_score"] == 0.25
     assert "file.jsonl:2: a second line for query 7, the first is in line 1" in refused(
         "metrics", METRICS, METRICS
     )
@@ -151,7 +151,7 @@ def test_metrics_by_query() -> None:
         (b"\n", "file.jsonl: is empty"),
     ],
 )
-def test_bad_files(kind: str, line: bytes, message: str) -> None:
+def test_bad_files_are_refused_with_the_reason(kind: str, line: bytes, message: str) -> None:
     assert refused(kind, line).startswith(message)
 
 
@@ -180,9 +180,9 @@ def test_bad_files(kind: str, line: bytes, message: str) -> None:
     ],
 )
 def test_bad_fields_are_named(kind: str, change: dict[str, Any], message: str) -> None:
-    found = refused(kind, READERS[kind][1], b"", READERS[kind][1] | {"qid": 8} | change)
-    assert found.startswith("file.jsonl:3: expected")
-    assert message in found
+    error = refused(kind, READERS[kind][1], b"", READERS[kind][1] | {"qid": 8} | change)
+    assert error.startswith("file.jsonl:3: expected")
+    assert message in error
 
 
 def test_a_second_list_for_a_query_and_another_format() -> None:

@@ -67,9 +67,9 @@ def written(folder: Path, run: bytes, qrels: bytes, suffix: str = "") -> tuple[P
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Values:
-    found = values(*written(tmp_path_factory.mktemp("plain"), RUN, QRELS))
-    assert all(by_query["mean"] > 0 for by_query in found.values())
-    return found
+    plain = values(*written(tmp_path_factory.mktemp("plain"), RUN, QRELS))
+    assert all(by_query["mean"] > 0 for by_query in plain.values())
+    return plain
 
 
 def fields(text: bytes) -> list[list[bytes]]:
@@ -107,7 +107,7 @@ def blank_lines(text: bytes) -> bytes:
 
 def some_lines_with_tabs(text: bytes) -> bytes:
     lines = text.splitlines(keepends=True)
-    return b"".join(line.replace(b" ", b"\t") if at % 3 else line for at, line in enumerate(lines))
+    return b"".join(line.replace(b" ", b"\t") if index % 3 else line for index, line in enumerate(lines))
 
 
 LAYOUTS: dict[str, Text] = {
@@ -152,7 +152,9 @@ class TestLayouts:
     def test_of_the_judgements(self, layout: str, tmp_path: Path, expected: Values) -> None:
         assert values(*written(tmp_path, RUN, LAYOUTS[layout](QRELS))) == expected
 
-    def test_compressed(self, layout: str, tmp_path: Path, expected: Values) -> None:
+    def test_compressed_files_have_the_same_values(
+        self, layout: str, tmp_path: Path, expected: Values
+    ) -> None:
         change = LAYOUTS[layout]
         assert values(*written(tmp_path, gzip.compress(change(RUN)), bz2.compress(change(QRELS)))) == expected
 
@@ -164,7 +166,7 @@ def test_compressed_whatever_the_name(packer: str, suffix: str, tmp_path: Path, 
     assert values(*written(tmp_path, pack(RUN), pack(QRELS), suffix)) == expected
 
 
-def test_zst(tmp_path: Path, expected: Values) -> None:
+def test_files_compressed_by_zstd_have_the_same_values(tmp_path: Path, expected: Values) -> None:
     zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     assert values(*written(tmp_path, zstd.compress(RUN), zstd.compress(QRELS))) == expected
 
@@ -183,12 +185,12 @@ class TestColumns:
     """Columns that do not count, and numbers in other spellings."""
 
     @pytest.mark.parametrize("rank", [b"0", b"-1", b"x", b"1e9", "九".encode(), b"99999999999999999999"])
-    def test_any_rank(self, rank: bytes, tmp_path: Path, expected: Values) -> None:
+    def test_ranks_in_a_run_change_nothing(self, rank: bytes, tmp_path: Path, expected: Values) -> None:
         rows = [[*row[:3], rank, *row[4:]] for row in fields(RUN)]
         assert values(*written(tmp_path, joined(rows), QRELS)) == expected
 
     def test_any_second_column_and_tag(self, tmp_path: Path, expected: Values) -> None:
-        rows = [[row[0], b"#0", *row[2:5], b"%d#" % at] for at, row in enumerate(fields(RUN))]
+        rows = [[row[0], b"#0", *row[2:5], b"%d#" % index] for index, row in enumerate(fields(RUN))]
         assert values(*written(tmp_path, joined(rows), QRELS)) == expected
 
     @pytest.mark.parametrize(
@@ -233,22 +235,25 @@ RENAMERS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("kind", RENAMERS)
-def test_ids(kind: str, tmp_path: Path, expected: Values) -> None:
+def test_ids_may_be_any_text_that_keeps_their_order(kind: str, tmp_path: Path, expected: Values) -> None:
     """Names that keep their order may be anything."""
     rename = RENAMERS[kind]
 
     def renamed(text: bytes, columns: tuple[int, ...]) -> bytes:
         rows = [[field.decode() for field in row] for row in fields(text)]
         return joined(
-            [[(rename(f) if at in columns else f).encode() for at, f in enumerate(row)] for row in rows]
+            [
+                [(rename(f) if column in columns else f).encode() for column, f in enumerate(row)]
+                for row in rows
+            ]
         )
 
-    found = values(*written(tmp_path, renamed(RUN, (0, 2)), renamed(QRELS, (0, 1, 2))))
+    renamed_values = values(*written(tmp_path, renamed(RUN, (0, 2)), renamed(QRELS, (0, 1, 2))))
     names = {rename(query): query for query in next(iter(expected.values())) if query != "mean"} | {
         "mean": "mean"
     }
     assert {
-        name: {names[q]: value for q, value in by_query.items()} for name, by_query in found.items()
+        name: {names[q]: value for q, value in by_query.items()} for name, by_query in renamed_values.items()
     } == expected
 
 
@@ -273,7 +278,7 @@ def test_ids_that_only_look_alike_are_different(tmp_path: Path) -> None:
     qrels = "".join(f"{name} {name} {name} 1\n" for name in alike)
     scores = rageval.evaluate("recall,rr", *written(tmp_path, run.encode(), qrels.encode()))
     assert scores["recall"].by_query == dict.fromkeys(alike, 1.0)
-    assert scores["rr"].by_query == {name: 1 / (len(alike) - at) for at, name in enumerate(alike)}
+    assert scores["rr"].by_query == {name: 1 / (len(alike) - index) for index, name in enumerate(alike)}
 
 
 @pytest.mark.parametrize("columns", [(0,), (0, 1), (0, 1, 2)])
@@ -285,11 +290,14 @@ def test_tabs_keep_ids_with_spaces_together(
     words = b"a" + b" b" * spaces + b"-"
     in_run = {column for column in columns if column != 1}
     run, qrels = (
-        joined([[words + f if at in named else f for at, f in enumerate(row)] for row in fields(text)], b"\t")
+        joined(
+            [[words + f if column in named else f for column, f in enumerate(row)] for row in fields(text)],
+            b"\t",
+        )
         for text, named in ((RUN, in_run), (QRELS, columns))
     )
-    found = command(*written(tmp_path, run, qrels))
-    assert found == {name: by_query["mean"] for name, by_query in expected.items()}
+    result = command(*written(tmp_path, run, qrels))
+    assert result == {name: by_query["mean"] for name, by_query in expected.items()}
 
 
 def test_tabs_in_a_run_whose_tag_has_words(tmp_path: Path, expected: Values) -> None:
@@ -299,17 +307,17 @@ def test_tabs_in_a_run_whose_tag_has_words(tmp_path: Path, expected: Values) -> 
 
 def test_lines_that_begin_with_a_hash(tmp_path: Path, expected: Values) -> None:
     run, qrels = written(tmp_path, b"# run\n" + RUN, b"#\n" + QRELS + b"# the end")
-    found = values(rageval.read_run(run, comments="skip"), rageval.read_qrels(qrels, comments="skip"))
-    assert found == expected
+    read_values = values(rageval.read_run(run, comments="skip"), rageval.read_qrels(qrels, comments="skip"))
+    assert read_values == expected
     run, qrels = written(tmp_path, RUN.replace(b"q0 ", b"#0 "), QRELS.replace(b"q0 ", b"#0 "))
-    found = values(rageval.read_run(run, comments="data"), rageval.read_qrels(qrels, comments="data"))
-    assert found["ndcg"]["#0"] == expected["ndcg"]["q0"]
+    read_values = values(rageval.read_run(run, comments="data"), rageval.read_qrels(qrels, comments="data"))
+    assert read_values["ndcg"]["#0"] == expected["ndcg"]["q0"]
 
 
 class TestCommandLine:
     """The same through files, pipes and pseudo-files."""
 
-    def test_files(self, tmp_path: Path, expected: Values) -> None:
+    def test_the_order_of_files_changes_nothing(self, tmp_path: Path, expected: Values) -> None:
         run, qrels = written(tmp_path, RUN, QRELS)
         means = {name: by_query["mean"] for name, by_query in expected.items()}
         assert command(run, qrels) == command(qrels, run) == means
@@ -325,7 +333,7 @@ class TestCommandLine:
         assert command(run, "-", stdin=pack(shuffled(QRELS)))["rr"] == expected["rr"]["mean"]
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-    def test_named_pipes(self, tmp_path: Path, expected: Values) -> None:
+    def test_named_pipes_are_read_as_files(self, tmp_path: Path, expected: Values) -> None:
         """As a shell's <(zcat run.gz) makes them."""
         pipes = [tmp_path / "run", tmp_path / "qrels"]
         for pipe in pipes:
@@ -346,8 +354,8 @@ def command(*words: object, stdin: bytes = b"") -> dict[str, float]:
     """The means that `rageval` prints as JSON."""
     options = [word for name in MEASURES for word in ("-m", name)]
     program = [sys.executable, "-m", "rageval", *map(str, words), *options, "--format", "json"]
-    done = subprocess.run(program, input=stdin, stdout=subprocess.PIPE, check=True)
-    return {result["measure"]: result["value"] for result in json.loads(done.stdout)["results"]}
+    process = subprocess.run(program, input=stdin, stdout=subprocess.PIPE, check=True)
+    return {result["measure"]: result["value"] for result in json.loads(process.stdout)["results"]}
 
 
 class TestSizes:
@@ -416,13 +424,13 @@ class TestSizes:
                 + end
                 + end.join([b"q Q0 b 2 2 t", b"q Q0 c 3 1 t", b""])
             )
-            found = rageval.evaluate("rr", *written(tmp_path, run, b"q n c 1\n"))["rr"].value
-            assert found == 1 / 3
+            value = rageval.evaluate("rr", *written(tmp_path, run, b"q n c 1\n"))["rr"].value
+            assert value == 1 / 3
 
     def test_a_byte_order_mark_and_a_character_across_chunks(self, tmp_path: Path) -> None:
         doc = "文書🦜é".encode()
         for padding in range(12):
             first = b"\xef\xbb\xbfq Q0 a 1 3 "
             run = first + b"t" * (2**20 - len(first) - padding) + b"\nq Q0 " + doc + b" 2 2 t\n"
-            found = rageval.evaluate("rr", *written(tmp_path, run, b"q n " + doc + b" 1\n"))["rr"].value
-            assert found == 1 / 2
+            value = rageval.evaluate("rr", *written(tmp_path, run, b"q n " + doc + b" 1\n"))["rr"].value
+            assert value == 1 / 2

@@ -20,8 +20,8 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files.opening import BZIP2, GZIP, XZ, ZSTD, _packing_of
 from rageval.scoring.sources import RunSource
 
-ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (at // 9, at, 99 - at) for at in range(45))
-QRELS = {f"q{at}": {f"d{9 * at + 2}": 1} for at in range(5)}
+ROWS = b"".join(b"q%d Q0 d%d 1 %d t\n" % (index // 9, index, 99 - index) for index in range(45))
+QRELS = {f"q{index}": {f"d{9 * index + 2}": 1} for index in range(5)}
 
 
 def zstd() -> Any:
@@ -61,8 +61,8 @@ def test_what_is_packed_is_known(name: str, content: bytes) -> None:
 def test_ids_that_begin_like_what_is_packed_are_ids(tmp_path: Path, name: str) -> None:
     path = tmp_path / "run"
     path.write_bytes(ROWS.replace(b"q0 ", name.encode() + b" "))
-    found = rageval.evaluate("rr", path, {name: {"d2": 1}})
-    assert found["rr"].value == 1 / 3
+    scores = rageval.evaluate("rr", path, {name: {"d2": 1}})
+    assert scores["rr"].value == 1 / 3
 
 
 class Reader:
@@ -79,8 +79,8 @@ class Reader:
 
 @pytest.mark.parametrize("whole", [bytes, bytearray, memoryview])
 def test_whatever_gives_bytes_is_a_file(whole: Callable[[bytes], Any]) -> None:
-    found = rageval.evaluate("rr", Reader(whole(ROWS[:77]), whole(ROWS[77:])), QRELS)
-    assert found["rr"].value == 1 / 3
+    scores = rageval.evaluate("rr", Reader(whole(ROWS[:77]), whole(ROWS[77:])), QRELS)
+    assert scores["rr"].value == 1 / 3
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_what_cannot_be_read_is_no_file(thing: Any) -> None:
 
 def test_a_missing_package_survives_the_way_from_a_worker() -> None:
     error = MissingPackage("pyarrow", "run.parquet", extra="parquet")
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again)) == (MissingPackage, str(error))
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy)) == (MissingPackage, str(error))
 
 
 def _checked_zstd(text: bytes) -> bytes:
@@ -145,13 +145,13 @@ def test_a_damaged_byte_of_any_stream_is_never_another_run(name: str, stream: in
     assert len(whole) == 90
     refused = 0
     begin = sum(map(len, parts[:stream]))
-    for at in range(begin, begin + len(parts[stream])):
+    for position in range(begin, begin + len(parts[stream])):
         for flip in (0x01, 0x80, 0xFF):
             packed = bytearray(b"".join(parts))
-            packed[at] ^= flip
-            found = content_of(bytes(packed))
-            assert found in (None, whole), (at - begin, flip)
-            refused += found is None
+            packed[position] ^= flip
+            content = content_of(bytes(packed))
+            assert content in (None, whole), (position - begin, flip)
+            refused += content is None
     assert refused > 2.5 * len(parts[stream])
 
 
@@ -160,8 +160,8 @@ def test_a_stream_that_breaks_off_is_refused_wherever_it_does(name: str) -> None
     first, second = CHECKED[name](ROWS[:90]), CHECKED[name](ROWS[90:])
     borders = {len(first): content_of(first), len(first + second): content_of(first + second)}
     for size in range(1, len(first + second) + 1):
-        found = content_of((first + second)[:size])
-        assert found == borders[size] if size in borders else found is None, size
+        content = content_of((first + second)[:size])
+        assert content == borders[size] if size in borders else content is None, size
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -42,8 +42,8 @@ def seekable(
     """Frames and a table of them, which lies about the content of some if told so."""
     parts = [content[begin:end] for begin, end in pairwise([0, *sorted(cuts), len(content)])]
     packed = [zstd().compress(part) for part in parts]
-    said = [(sizes or {}).get(at, len(part)) for at, part in enumerate(parts)]
-    entries = b"".join(struct.pack("<II", len(p), size) for p, size in zip(packed, said, strict=True))
+    counts = [(sizes or {}).get(index, len(part)) for index, part in enumerate(parts)]
+    entries = b"".join(struct.pack("<II", len(p), size) for p, size in zip(packed, counts, strict=True))
     table = entries + struct.pack("<IBI", len(parts), 0, 0x8F92EAB1)
     return b"".join(packed) + more + struct.pack("<II", 0x184D2A5E, len(table)) + table
 
@@ -60,11 +60,11 @@ def parquet(path: Path, rows: Sequence[str], group: int) -> Path:
 
 
 def queries_of(stretches: Sequence[FilePart], reading: Reading = PLAIN) -> list[set[bytes]]:
-    found = []
+    queries = []
     for stretch in stretches:
         with stretch.opened(reading) as opened:
-            found.append({query for rows in rows_of(*opened) for query in rows.queries})
-    return found
+            queries.append({query for rows in rows_of(*opened) for query in rows.queries})
+    return queries
 
 
 def divided(path: Path | File, engine: Any, **options: Any) -> Divided:
@@ -76,15 +76,15 @@ def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:
 
     class Wide(Here):
         def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
-            for found in super().results(task, shared, units):
+            for part in super().results(task, shared, units):
                 self.done += 1
-                yield found
+                yield part
 
     engine = Wide()
     engine.width, engine.done = width, 0
-    found = numbers(EVALUATOR.evaluate(divided(path, engine)))
+    scores = numbers(EVALUATOR.evaluate(divided(path, engine)))
     assert engine.done == len(engine.units)
-    return found, engine.done
+    return scores, engine.done
 
 
 @pytest.mark.slow
@@ -93,8 +93,8 @@ def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:
 def test_parquet_cut_anywhere(tmp_path: Path, group: int, width: int) -> None:
     path = parquet(tmp_path / "run", ROWS, group)
     expected = numbers(EVALUATOR.evaluate(path))
-    found, parts = scored_in_parts(path, width)
-    assert found == expected
+    scores, parts = scored_in_parts(path, width)
+    assert scores == expected
     assert parts > 1
     queries = queries_of(cut(path, PLAIN, Grain(width, 1, 10**9)))
     assert sum(map(len, queries)) == len(set().union(*queries)) == 60
@@ -108,8 +108,8 @@ def test_frames_cut_anywhere(tmp_path: Path, cuts: set[int], width: int) -> None
     path.write_bytes(seekable("".join(ROWS).encode(), sorted(cuts)))
     (tmp_path / "plain").mkdir(exist_ok=True)
     (tmp_path / "plain/run").write_text("".join(ROWS))
-    found, _ = scored_in_parts(path, width)
-    assert found == numbers(EVALUATOR.evaluate(tmp_path / "plain/run"))
+    scores, _ = scored_in_parts(path, width)
+    assert scores == numbers(EVALUATOR.evaluate(tmp_path / "plain/run"))
     queries = queries_of(cut(path, PLAIN, Grain(width, 1, 10**9)) or cut(tmp_path / "plain/run", PLAIN, FINE))
     assert sum(map(len, queries)) == len(set().union(*queries)) == 60
 
@@ -132,8 +132,8 @@ def test_frames_are_cut_and_each_is_unpacked_once_or_twice(tmp_path: Path) -> No
 
 def test_frames_of_whole_queries_are_unpacked_once(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    begins = [at for at in range(1, len(ROWS)) if ROWS[at].split()[0] != ROWS[at - 1].split()[0]]
-    path.write_bytes(seekable("".join(ROWS).encode(), [len("".join(ROWS[:at])) for at in begins]))
+    begins = [begin for begin in range(1, len(ROWS)) if ROWS[begin].split()[0] != ROWS[begin - 1].split()[0]]
+    path.write_bytes(seekable("".join(ROWS).encode(), [len("".join(ROWS[:begin])) for begin in begins]))
     stretches: Any = cut(path, PLAIN, Grain(6, 1, 10**9))
     assert sum(len(stretch.frames) for stretch in stretches) == 60 + 5 - sum(
         stretch.begin == stretch.frames[0].begin for stretch in stretches[1:]
@@ -147,8 +147,8 @@ def test_frames_that_hold_nothing(tmp_path: Path) -> None:
     )
     path = tmp_path / "run"
     path.write_bytes(seekable(content, cuts))
-    found, parts = scored_in_parts(path, 7)
-    assert (found, parts) == (numbers(EVALUATOR.evaluate(path)), 7)
+    scores, parts = scored_in_parts(path, 7)
+    assert (scores, parts) == (numbers(EVALUATOR.evaluate(path)), 7)
 
 
 WRONG = [
@@ -169,9 +169,9 @@ def wrong_tables() -> dict[str, bytes]:
     content = "".join(ROWS).encode()
     cuts, good = frames_every(200), seekable(content, frames_every(200))
     end = content.index(b"q50 ")
-    first, second = (len(zstd().compress(content[at : at + 200])) for at in (0, 200))
-    at = good.index(struct.pack("<I", 0x184D2A5E)) + 8
-    moved = good[:at] + struct.pack("<IIII", first - 4, 200, second + 4, 200) + good[at + 16 :]
+    first, second = (len(zstd().compress(content[offset : offset + 200])) for offset in (0, 200))
+    offset = good.index(struct.pack("<I", 0x184D2A5E)) + 8
+    moved = good[:offset] + struct.pack("<IIII", first - 4, 200, second + 4, 200) + good[offset + 16 :]
     return {
         "a frame that holds more": seekable(content, cuts, {3: 100}),
         "a frame that holds less": seekable(content, cuts, {3: 300}),
@@ -182,7 +182,7 @@ def wrong_tables() -> dict[str, bytes]:
         "one that does not fit the file": seekable(content[:end], cuts, more=zstd().compress(content[end:])),
         "more frames than there are": good[:-9] + struct.pack("<IBI", 10**6, 0, 0x8F92EAB1),
         "reserved bits": good[:-5] + b"\x04" + good[-4:],
-        "no table": b"".join(zstd().compress(content[at : at + 200]) for at in (0, *cuts)),
+        "no table": b"".join(zstd().compress(content[offset : offset + 200]) for offset in (0, *cuts)),
     }
 
 
@@ -197,11 +197,11 @@ def test_a_wrong_table_never_gives_a_wrong_number(
     expected = numbers(EVALUATOR.evaluate(path))
     engine = Here()
     engine.width = width
-    found = EVALUATOR.evaluate(divided(path, engine))
-    assert found.notes is not None
-    assert ("seek table" in str(found.notes.read_here)) == (wrong in WRONG[:6])
-    found.notes.read_here = None
-    assert numbers(found) == expected
+    scores = EVALUATOR.evaluate(divided(path, engine))
+    assert scores.notes is not None
+    assert ("seek table" in str(scores.notes.read_here)) == (wrong in WRONG[:6])
+    scores.notes.read_here = None
+    assert numbers(scores) == expected
 
 
 def test_a_table_with_checksums(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_a_table_with_checksums(tmp_path: Path) -> None:
     table = entries + struct.pack("<IBI", 2, 0x80, 0x8F92EAB1)
     path = tmp_path / "run"
     path.write_bytes(b"".join(packed) + struct.pack("<II", 0x184D2A5E, len(table)) + table)
-    found, parts = scored_in_parts(path, 4)
-    assert (found, parts) == (numbers(EVALUATOR.evaluate(path)), 2)
+    scores, parts = scored_in_parts(path, 4)
+    assert (scores, parts) == (numbers(EVALUATOR.evaluate(path)), 2)
 
 
 def test_what_swells_is_refused_as_ever(tmp_path: Path) -> None:
@@ -260,16 +260,16 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, form: str) -> 
 
 
 def test_rows_of_a_part_are_numbered_as_in_the_file(tmp_path: Path) -> None:
-    found: list[int] = []
+    lines: list[int] = []
     for stretch in cut(parquet(tmp_path / "run", ROWS, 31), PLAIN, FINE):
         with stretch.opened(PLAIN) as opened:
-            found += [line for rows in rows_of(*opened) for line in rows.lines]
-    assert found == list(range(1, len(ROWS) + 1))
+            lines += [line for rows in rows_of(*opened) for line in rows.lines]
+    assert lines == list(range(1, len(ROWS) + 1))
 
 
 def test_one_group_of_rows_or_one_query_stays_whole(tmp_path: Path) -> None:
     assert len(cut(parquet(tmp_path / "run", ROWS, 10**6), PLAIN, FINE)) == 1
-    one = [f"q Q0 d{at} 1 1 t\n" for at in range(99)]
+    one = [f"q Q0 d{index} 1 1 t\n" for index in range(99)]
     assert len(cut(parquet(tmp_path / "run", one, 7), PLAIN, FINE)) == 1
     (stretch, *others) = cut(parquet(tmp_path / "run", ROWS, 30), PLAIN, Grain(2, 1, 10**9))
     assert (len(others), str(stretch)) == (1, f"{tmp_path / 'run'}, rows 1 to {stretch.end:,}")  # type: ignore[attr-defined]
@@ -316,7 +316,7 @@ def random_text(rng: random.Random) -> str:
     chosen = rng.choices(
         kinds, rng.choice([(9, 1, 0, 0), (1, 9, 0, 0), (1, 1, 1, 1), (5, 0, 2, 2), (0, 9, 1, 0)]), k=14
     )
-    rows = [row.format(q=f"q{at // 3}", at=at) for at, row in enumerate(chosen)]
+    rows = [row.format(q=f"q{index // 3}", at=index) for index, row in enumerate(chosen)]
     return "".join(row + "\n" for row in [*rng.choice([[], [""], ["# note"]]), *rows])
 
 

@@ -33,10 +33,10 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_what_is_read_is_what_was_written(written: Path) -> None:
-    found = read_plan(str(written))
-    assert found == sealed(PLAN)
-    assert len(found.sha) == 64
-    assert (found.order, found.rest, found.share) == (("q5", "q\u202e1", "q3"), 8, 0.8)
+    plan = read_plan(str(written))
+    assert plan == sealed(PLAN)
+    assert len(plan.sha) == 64
+    assert (plan.order, plan.rest, plan.share) == (("q5", "q\u202e1", "q3"), 8, 0.8)
     assert is_plan(str(written))
 
 

@@ -52,7 +52,7 @@ def refused(*records: Any) -> str:
         (CRAG, Question("i", "q?", ("a",))),
     ],
 )
-def test_every_format(record: dict[str, Any], expected: Question) -> None:
+def test_every_format_gives_the_same_question(record: dict[str, Any], expected: Question) -> None:
     assert read(record) == [expected]
 
 
@@ -69,13 +69,14 @@ def test_what_else_a_plain_record_says_in_a_word_is_a_fact() -> None:
 )
 def test_plain_questions_come_back(drawn: list[Any]) -> None:
     expected = [
-        Question(f"{at}{name}", text, tuple(gold), tuple(facts.items()))
-        for at, (name, text, gold, facts) in enumerate(drawn)
+        Question(f"{index}{name}", text, tuple(gold), tuple(facts.items()))
+        for index, (name, text, gold, facts) in enumerate(drawn)
         if not {"query_id", "question", "answer"} & set(facts)
     ]
     lines = [
-        {"query_id": found.query_id, "question": found.text, "answer": list(found.gold)} | dict(found.facts)
-        for found in expected
+        {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
+        | dict(question.facts)
+        for question in expected
     ]
     assert not lines or read(*lines) == expected
 
@@ -184,9 +185,9 @@ def test_a_narrative_may_have_no_parts_and_plain_questions_may() -> None:
     ],
 )
 def test_narratives_say_what_was_expected(bad: dict[str, Any], message: str) -> None:
-    found = refused(NARRATIVE | bad)
-    assert found.startswith("file.jsonl:1: expected TREC narratives {id or narrative_id, narrative, ")
-    assert message in found
+    error = refused(NARRATIVE | bad)
+    assert error.startswith("file.jsonl:1: expected TREC narratives {id or narrative_id, narrative, ")
+    assert message in error
 
 
 @pytest.mark.parametrize("indent", [None, 0, 2])
@@ -207,13 +208,13 @@ def test_a_list_of_questions_is_read_and_its_lines_are_told(indent: int | None, 
 
 
 def test_topics_of_the_kit_are_read_and_shown_to_judges() -> None:
-    found = list(read_questions(KIDDIE))
-    assert [question.query_id for question in found][:3] == ["leaf", "cloud", "bee"]
-    assert found[0].text == "fall leaf color change chlorophyll"
-    assert found[0].request.startswith("This is for a child who loves collecting leaves")
-    material = Material([], {found[0].query_id: found[0], "plain": Question("plain", "Why?")})
+    questions = list(read_questions(KIDDIE))
+    assert [question.query_id for question in questions][:3] == ["leaf", "cloud", "bee"]
+    assert questions[0].text == "fall leaf color change chlorophyll"
+    assert questions[0].request.startswith("This is for a child who loves collecting leaves")
+    material = Material([], {questions[0].query_id: questions[0], "plain": Question("plain", "Why?")})
     shown = [_answer_data(Answer(query, "r", ()), material, ["request"]) for query in ("leaf", "plain")]
-    assert shown == [{"request": found[0].request}, {"request": "Why?"}]
+    assert shown == [{"request": questions[0].request}, {"request": "Why?"}]
 
 
 def test_topics_in_two_columns() -> None:
@@ -235,13 +236,13 @@ def test_topics_in_two_columns() -> None:
         (b"1\tagain", "a second question 1, the first is in line 1"),
     ],
 )
-def test_bad_topics(line: bytes, message: str) -> None:
-    found = refused(b"1\tgood", b"", line)
-    assert found.startswith("file.jsonl:3: ")
-    assert message in found
+def test_bad_topics_are_refused_with_their_line(line: bytes, message: str) -> None:
+    error = refused(b"1\tgood", b"", line)
+    assert error.startswith("file.jsonl:3: ")
+    assert message in error
 
 
-def test_samples() -> None:
+def test_samples_have_their_answers_and_facts() -> None:
     crag = list(read_questions(SAMPLES / "crag.jsonl"))
     assert crag[0].gold == ("chlorophyll breaks down", "the green pigment breaks down")
     assert [dict(question.facts).get("popularity") for question in crag] == [
@@ -296,10 +297,10 @@ def test_samples() -> None:
         ({"query_id": 1, "question": "q"}, b'[{"query_id": 2}]', "expected `object`, got `array`"),
     ],
 )
-def test_bad_lines(good: Any, bad: Any, message: str) -> None:
-    found = refused(good, b"", bad)
-    assert found.startswith("file.jsonl:3: ")
-    assert message in found
+def test_bad_lines_are_refused_with_their_number(good: Any, bad: Any, message: str) -> None:
+    error = refused(good, b"", bad)
+    assert error.startswith("file.jsonl:3: ")
+    assert message in error
 
 
 def test_unknown_first_lines() -> None:
@@ -312,8 +313,8 @@ def test_a_large_file_of_crag_needs_little_memory(tmp_path: Path) -> None:
     page = {"page_result": random.Random(7).randbytes(150_000).hex()}  # as large as in the real file
     pages = bz2.compress(b', "search_results": ' + json.dumps([page] * 3).encode() + b"}\n")
     with (tmp_path / "crag.jsonl.bz2").open("wb") as stream:
-        for at in range(30):
-            start = json.dumps({"interaction_id": at, "query": "q", "answer": "a"})
+        for index in range(30):
+            start = json.dumps({"interaction_id": index, "query": "q", "answer": "a"})
             stream.write(bz2.compress(start.removesuffix("}").encode()) + pages)
     tracemalloc.start()
     count = sum(1 for _ in read_questions(tmp_path / "crag.jsonl.bz2"))

@@ -81,7 +81,7 @@ def test_answers_of_a_bank_have_the_importance_that_is_said() -> None:
     record = {"query_id": "q", "title_query": "t", "nugget_bank": {"Where?": asked}}
     ((_, bank),) = numbered_banks(io.BytesIO(json.dumps(record).encode()))
     assert isinstance(bank, NuggetBank)
-    assert [[each.importance for each in nugget.answers] for nugget in bank.nuggets] == [["3", None]]
+    assert [[answer.importance for answer in nugget.answers] for nugget in bank.nuggets] == [["3", None]]
 
 
 def test_the_head_of_a_file_in_blocks_is_all_of_them_where_they_are_few() -> None:
@@ -90,16 +90,16 @@ def test_the_head_of_a_file_in_blocks_is_all_of_them_where_they_are_few() -> Non
 
 
 @pytest.mark.parametrize(
-    ("descriptor", "checksum", "found"),
+    ("descriptor", "checksum", "content"),
     [(0, b"", True), (0x80, b"\0" * 4, True), (0x04, b"", False), (0x84, b"\0" * 4, False)],
 )
-def test_frames_are_those_of_the_seek_table(descriptor: int, checksum: bytes, found: bool) -> None:
+def test_frames_are_those_of_the_seek_table(descriptor: int, checksum: bytes, content: bool) -> None:
     entries = b"".join(struct.pack("<II", *sizes) + checksum for sizes in ((10, 100), (20, 50)))
     footer = struct.pack("<IBI", 2, descriptor, parts._FOOTER)
     table = struct.pack("<II", parts._TABLE, len(entries) + len(footer)) + entries + footer
     raw = io.BytesIO(b"x" * 30 + table)
-    frames = [(each.offset, each.packed, each.begin) for each in parts._frames(raw, len(raw.getvalue()))]
-    assert frames == ([(0, 10, 0), (10, 20, 100)] if found else [])
+    frames = [(frame.offset, frame.packed, frame.begin) for frame in parts._frames(raw, len(raw.getvalue()))]
+    assert frames == ([(0, 10, 0), (10, 20, 100)] if content else [])
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_frames_are_those_of_the_seek_table(descriptor: int, checksum: bytes, fo
 def test_rows_of_a_table_lie_in_the_groups_that_hold_them(
     rows: tuple[int, int], groups: list[int], begin: int
 ) -> None:
-    metadata = SimpleNamespace(num_row_groups=3, row_group=lambda at: SimpleNamespace(num_rows=10))
+    metadata = SimpleNamespace(num_row_groups=3, row_group=lambda group: SimpleNamespace(num_rows=10))
     assert columnar._groups(metadata, range(*rows)) == (groups, begin)
 
 
@@ -121,15 +121,15 @@ def test_zeros_between_streams_of_xz_come_in_fours() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no room can be made before")
 def test_room_is_made_for_a_longer_copy_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-    monkeypatch.setattr(os, "posix_fallocate", lambda file, begin, size: made.append(size))
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "posix_fallocate", lambda file, begin, size: sizes.append(size))
     for before, after, room in ((1, 5, [5]), (5, 1, []), (5, 5, [])):
         (tmp_path / "part").write_bytes(b"x" * after)
         (tmp_path / "target").write_bytes(b"y" * before)
         writing._copy_over(tmp_path / "part", tmp_path / "target")
         assert (tmp_path / "target").read_bytes() == b"x" * after
-        assert made == room
-        made.clear()
+        assert sizes == room
+        sizes.clear()
 
 
 def test_a_second_judgement_is_told_with_as_much_of_its_names_as_a_person_reads() -> None:
@@ -169,16 +169,17 @@ def test_eighty_characters_of_a_line_are_shown_however_many_bytes_they_take(lett
     assert quoted((letter * 100).encode()) == repr(letter * 80 + "…")
 
 
-@pytest.mark.parametrize("at", [0, 2**25])
-def test_a_border_is_found_wherever_in_a_file_it_is_looked_for(at: int) -> None:
+@pytest.mark.parametrize("offset", [0, 2**25])
+def test_a_border_is_found_wherever_in_a_file_it_is_looked_for(offset: int) -> None:
     rows = [b"q1 Q0 d 1 2.5 r\n", b"q1 Q0 e 2 1.5 r\n", b"q2 Q0 d 1 2.5 r\n"]
     # The first line may be half of one, so that the border is behind the second whole line of q1.
-    assert parts._border([b"half\n", *rows], at, Reading(), DEFAULT.line) == at + len(b"half\n") + 32
+    assert parts._border([b"half\n", *rows], offset, Reading(), DEFAULT.line) == offset + len(b"half\n") + 32
 
 
 def test_each_frame_is_in_the_part_that_its_content_is_in_and_the_last_in_the_last() -> None:
     frames = [
-        parts._Frame(at, 1, begin, size) for at, (begin, size) in enumerate(((0, 10), (10, 10), (20, 0)))
+        parts._Frame(index, 1, begin, size)
+        for index, (begin, size) in enumerate(((0, 10), (10, 10), (20, 0)))
     ]
     first, second, empty = frames
     assert parts._around(frames[:2], 0, 10) == (first,)
@@ -199,7 +200,9 @@ def test_a_report_has_documents_where_their_texts_are_known() -> None:
         answers = list(read_answers(io.BytesIO(json.dumps(line | more).encode())))
         (report,) = write_answers(answers, "report")
         assert json.loads(report).get("documents") == documents
-        assert [each.passages for each in read_answers(io.BytesIO(report.encode()))] == [answers[0].passages]
+        assert [answer.passages for answer in read_answers(io.BytesIO(report.encode()))] == [
+            answers[0].passages
+        ]
 
 
 def test_a_chunk_holds_something(tmp_path: Path) -> None:
@@ -253,8 +256,8 @@ def test_a_question_with_metadata_is_no_answer() -> None:
     ("keys", "is_one"), [("metadata", False), ("metadata responses", True), ("answer", True)]
 )
 def test_an_answer_that_is_cut_off_is_told_by_its_keys(keys: str, is_one: bool) -> None:
-    begun = ", ".join(f'"{key}": []' for key in keys.split())
-    assert _is_answer(Start(f'{{{begun}, "long": "and on'.encode())) == is_one
+    beginning = ", ".join(f'"{key}": []' for key in keys.split())
+    assert _is_answer(Start(f'{{{beginning}, "long": "and on'.encode())) == is_one
 
 
 def test_a_plan_is_made_by_names_and_stays_and_is_written_without_what_is_usual() -> None:

@@ -125,8 +125,8 @@ def _path(tmp_path: Path) -> Path:
 def doubled(record: Any) -> Iterator[tuple[str, str]]:
     """(a key, the record with it twice in one of its objects)."""
     for key, value in record.items():
-        again = json.dumps({key: value})[1:-1]
-        yield key, json.dumps(record)[:-1] + f", {again}}}"
+        member = json.dumps({key: value})[1:-1]
+        yield key, json.dumps(record)[:-1] + f", {member}}}"
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, dict):
                 for name, text in doubled(inner):
@@ -164,17 +164,17 @@ class TestReaders:
         refused(read, path, f"{path}:2: begins with a byte-order mark")
 
 
-def said_twice(line: bytes) -> bool:
+def repeats_a_key(line: bytes) -> bool:
     """The slow way."""
-    found = []
+    repeats = []
 
     def seen(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
-        found.append(len(set(names)) < len(names))
+        repeats.append(len(set(names)) < len(names))
         return dict(pairs)
 
     json.loads(line, object_pairs_hook=seen)
-    return any(found)
+    return any(repeats)
 
 
 def drawn(rng: random.Random, depth: int = 0) -> str:
@@ -196,8 +196,8 @@ def test_counting_keys_finds_what_decoding_finds(large: int, monkeypatch: pytest
     twice = 0
     for _ in range(4000):
         line = drawn(rng).encode()
-        assert bool(list(repeated_keys(line))) == said_twice(line), line
-        twice += said_twice(line)
+        assert bool(list(repeated_keys(line))) == repeats_a_key(line), line
+        twice += repeats_a_key(line)
     assert 500 < twice < 3500
 
 
@@ -269,10 +269,10 @@ def test_lines_that_look_alike_are_read_as_each_alone() -> None:
             records = shape.records(text)
             if records is None:
                 shape.learn(text)
-                wrong += any(line.startswith(b'{"') and said_twice_or_broken(line) for line in lines)
+                wrong += any(line.startswith(b'{"') and repeats_a_key_or_is_broken(line) for line in lines)
                 continue
             plain += 1
-            assert not any(map(said_twice, lines)), text
+            assert not any(map(repeats_a_key, lines)), text
             for record, line in zip(records, lines, strict=True):
                 alone = decode(line)
                 assert [getattr(record, name) for name in FIELDS] == [getattr(alone, name) for name in FIELDS]
@@ -297,16 +297,16 @@ def test_a_key_that_hides_is_found(odd: str) -> None:
     shape.learn(usual)
     assert shape.records(usual * 3) is not None
     line = f"{start}{odd}}}".encode()
-    assert said_twice(line)
+    assert repeats_a_key(line)
     assert shape.records(usual + line) is None
 
 
 FIELDS = [field.name for field in msgspec.structs.fields(JudgementLine)]
 
 
-def said_twice_or_broken(line: bytes) -> bool:
+def repeats_a_key_or_is_broken(line: bytes) -> bool:
     try:
-        return said_twice(line)
+        return repeats_a_key(line)
     except ValueError:
         return True
 
@@ -316,19 +316,21 @@ def test_files_that_look_alike_are_read_the_quick_way(usual: bool) -> None:
     """Some lines have a cost and a raw reply, and some no label, as `judge` writes them."""
     shape = _Shape(JudgementLine)
     rows = []
-    for at in range(60):
-        row = {**LIKELY, "aspect": f"n{at}", "latency": at / 7}
+    for index in range(60):
+        row = {**LIKELY, "aspect": f"n{index}", "latency": index / 7}
         row |= (
-            {"usage": {"in": 1}, "raw": '{"label": "support"}' if at % 2 else "a: b"} if at % 20 < 2 else {}
+            {"usage": {"in": 1}, "raw": '{"label": "support"}' if index % 2 else "a: b"}
+            if index % 20 < 2
+            else {}
         )
-        row |= {"status": "error"} if at % 7 == 0 else {}
-        rows.append({key: value for key, value in row.items() if key != "label" or at % 7})
+        row |= {"status": "error"} if index % 7 == 0 else {}
+        rows.append({key: value for key, value in row.items() if key != "label" or index % 7})
     text = "\n".join(json.dumps(row, separators=None if usual else (",", ":")) for row in rows).encode()
     assert shape.records(text) is None
     shape.learn(text)
     records = shape.records(text)
     assert records is not None
-    assert [record.aspect for record in records] == [f"n{at}" for at in range(60)]
+    assert [record.aspect for record in records] == [f"n{index}" for index in range(60)]
 
 
 RUN = b"q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n"
@@ -355,7 +357,7 @@ def test_files_of_columns_refuse_a_mark_in_the_middle(which: str, path: Path) ->
 
 @pytest.mark.slow
 def test_a_mark_behind_the_first_chunk_is_found(path: Path) -> None:
-    lines = b"".join(b"q%d Q0 d%d 1 2 t\n" % (at, at) for at in range(200_000))
+    lines = b"".join(b"q%d Q0 d%d 1 2 t\n" % (index, index) for index in range(200_000))
     path.write_bytes(lines + b"\xef\xbb\xbfq Q0 d 1 2 t\n")
     refused(rageval.read_run, path, f"{path}:200001: begins with a byte-order mark")
 
@@ -434,12 +436,12 @@ class TestRubrics:
             row for row in rubric_text("nugget-assignment").splitlines() if not row.startswith(f"{name} =")
         ]
         path.write_text("\n".join([line, *text]))
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             main, ["judge", str(path), "--judge", "exact", "--dry-run"], prog_name="rageval"
         )
-        assert done.exit_code == 2
-        assert str(path) in done.stderr
-        assert BAD_RUBRICS[line] in done.stderr
+        assert result.exit_code == 2
+        assert str(path) in result.stderr
+        assert BAD_RUBRICS[line] in result.stderr
 
     def test_a_number_beyond_all_bounds(self, tmp_path: Path) -> None:
         path = tmp_path / "mine.toml"
@@ -474,6 +476,8 @@ def test_dicts_in_python_are_held_to_the_same() -> None:
 
 
 def test_lines_that_are_read_in_one_go_are_read_as_one_by_one() -> None:
-    lines = b"".join(b'{"query_id": %d, "run_id": "r", "label": "perfect"}\n' % at for at in range(1000))
+    lines = b"".join(
+        b'{"query_id": %d, "run_id": "r", "label": "perfect"}\n' % index for index in range(1000)
+    )
     scores = rageval.evaluate_answers("crag_score", io.BytesIO(lines))
     assert scores["r"]["crag_score"].queries == 1000

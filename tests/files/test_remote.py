@@ -29,11 +29,14 @@ pytest.importorskip("fsspec", reason="files on other machines need the extra 're
 pytest.importorskip("aiohttp", reason="https:// needs aiohttp, of the extra 'remote'")
 
 RUN = b"".join(
-    b"q%04d Q0 document-%05d %d %d t\n" % (query, query * 7 + at, at, 100 - at // 2)
+    b"q%04d Q0 document-%05d %d %d t\n" % (query, query * 7 + index, index, 100 - index // 2)
     for query in range(1500)
-    for at in range(20)
+    for index in range(20)
 )
-QRELS = {f"q{at:04}": {f"document-{at * 7 + 3:05}": 1, f"document-{at * 7 + 8:05}": 1} for at in range(1500)}
+QRELS = {
+    f"q{index:04}": {f"document-{index * 7 + 3:05}": 1, f"document-{index * 7 + 8:05}": 1}
+    for index in range(1500)
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -53,19 +56,19 @@ class Handler(BaseHTTPRequestHandler):
         if content is None:
             self.send_error(self.server.refusal)
             return
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        ranged = wanted is not None and self.server.ranges
-        part = content[int(wanted[1]) : int(wanted[2]) + 1] if wanted and ranged else content
+        requested = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        ranged = requested is not None and self.server.ranges
+        part = content[int(requested[1]) : int(requested[2]) + 1] if requested and ranged else content
         self.send_response(206 if ranged else 200)
-        if ranged and wanted:
-            self.send_header("Content-Range", f"bytes {wanted[1]}-{wanted[2]}/{len(content)}")
+        if ranged and requested:
+            self.send_header("Content-Range", f"bytes {requested[1]}-{requested[2]}/{len(content)}")
         self.send_header("Content-Length", str(len(part)))
         self.send_header("Accept-Ranges", "bytes" if self.server.ranges else "none")
         self.send_header("ETag", f'"{self.server.version}"')
         self.end_headers()
         if not body:
             return
-        self.server.asked.append((int(wanted[1]) if wanted else 0, len(part)))
+        self.server.asked.append((int(requested[1]) if requested else 0, len(part)))
         if self.server.breaks:
             self.server.breaks -= 1
             self.wfile.write(part[: len(part) // 2])
@@ -120,8 +123,8 @@ def values(scores: rageval.Scores) -> list[list[float]]:
 
 @pytest.mark.parametrize("name", ["run", "run.gz"])
 def test_a_file_is_scored_where_it_lies(server: Server, expected: list[list[float]], name: str) -> None:
-    found = EVALUATOR.evaluate(server.url(name))
-    assert (found.run, values(found)) == (name, expected)
+    scores = EVALUATOR.evaluate(server.url(name))
+    assert (scores.run, values(scores)) == (name, expected)
     size = len(server.files[f"/{name}"])
     assert sum(length for _, length in server.asked) == size
 
@@ -146,8 +149,8 @@ def test_parts_in_processes(server: Server, expected: list[list[float]]) -> None
 def test_a_broken_transfer_goes_on_where_it_broke(server: Server, expected: list[list[float]]) -> None:
     server.breaks = 3
     assert values(EVALUATOR.evaluate(server.url("run"))) == expected
-    whole = [length for at, length in server.asked]
-    assert len(whole) == len({at for at, _ in server.asked}) + 3
+    whole = [length for start, length in server.asked]
+    assert len(whole) == len({start for start, _ in server.asked}) + 3
     assert sum(whole) < 1.5 * len(RUN)
 
 
@@ -184,7 +187,7 @@ def test_a_server_without_ranges_is_refused(server: Server) -> None:
         EVALUATOR.evaluate(server.url("run"))
 
 
-def test_reading_anywhere(server: Server) -> None:
+def test_a_remote_file_can_be_read_at_any_position(server: Server) -> None:
     file = RemoteFile(server.url("run"))
     file.seek(-10, 2)
     assert file.read() == RUN[-10:]
@@ -230,7 +233,7 @@ def test_parts_of_parquet_fetch_their_groups_of_rows_and_no_more(
             assert sum(len(rows.docs) for rows in rows_of(*opened)) == 6000
         fetched.append([asked for asked in server.asked if asked[0] + asked[1] < len(content) - 2**16])
         assert len(server.asked) <= 2 * 3 + 3  # three columns of two groups, and what lies at the end
-    places = [at for asked in fetched for at, _ in asked]
+    places = [start for asked in fetched for start, _ in asked]
     assert len(places) == len(set(places))
     assert sum(length for asked in fetched for _, length in asked) < 0.4 * len(content)
 
@@ -259,7 +262,7 @@ def test_the_command_reads_what_has_a_scheme_and_nothing_else(server: Server, tm
     (tmp_path / "run").write_bytes(RUN)
     (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs))
     line = [sys.executable, "-m", "rageval"]
-    found, alone = (
+    remote, alone = (
         subprocess.run(
             [*line, run, "qrels", "-m", "rr"], cwd=tmp_path, capture_output=True, text=True, check=True
         )
@@ -268,7 +271,7 @@ def test_the_command_reads_what_has_a_scheme_and_nothing_else(server: Server, tm
             "run",
         )
     )
-    assert found.stdout == alone.stdout
+    assert remote.stdout == alone.stdout
     assert all(map(is_remote, ("s3://b/k", "gs://b/k", "hf://datasets/x/y", "https://x/y")))
     assert not any(map(is_remote, ("data/run", "s3/run", "file://x", "ftp://x", Path("s3://b/k"), None)))
 

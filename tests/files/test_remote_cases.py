@@ -37,9 +37,9 @@ class Files:
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> Files:
-    made = Files()
-    monkeypatch.setattr(_remote, "_found", lambda url: (made, "file"))
-    return made
+    files = Files()
+    monkeypatch.setattr(_remote, "_found", lambda url: (files, "file"))
+    return files
 
 
 @pytest.fixture
@@ -101,14 +101,14 @@ def test_what_breaks_is_asked_again_after_longer_and_longer_pauses(files: Files,
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [(FileNotFoundError("x"), "no such file"), (PermissionError("no"), "cannot be read: no")],
 )
 def test_a_plain_no_is_not_asked_again(
-    files: Files, pauses: list[float], error: Exception, said: str
+    files: Files, pauses: list[float], error: Exception, message: str
 ) -> None:
     files.breaks = [error]
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         RemoteFile(URL).read(3)
     assert (pauses, len(files.asked)) == ([], 1)
 

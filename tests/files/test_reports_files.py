@@ -26,8 +26,8 @@ RUNS = [path.name for path in sorted(GOLDEN.glob("*.jsonl")) if "topics" not in 
 
 def report(*citations: Any, **changes: Any) -> dict[str, Any]:
     metadata = {"team_id": "us", "run_id": "r", "topic_id": "7"}
-    said = [{"text": f"S{at}.", "citations": cited} for at, cited in enumerate(citations)]
-    return {"metadata": metadata, "responses": said} | changes
+    sentences = [{"text": f"S{index}.", "citations": cited} for index, cited in enumerate(citations)]
+    return {"metadata": metadata, "responses": sentences} | changes
 
 
 def cited(*citations: Any, **changes: Any) -> list[tuple[str | None, ...]]:
@@ -43,21 +43,23 @@ def refused(*records: Any) -> str:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_published_files_are_written_back_with_every_key(name: str) -> None:
-    found = list(read_reports(GOLDEN / name))
-    lines = list(write_reports(found))
+    reports = list(read_reports(GOLDEN / name))
+    lines = list(write_reports(reports))
     want = [json.dumps(json.loads(line)) for line in (GOLDEN / name).read_text().splitlines()]
     assert [json.dumps(json.loads(line)) for line in lines] == want  # the order of keys, too
-    assert list(read_reports(stream(*map(str.encode, lines)))) == found
+    assert list(read_reports(stream(*map(str.encode, lines)))) == reports
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "invalid.jsonl"])
 def test_published_files_are_known_and_scored(name: str) -> None:
     assert not diagnose(GOLDEN / name)
-    found = list(read_answers(GOLDEN / name))
-    assert found == [each.answer for each in read_reports(GOLDEN / name)]
-    for answer in found:
-        assert {doc for said in answer.sentences for doc in said.citations} <= {*answer.references}
-    judged = [{"query_id": answer.query_id, "run_id": answer.run_id, "label": "perfect"} for answer in found]
+    answers = list(read_answers(GOLDEN / name))
+    assert answers == [record.answer for record in read_reports(GOLDEN / name)]
+    for answer in answers:
+        assert {doc for sentence in answer.sentences for doc in sentence.citations} <= {*answer.references}
+    judged = [
+        {"query_id": answer.query_id, "run_id": answer.run_id, "label": "perfect"} for answer in answers
+    ]
     assert rageval.evaluate_answers("crag_score", judged, answers=[GOLDEN / name])
 
 
@@ -70,11 +72,11 @@ def test_the_three_ways_to_cite() -> None:
 
 @pytest.mark.parametrize("other", [[0], {"a": 1}])
 def test_a_file_cites_in_one_way(other: Any) -> None:
-    again = report(other) | {"metadata": {"run_id": "r", "topic_id": "8"}}
-    message = refused(report(["a"]), report([], {}) | {"metadata": {"run_id": "s", "topic_id": 7}}, again)
+    second = report(other) | {"metadata": {"run_id": "r", "topic_id": "8"}}
+    message = refused(report(["a"]), report([], {}) | {"metadata": {"run_id": "s", "topic_id": 7}}, second)
     assert message.startswith("file.jsonl:3: expected reports")
     assert "the lines before by id; use one of them in a file" in message
-    list(read_answers(stream(again)))  # nothing is remembered from one file to the next
+    list(read_answers(stream(second)))  # nothing is remembered from one file to the next
 
 
 def test_a_topic_of_several_names_is_one() -> None:
@@ -101,8 +103,10 @@ def test_documents_are_passages_that_a_judge_is_shown() -> None:
     }
     (answer,) = read_answers(stream(report(["d1"], documents=documents)))
     assert answer.passages == (("d1", "Rain\nRain falls."), ("d2", "Dry."))
-    found = tasks(rubric_named("citation-support"), gathered([stream(report(["d1"], documents=documents))]))
-    assert [task.data for task in found] == [{"sentence": "S0.", "passage": "Rain\nRain falls."}]
+    judging_tasks = tasks(
+        rubric_named("citation-support"), gathered([stream(report(["d1"], documents=documents))])
+    )
+    assert [task.data for task in judging_tasks] == [{"sentence": "S0.", "passage": "Rain\nRain falls."}]
     rag25 = {"metadata": {"run_id": "r", "narrative_id": 7}, "references": [], "answer": []}
     (answer,) = read_answers(stream(rag25 | {"documents": documents}))
     assert answer.passages[1] == ("d2", "Dry.")
@@ -110,11 +114,11 @@ def test_documents_are_passages_that_a_judge_is_shown() -> None:
 
 def test_a_record_with_references_and_answer_stays_of_trec_rag() -> None:
     rag25 = {"metadata": {"run_id": "r", "narrative_id": 7}, "references": ["a"], "answer": []}
-    assert [each.form for each in read_reports(stream(rag25))] == ["rag25"]
+    assert [record.form for record in read_reports(stream(rag25))] == ["rag25"]
     rag26 = rag25 | {"metadata": {"run_id": "r", "narrative_id": 7, "run_desc": ""}}
-    assert [each.form for each in read_reports(stream(rag26))] == ["rag26"]
+    assert [record.form for record in read_reports(stream(rag26))] == ["rag26"]
     kit = {"metadata": {"run_id": "r", "topic_id": 7}, "answer": [{"text": "x", "citations": ["a"]}]}
-    assert [each.form for each in read_reports(stream(kit))] == ["report"]
+    assert [record.form for record in read_reports(stream(kit))] == ["report"]
     assert "not in both" in refused(report(["a"], answer=[]))
 
 
@@ -129,12 +133,12 @@ def test_other_forms_and_back_lose_nothing_of_ids() -> None:
 
 
 def test_what_another_form_cannot_say_is_said() -> None:
-    said: list[Remark] = []
+    remarks: list[Remark] = []
     with_numbers = Report(report({"a": 1, "b": 2}), "report")
-    (line,) = write_reports([with_numbers], "rag26", said)
+    (line,) = write_reports([with_numbers], "rag26", remarks)
     assert json.loads(line)["answer"][0]["citations"] == ["b", "a"]
     assert json.loads(line)["references"] == ["b", "a"]
-    assert [*map(str, said)] == ["1 reports written as rag26 lose the confidences of citations"]
+    assert [*map(str, remarks)] == ["1 reports written as rag26 lose the confidences of citations"]
     rag26 = {
         "metadata": {"run_id": "r", "narrative_id": 7, "run_desc": "BM25"},
         "references": ["a"],
@@ -176,21 +180,25 @@ def test_bad_reports_are_explained(line: Any, message: str) -> None:
 
 @pytest.mark.slow
 def test_very_many_citations() -> None:
-    many = {f"d{at}": at % 7 for at in range(10**5)}
+    many = {f"d{index}": index % 7 for index in range(10**5)}
     line = report(many, references=[])
     (answer,) = read_answers(stream(line))
     assert answer.sentences[0].citations[:2] == ("d6", "d13")
     assert len(answer.references) == 10**5
-    (found,) = validate(stream(line), "report")
-    assert "cites 'd0', which is not among the references; nor are 99,999 more" in found.message
+    (finding,) = validate(stream(line), "report")
+    assert "cites 'd0', which is not among the references; nor are 99,999 more" in finding.message
 
 
 @given(st.permutations(range(3)), st.permutations("abc"), st.lists(st.integers(0, 2), min_size=3, max_size=3))
 @settings(max_examples=20)
 def test_order_of_keys_breaks_ties_and_nothing_else(lines: Any, order: Any, numbers: list[int]) -> None:
     by_id = dict(zip("abc", numbers, strict=True))
-    records = [report({key: by_id[key] for key in order}, metadata={"topic_id": str(at)}) for at in range(3)]
-    found = {answer.query_id: answer for answer in read_answers(stream(*(records[at] for at in lines)))}
+    records = [
+        report({key: by_id[key] for key in order}, metadata={"topic_id": str(index)}) for index in range(3)
+    ]
+    answers = {
+        answer.query_id: answer for answer in read_answers(stream(*(records[index] for index in lines)))
+    }
     want = tuple(sorted(order, key=lambda key: -by_id[key]))
-    assert {answer.sentences[0].citations for answer in found.values()} == {want}
-    assert found["0"] == Answer("0", "file.jsonl", (Sentence("S0.", want),), want)
+    assert {answer.sentences[0].citations for answer in answers.values()} == {want}
+    assert answers["0"] == Answer("0", "file.jsonl", (Sentence("S0.", want),), want)

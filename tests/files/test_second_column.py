@@ -31,7 +31,7 @@ NUGGETS = {
     "names": [("q1", "n1", "a", 1), ("q1", "n2", "b", 1)],
 }
 RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"x": 2.0, "e": 1.0}}
-OF_NUGGETS = sorted(name for name, found in builtin().items() if found.wants_nuggets)
+OF_NUGGETS = sorted(name for name, names in builtin().items() if names.wants_nuggets)
 LOOKS = "--nuggets-in-qrels no"
 
 
@@ -45,7 +45,9 @@ def run_file(folder: Path) -> str:
     path = folder / "run"
     path.write_text(
         "".join(
-            f"{q} Q0 {d} {at} {s} t\n" for q, docs in RUN.items() for at, (d, s) in enumerate(docs.items(), 1)
+            f"{q} Q0 {d} {rank} {s} t\n"
+            for q, docs in RUN.items()
+            for rank, (d, s) in enumerate(docs.items(), 1)
         )
     )
     return str(path)
@@ -58,9 +60,9 @@ def rageval_says(folder: Path, rows: list[tuple[Any, ...]], *words: str) -> Resu
 @pytest.mark.parametrize("measure", OF_NUGGETS)
 def test_measures_of_nuggets_warn_where_the_column_looks_plain(measure: str, tmp_path: Path) -> None:
     asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
-    done = rageval_says(tmp_path, ROUNDS, "-m", asked)
-    assert done.exit_code == 0, done.output
-    assert done.stderr.count(LOOKS) == 1
+    result = rageval_says(tmp_path, ROUNDS, "-m", asked)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count(LOOKS) == 1
     assert LOOKS not in rageval_says(tmp_path, ROUNDS, "-m", asked, "--nuggets-in-qrels", "yes").stderr
 
 
@@ -75,9 +77,9 @@ def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path)
     plain = [("q1", column, "a", 1), ("q1", column, "b", 1)]
     for measure in OF_NUGGETS:
         asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
-        done = rageval_says(tmp_path, plain, "-m", asked)
-        assert done.exit_code == 2, done.output
-        assert done.stderr.startswith(f"rageval: {asked}: needs nuggets")
+        result = rageval_says(tmp_path, plain, "-m", asked)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith(f"rageval: {asked}: needs nuggets")
         with pytest.warns(UserWarning, match="names none"):
             rageval.evaluate(asked, RUN, {"q1": {"a": 1, "b": 1}})
         assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0
@@ -110,8 +112,8 @@ def test_python_warns_once_and_obeys() -> None:
         rageval.evaluate("alpha_ndcg@10", RUN, frame)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for said in (True, False):
-            rageval.evaluate("alpha_ndcg@10", RUN, frame, nuggets_in_qrels=said)
+        for quiet in (True, False):
+            rageval.evaluate("alpha_ndcg@10", RUN, frame, nuggets_in_qrels=quiet)
 
 
 def test_what_is_called_a_nugget_is_one() -> None:
@@ -125,9 +127,9 @@ def test_what_is_called_a_nugget_is_one() -> None:
 
 def test_grades_that_differ_are_an_error_where_there_are_no_nuggets(tmp_path: Path) -> None:
     rows = NUGGETS["two nuggets of one document"]
-    done = rageval_says(tmp_path, rows, "-m", "rr", "--nuggets-in-qrels", "no")
-    assert done.exit_code == 2
-    assert "document 'a' of query 'q1' has the grades 0 and 1" in done.stderr
+    result = rageval_says(tmp_path, rows, "-m", "rr", "--nuggets-in-qrels", "no")
+    assert result.exit_code == 2
+    assert "document 'a' of query 'q1' has the grades 0 and 1" in result.stderr
     with pytest.raises(InputError, match="has the grades 0 and 1"):
         rageval.evaluate("rr", RUN, qrels_file(tmp_path, rows), nuggets_in_qrels=False)
 
@@ -142,19 +144,19 @@ def test_judged_answers_have_no_such_column(command: str) -> None:
         "--nuggets-in-qrels",
         "no",
     ]
-    done = CliRunner().invoke(main, words, prog_name="rageval")
-    assert done.exit_code == 2
-    assert "--nuggets-in-qrels applies to runs" in done.stderr
+    result = CliRunner().invoke(main, words, prog_name="rageval")
+    assert result.exit_code == 2
+    assert "--nuggets-in-qrels applies to runs" in result.stderr
 
 
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:
     """NIST's qrels of 2024 hold 1 to 5 in column two."""
     path = Path(qrels_file(tmp_path, ROUNDS))
-    told = [(benchmark, spec) for benchmark, spec in all_datasets() if "qrels" in spec.holds]
-    for benchmark, spec in told:
+    judged = [(benchmark, spec) for benchmark, spec in all_datasets() if "qrels" in spec.holds]
+    for benchmark, spec in judged:
         if benchmark.name == "trec-rag":
-            found = list(own(benchmark, spec, lambda _: [path]).qrels())
-            assert [qrel.iteration for qrel in found] == ["0"] * len(ROUNDS)
+            rows = list(own(benchmark, spec, lambda _: [path]).qrels())
+            assert [qrel.iteration for qrel in rows] == ["0"] * len(ROUNDS)
     assert [b.name for b in benchmarks() if not b.nuggets_in_qrels] == [
         "trec-dragun",
         "trec-rag",

@@ -76,14 +76,14 @@ LINES = [
 def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -> None:
     lines = [line.strip(" ").replace(" ", "\t").replace("d", "d ") if tabbed else line for line in LINES]
     texts = [Text("\n".join([*lines[:4], ""]).encode(), 1), Text("\n".join(lines[4:]).encode(), 5)]
-    found = list(RUN.together(texts, tabbed, shares))
+    lines_read = list(RUN.together(texts, tabbed, shares))
     rows = {
         number: line
-        for text in found
+        for text in lines_read
         for number, line in zip(text.lines, text.content.split(b"\n"), strict=False)
     }
-    assert rows == {at: line.encode() for at, line in enumerate(lines, 1) if line.strip()}
-    queries = [line.split()[0] for text in found for line in text.content.splitlines()]
+    assert rows == {number: line.encode() for number, line in enumerate(lines, 1) if line.strip()}
+    queries = [line.split()[0] for text in lines_read for line in text.content.splitlines()]
     assert sorted(queries, key=queries.index) == queries
 
 
@@ -91,14 +91,15 @@ def test_lines_keep_their_content_and_their_numbers(tabbed: bool, shares: int) -
 def test_what_is_wrong_first_in_the_file_is_said_first(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "run"
     path.write_text(
-        "".join(f"q{at % 3} Q0 d{at} 1 {at} t\n" for at in range(99)) + f"{wrong}\nq2 Q0 d2 1 1 t\n"
+        "".join(f"q{index % 3} Q0 d{index} 1 {index} t\n" for index in range(99))
+        + f"{wrong}\nq2 Q0 d2 1 1 t\n"
     )
     with pytest.raises(InputError, match="run:100: expected"):
         EVALUATOR.evaluate(path)
 
 
 def test_judgements_that_lie_apart(scattered: Path, tmp_path: Path) -> None:
-    judged = "".join(f"q{at % 60} n{at % 7} d{at % 11} {at % 3}\n" for at in range(400))
+    judged = "".join(f"q{index % 60} n{index % 7} d{index % 11} {index % 3}\n" for index in range(400))
     (tmp_path / "apart").write_text(judged)
     (tmp_path / "sorted").write_text(
         "\n".join(sorted(judged.splitlines(), key=lambda line: int(line.split()[0][1:])))
@@ -126,12 +127,12 @@ def test_nothing_is_left_behind(scattered: Path, tmp_path: Path, monkeypatch: py
 def test_what_is_wrong_is_said_with_its_line(scattered: Path) -> None:
     rows = scattered.read_text().splitlines()
     scattered.write_text("\n".join([*rows, rows[0]]) + "\n")
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as error:
         EVALUATOR.evaluate(scattered)
     with pytest.raises(InputError) as expected:
         EVALUATOR.evaluate(rageval.read_run(scattered))
-    assert str(found.value) == str(expected.value)
-    assert f"run:{len(rows) + 1}: document" in str(found.value)
+    assert str(error.value) == str(expected.value)
+    assert f"run:{len(rows) + 1}: document" in str(error.value)
     numbers(EVALUATOR.evaluate(RunSource("run", None, scattered, dedup="first")))
 
 
@@ -185,7 +186,7 @@ def test_memory_is_flat_over_a_long_stream(tmp_path: Path) -> None:
         )
         words = [sys.executable, "-c", GENERATOR.format(queries=queries)]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as generator:
-            found = subprocess.run(
+            process = subprocess.run(
                 [sys.executable, "-c", MEASURED],
                 stdin=generator.stdout,
                 cwd=tmp_path,
@@ -193,13 +194,13 @@ def test_memory_is_flat_over_a_long_stream(tmp_path: Path) -> None:
                 text=True,
                 check=True,
             )
-        assert "all\t0.4307" in found.stdout
-        peak[queries] = int(found.stdout.split()[-1])
+        assert "all\t0.4307" in process.stdout
+        peak[queries] = int(process.stdout.split()[-1])
     assert peak[2000] < peak[200] + 80
 
 
 def test_ids_with_blanks_lie_apart_behind_rows_parted_by_blanks(tmp_path: Path) -> None:
-    rows = [f"q {at % 2}\tQ0\td {at}\t1\t{9 - at}\tt\n" for at in range(8)]
+    rows = [f"q {index % 2}\tQ0\td {index}\t1\t{9 - index}\tt\n" for index in range(8)]
     (tmp_path / "run").write_text("".join(["q Q0 d 1 1 t\n", *rows, "q Q0 e 1 1 t\n", "\x0c\n"]))
     with pytest.raises(InputError, match="run:11: byte 1 is the control byte 0x0c"):
         rageval.evaluate("rr", tmp_path / "run", {"q 1": {"d 1": 1}})

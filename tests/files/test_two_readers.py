@@ -110,11 +110,16 @@ def drawn(rng: random.Random, folder: Path, mutate: bool) -> tuple[File, File, R
 
 def columns_of(path: Path, reading: Reading, floor: int) -> Any:
     """What a reader makes of judgements, or what it says of them."""
-    found = outcome(lambda: sources.read_qrels(path, reading=reading, floor=floor))
-    if isinstance(found, str):
-        return found
-    columns = [list(column) if hasattr(column, "__len__") else column for column in found._columns]
-    return columns, list(found), found.looks_plain, [found.share_below(rel) for rel in (0, 1, 2)]
+    outcome_of_file = outcome(lambda: sources.read_qrels(path, reading=reading, floor=floor))
+    if isinstance(outcome_of_file, str):
+        return outcome_of_file
+    columns = [list(column) if hasattr(column, "__len__") else column for column in outcome_of_file._columns]
+    return (
+        columns,
+        list(outcome_of_file),
+        outcome_of_file.looks_plain,
+        [outcome_of_file.share_below(rel) for rel in (0, 1, 2)],
+    )
 
 
 def joined_of(judged: Path, run: Path, reading: Reading, rng: random.Random) -> Any:
@@ -122,14 +127,14 @@ def joined_of(judged: Path, run: Path, reading: Reading, rng: random.Random) -> 
     floor, deepest = rng.choice((EVERYTHING, 1, 2)), rng.choice((None, 1, 3))
     view = View(depth=rng.choice((None, None, 2)), judged_only=deepest is None and rng.random() < 0.3)
 
-    def found() -> Any:
+    def join() -> Any:
         read = sources.read_qrels(judged, reading=reading, floor=floor)
         source = sources.source_of_run("run", run, reading, rng.choice((None, "first")))
         joined = source.join(Joining(read, view, (1, 3), deepest))
         rows = [(list(r.ranks), list(r.documents), r.retrieved) for r in joined.rankings]
         return joined.queries, joined.lengths, rows, joined.notes, joined.notes.judged
 
-    return outcome(found)
+    return outcome(join)
 
 
 @needed
@@ -164,8 +169,8 @@ def test_the_command_prints_the_same_and_ends_the_same(
     words = [str(run), str(judged), "-m", MEASURES, *options]
 
     def ended() -> tuple[int, str, str]:
-        done = CliRunner().invoke(main, words, catch_exceptions=False)
-        return done.exit_code, done.stdout, done.stderr
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
+        return result.exit_code, result.stdout, result.stderr
 
     compiled = ended()
     with plain():
@@ -192,11 +197,11 @@ def test_dicts_and_files_give_the_same_bits_with_and_without_it(rng: random.Rand
 
 
 def values(run: Any, judged: Any) -> Any:
-    def found() -> list[list[float]]:
+    def score() -> list[list[float]]:
         scores = rageval.evaluate(MEASURES, run, judged, nothing_judged="zero").values()
         return [[x for x in score.by_query.values() if not math.isnan(x)] for score in scores]
 
-    return outcome(found)
+    return outcome(score)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 8, 33])
@@ -239,9 +244,9 @@ def test_of_what_is_odd_nothing_is_cut(text: bytes) -> None:
 @needed
 def test_what_repeats_is_one_object_and_scores_are_numbers() -> None:
     number = "1" + "0" * 30  # so long that Python reads it
-    found = kernel.columns(f"q 0 d 1 2.5 t\nq 0 e 2 {number} t\n".encode(), 6, 4, 99, 99, False)
-    assert found == [[b"q"] * 2, [b"0"] * 2, [b"d", b"e"], [b"1", b"2"], [2.5, float(number)], [b"t"] * 2]
-    assert found[0][0] is found[0][1]
+    columns = kernel.columns(f"q 0 d 1 2.5 t\nq 0 e 2 {number} t\n".encode(), 6, 4, 99, 99, False)
+    assert columns == [[b"q"] * 2, [b"0"] * 2, [b"d", b"e"], [b"1", b"2"], [2.5, float(number)], [b"t"] * 2]
+    assert columns[0][0] is columns[0][1]
     assert kernel.columns(b"q n d 1\n", 4, -1, 99, 99, False) == [[b"q"], [b"n"], [b"d"], [b"1"]]
     with pytest.raises(ValueError, match="1 to 6 fields"):
         kernel.columns(b"q", 7, 4, 99, 99, False)

@@ -80,9 +80,9 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(what: str) -> None:
         words = COMMANDS[what].format("file").split()
         name = next(word for word in words if word.startswith("file"))
         make(name)
-        found = CliRunner().invoke(main, words, prog_name="rageval")
-        assert found.exit_code == 2, found.output
-        assert re.search("pipe or a device|no such file|holds no policy", found.stderr), found.stderr
+        result = CliRunner().invoke(main, words, prog_name="rageval")
+        assert result.exit_code == 2, result.output
+        assert re.search("pipe or a device|no such file|holds no policy", result.stderr), result.stderr
         os.unlink(name)
 
 
@@ -92,17 +92,17 @@ def test_a_file_that_is_too_large_is_refused(what: str) -> None:
     name = next(word for word in words if word.startswith("file"))
     with open(name, "wb") as stream:
         stream.truncate(2**40)  # holds nothing, and takes no place
-    found = CliRunner().invoke(main, words, prog_name="rageval")
-    assert found.exit_code == 2, found.output
-    assert re.search(r"has more than [\d,]+ bytes", found.stderr)
+    result = CliRunner().invoke(main, words, prog_name="rageval")
+    assert result.exit_code == 2, result.output
+    assert re.search(r"has more than [\d,]+ bytes", result.stderr)
 
 
 def test_lines_end_as_in_files_of_text_and_what_is_no_file_is_said() -> None:
     Path("text").write_bytes(b"a\r\nb\rc\n")
     assert text_of_whole("text", "a prompt") == Path("text").read_text(encoding="utf-8") == "a\nb\nc\n"
     assert read_whole("text", "a prompt", most=7) == b"a\r\nb\rc\n"
-    for name, said in (("nowhere", "No such file"), ("runs", "directory"), ("a\0b", "null")):
-        with pytest.raises(InputError, match=f"cannot be read as a prompt: .*{said}"):
+    for name, message in (("nowhere", "No such file"), ("runs", "directory"), ("a\0b", "null")):
+        with pytest.raises(InputError, match=f"cannot be read as a prompt: .*{message}"):
             read_whole(name, "a prompt")
     Path("bytes").write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot be read as a prompt: 'utf-8'"):
@@ -113,12 +113,12 @@ def test_lines_end_as_in_files_of_text_and_what_is_no_file_is_said() -> None:
 def test_what_a_shell_makes_is_read() -> None:
     code = "import sys; from rageval.files.whole import read_whole; print(read_whole(sys.argv[1], 'x'))"
     words = f"{sys.executable} -c {json.dumps(code)} <(echo said)"
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "b'said\\n'\n", done.stderr
+    process = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
+    assert process.stdout == "b'said\\n'\n", process.stderr
 
 
 def test_no_other_file_is_read_at_once_without_a_limit() -> None:
-    found = {
+    readers = {
         path.relative_to(OURS).as_posix()
         for path in OURS.rglob("*.py")
         if re.search(
@@ -126,11 +126,11 @@ def test_no_other_file_is_read_at_once_without_a_limit() -> None:
             path.read_text(encoding="utf-8"),
         )
     }
-    assert found <= READ_AT_ONCE, found - READ_AT_ONCE
+    assert readers <= READ_AT_ONCE, readers - READ_AT_ONCE
 
 
 def test_a_table_of_too_many_columns_is_refused() -> None:
-    names = ["user_input", "response", *(f"m{at}" for at in range(8))]
+    names = ["user_input", "response", *(f"m{index}" for index in range(8))]
     table = ",".join(names) + "\n" + ",".join(["q", "a", *["0.5"] * 8]) + "\n"
     limits = DEFAULT._replace(columns=9)
     with pytest.raises(
@@ -149,8 +149,8 @@ def test_a_table_of_too_many_columns_is_refused() -> None:
 def test_a_zip_of_too_many_entries_is_refused_before_it_is_listed() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as log:
-        for at in range(30):
-            log.writestr(f"samples/{at}_epoch_1.json", "{}")
+        for index in range(30):
+            log.writestr(f"samples/{index}_epoch_1.json", "{}")
     with pytest.raises(InputError, match=r"at most 29 entries, found 30; raise .* --limit entries="):
         read(io.BytesIO(packed.getvalue()), limits=DEFAULT._replace(entries=29))
 
@@ -163,7 +163,7 @@ def test_an_id_that_is_stored_once_and_is_far_too_long_is_not_written_out_in_eac
     rows = 20_000  # 20 GiB of ids
     table = {
         "query_id": pyarrow.DictionaryArray.from_arrays([0] * rows, [long]),
-        "doc_id": [f"d{at}" for at in range(rows)],
+        "doc_id": [f"d{index}" for index in range(rows)],
         "score": [1.0] * rows,
     }
     parquet.write_table(pyarrow.table(table), "run.parquet")
@@ -173,4 +173,4 @@ def test_an_id_that_is_stored_once_and_is_far_too_long_is_not_written_out_in_eac
     assert pyarrow.default_memory_pool().max_memory() < before + 2**28
     parquet.write_table(pyarrow.table({**table, "query_id": ["q" * 1025] * rows}), "run.parquet")
     file = File("run.parquet", DEFAULT._replace(id=1025))
-    assert sum(len(each.docs) for each in run_rows(file)) == rows
+    assert sum(len(row.docs) for row in run_rows(file)) == rows

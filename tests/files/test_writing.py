@@ -30,8 +30,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write(path: str = "file", content: bytes = NEW) -> None:
     with whole_file(Path(path)) as stream:
-        for at in range(0, len(content), 1000):
-            stream.write(content[at : at + 1000])
+        for index in range(0, len(content), 1000):
+            stream.write(content[index : index + 1000])
 
 
 def error_of_writing() -> str:
@@ -64,23 +64,23 @@ def test_an_error_of_the_writer_passes_through_and_changes_nothing(error: BaseEx
 
 
 def test_an_error_of_another_file_is_not_said_of_this_one() -> None:
-    said = OutputError("store.sqlite: the disk is full")
+    error = OutputError("store.sqlite: the disk is full")
     with pytest.raises(OutputError) as raised, whole_file(Path("file")):
-        raise said
-    assert raised.value is said
+        raise error
+    assert raised.value is error
     with pytest.raises(FileNotFoundError), whole_file(Path("file")):
         Path("no-such-input").read_bytes()
 
 
 @contextmanager
-def failing(monkeypatch: pytest.MonkeyPatch, name: str, at: int, code: int) -> Iterator[list[int]]:
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, step: int, code: int) -> Iterator[list[int]]:
     """Let the so-manieth call of a function of `os` fail; how many there were."""
     real: Callable[..., Any] = getattr(os, name)
     calls = [0]
 
     def sometimes(*words: Any, **options: Any) -> Any:
         calls[0] += 1
-        if calls[0] == at:
+        if calls[0] == step:
             raise OSError(code, os.strerror(code))
         return real(*words, **options)
 
@@ -95,9 +95,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, at: int, code: int) -> I
 def test_whatever_fails_the_file_is_whole_or_as_it_was(
     monkeypatch: pytest.MonkeyPatch, name: str, links: int, code: int
 ) -> None:
-    at, calls = 0, 1
-    while at < calls:
-        at += 1
+    step, calls = 0, 1
+    while step < calls:
+        step += 1
         for path in map(Path, names()):
             path.unlink()
         for twin in ("file", "twin")[:links]:
@@ -106,28 +106,28 @@ def test_whatever_fails_the_file_is_whole_or_as_it_was(
             else:
                 os.link("file", twin)
         before = names()
-        with failing(monkeypatch, name, at, code) as counted:
-            said = error_of_writing()
+        with failing(monkeypatch, name, step, code) as counted:
+            error = error_of_writing()
         calls = counted[0]
         left = set(names()) - {"file", *before}
         reason = f"file: cannot be written: {os.strerror(code)}"
         if left:  # written over, which failed: the whole content is in the file that the error names
             (copy,) = left
             assert links == 2
-            assert said.endswith(f"{reason}; the complete content is in {Path.cwd() / copy}")
+            assert error.endswith(f"{reason}; the complete content is in {Path.cwd() / copy}")
             assert Path(copy).read_bytes() == NEW
         else:
-            assert said == (reason if calls >= at else "")
-        found = Path("file").read_bytes() if Path("file").exists() else None
-        assert found in (NEW, OLD if links else None)
-        assert said or found == NEW
+            assert error == (reason if calls >= step else "")
+        content = Path("file").read_bytes() if Path("file").exists() else None
+        assert content in (NEW, OLD if links else None)
+        assert error or content == NEW
         assert set(before) <= {"file", *names()}
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP, errno.EACCES])
 def test_a_disk_that_cannot_sync_is_written_to(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    for at in (1, 2):
-        with failing(monkeypatch, "fsync", at, code):
+    for step in (1, 2):
+        with failing(monkeypatch, "fsync", step, code):
             write()
         assert Path("file").read_bytes() == NEW
 
@@ -183,7 +183,7 @@ def test_a_reader_that_leaves_is_an_error_of_a_pipe() -> None:
         write("pipe", NEW * 10)
 
 
-def test_odd_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_with_unusual_names_are_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("é" * 120, "a" * 255, " ", "\udcff", "a\x1b[31m", "-x", ".part"):
         write(name)
         assert Path(name).read_bytes() == NEW
@@ -244,8 +244,8 @@ def test_owner_and_group_are_kept() -> None:
     os.chown("file", 65534, 65533)
     Path("file").chmod(0o640)
     write()
-    found = Path("file").stat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65533, 0o640)
+    status = Path("file").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65533, 0o640)
 
 
 def test_a_part_that_is_being_written_is_read_by_nobody_else() -> None:

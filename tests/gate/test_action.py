@@ -20,14 +20,14 @@ FOLDER = ROOT / "examples" / "data" / "gate"
 
 def scripts() -> dict[str, str]:
     """The `run:` blocks, by the names of their steps."""
-    found = {}
+    texts = {}
     for step in ACTION.split("    - name: ")[1:]:
         name, _, rest = step.partition("\n")
         block = rest.partition("      run: |\n")[2]
         if block:
             lines = [line[8:] for line in block.splitlines() if not line or line.startswith(" " * 8)]
-            found[name] = "\n".join(lines)
-    return found
+            texts[name] = "\n".join(lines)
+    return texts
 
 
 @pytest.fixture(name="runner")
@@ -43,7 +43,7 @@ def runner_(tmp_path: Path) -> dict[str, str]:
     for name, script in programs.items():
         (bin_ / name).write_text(f"#!/bin/bash\n{script}\n")
         (bin_ / name).chmod(0o755)
-    found = {
+    environment = {
         "PATH": f"{bin_}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "PYTHONPATH": str(ROOT),
@@ -59,7 +59,7 @@ def runner_(tmp_path: Path) -> dict[str, str]:
         "GH_FOUND": "",
     }
     (tmp_path / "summary").write_text("")
-    return found
+    return environment
 
 
 def run(name: str, environment: dict[str, str]) -> tuple[int, str, dict[str, str]]:
@@ -68,7 +68,7 @@ def run(name: str, environment: dict[str, str]) -> tuple[int, str, dict[str, str
     output.write_text("")
     script = Path(environment["RUNNER_TEMP"], "step.sh")
     script.write_text(scripts()[name])
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
         env=environment,
         cwd=environment["RUNNER_TEMP"],
@@ -77,7 +77,7 @@ def run(name: str, environment: dict[str, str]) -> tuple[int, str, dict[str, str
         timeout=120,
     )
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    return done.returncode, done.stdout + done.stderr, outputs
+    return process.returncode, process.stdout + process.stderr, outputs
 
 
 def words(name: str, margin: float = 0.03, more: str = "") -> str:
@@ -108,14 +108,14 @@ def test_the_gate_step(
     runner: dict[str, str], name: str, margin: float, more: str, code: int, outputs: tuple[str, str]
 ) -> None:
     baseline = "" if "--baseline" in more else runner["RAGEVAL_BASELINE"]
-    said = run("Gate", {**runner, "RAGEVAL_ARGS": words(name, margin, more), "RAGEVAL_BASELINE": baseline})
-    assert said[0] == code, said[1]
-    assert (said[2]["verdict"], said[2]["exit-code"]) == outputs
+    output = run("Gate", {**runner, "RAGEVAL_ARGS": words(name, margin, more), "RAGEVAL_BASELINE": baseline})
+    assert output[0] == code, output[1]
+    assert (output[2]["verdict"], output[2]["exit-code"]) == outputs
     summary = Path(runner["GITHUB_STEP_SUMMARY"]).read_text()
     assert ("### rageval gate" in summary) == (outputs[1] != "2" or "--nonsense" not in more)
-    assert ("::warning" in said[1]) == (outputs == ("inconclusive", "5"))
+    assert ("::warning" in output[1]) == (outputs == ("inconclusive", "5"))
     assert not Path(runner["RUNNER_TEMP"], "pwned").exists()
-    lines = said[1].splitlines()
+    lines = output[1].splitlines()
     stop = next(line for line in lines if line.startswith("::stop-commands::"))
     assert f"::{stop.removeprefix('::stop-commands::')}::" in lines
 
@@ -140,8 +140,8 @@ def test_a_comment_is_one_and_a_fork_without_permission_has_the_summary(runner: 
     assert run("Comment", {**asked, "GH_FOUND": "12\n13"})[0] == 0
     assert "--method PATCH repos/org/repo/issues/comments/12" in called.read_text()
     assert "POST" not in called.read_text()
-    code, said, _ = run("Comment", {**asked, "GH_FAILS": "1"})
-    assert (code, "::notice" in said) == (0, True)
+    code, output, _ = run("Comment", {**asked, "GH_FAILS": "1"})
+    assert (code, "::notice" in output) == (0, True)
     assert run("Comment", {**asked, "RAGEVAL_REPORT": ""})[0] == 0
 
 
@@ -176,7 +176,7 @@ def test_hooks_name_what_is_there() -> None:
         "gold/base.jsonl",
         "data/answers_1.jsonl",
     ]
-    assert [[bool(each.search(name)) for each in patterns] for name in names] == [
+    assert [[bool(pattern.search(name)) for pattern in patterns] for name in names] == [
         [True, False],
         [True, False],
         [False, True],
@@ -194,9 +194,9 @@ def test_the_hook_for_files_finds_what_cannot_be_read(
     Path("bad.run").write_text("q Q0 d 1 x r\n")
     Path("questions.jsonl").write_text('{"query_id": 1, "question": \n')
     assert hook(["validate", *good, "bad.run", "questions.jsonl"]) == 1
-    said = capsys.readouterr().err
-    assert "bad.run:1:" in said
-    assert "questions.jsonl:1" in said
+    stderr = capsys.readouterr().err
+    assert "bad.run:1:" in stderr
+    assert "questions.jsonl:1" in stderr
     assert hook(["no"]) == 2
 
 
@@ -207,14 +207,14 @@ def test_the_hook_for_baselines_holds_them_against_the_policy(
     (tmp_path / ".git").mkdir()
     base = str(FOLDER / "baseline.jsonl")
     assert hook(["baseline", base]) == 0  # without a policy, that it is whole
-    for text, code, said in (
+    for text, code, message in (
         ('measures = ["recall@5", "alpha_ndcg@5"]', 0, ""),
         ('measures = "recall@10"', 1, "does not have recall@10"),
         ('measures = "recall@5"\ndepth = 3', 1, "scored by other rules than"),
     ):
         Path("rageval.toml").write_text(f"[gate]\n{text}\n")
         assert hook(["baseline", base]) == code
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     cut = Path(base).read_text().splitlines(keepends=True)[:50]
     Path("base.jsonl").write_text("".join(cut))
     assert hook(["baseline", "base.jsonl"]) == 1
@@ -224,7 +224,8 @@ def test_the_hook_for_baselines_holds_them_against_the_policy(
 @pytest.mark.slow
 def test_the_gate_step_does_not_ship_what_is_gone(runner: dict[str, str], tmp_path: Path) -> None:
     rows = [
-        f'{{"query_id": "q{at}", "run_id": "r", "label": "perfect", "rubric": "crag"}}\n' for at in range(50)
+        f'{{"query_id": "q{index}", "run_id": "r", "label": "perfect", "rubric": "crag"}}\n'
+        for index in range(50)
     ]
     (tmp_path / "whole.jsonl").write_text("".join(rows))
     (tmp_path / "short.jsonl").write_text("".join(rows[:46]))
@@ -233,6 +234,6 @@ def test_the_gate_step_does_not_ship_what_is_gone(runner: dict[str, str], tmp_pa
     assert run("Gate", {**runner, "RAGEVAL_BASELINE": "", "RAGEVAL_ARGS": save})[0] == 0
     gated = {**runner, "RAGEVAL_BASELINE": "base.jsonl"}
     assert run("Gate", {**gated, "RAGEVAL_ARGS": f"whole.jsonl {words}"})[2]["verdict"] == "ship"
-    code, said, outputs = run("Gate", {**gated, "RAGEVAL_ARGS": f"short.jsonl {words}"})
+    code, output, outputs = run("Gate", {**gated, "RAGEVAL_ARGS": f"short.jsonl {words}"})
     assert (code, outputs["verdict"]) == (3, "error")
-    assert "missing in 4 of 50 questions" in said
+    assert "missing in 4 of 50 questions" in output

@@ -22,11 +22,11 @@ def falling(steps: int) -> list[list[float]]:
     """Versions, each of which loses 3 more of 200 answers than the one before."""
     chance = random.Random(5)
     order = chance.sample(range(N), N)
-    return [[0.0 if at in order[: 3 * step] else 1.0 for at in range(N)] for step in range(steps + 1)]
+    return [[0.0 if index in order[: 3 * step] else 1.0 for index in range(N)] for step in range(steps + 1)]
 
 
-def held(versions: list[list[float]], now: int, **settings: Any) -> GateReport:
-    sides = [side(versions[at], date=f"day {at}") for at in (now, now - 1, 0)]
+def gate_with_anchor(versions: list[list[float]], now: int, **settings: Any) -> GateReport:
+    sides = [side(versions[version], date=f"day {version}") for version in (now, now - 1, 0)]
     return gate(sides[0], sides[1], GateSettings(0.03, **settings), None, sides[2])
 
 
@@ -38,21 +38,21 @@ def test_ten_small_losses_do_not_pass_beside_an_anchor() -> None:
         for before, now in itertools.pairwise(versions)
     ]
     assert "block" not in alone
-    last = held(versions, 10)
+    last = gate_with_anchor(versions, 10)
     assert last.verdict == "block"
-    assert [(each.against, each.verdict) for each in last.decisions][1] == ("anchor", "block")
+    assert [(decision.against, decision.verdict) for decision in last.decisions][1] == ("anchor", "block")
     assert last.decisions[1].margin == 0.06
     assert "anchor:0.06" in last.signature
     assert "anchor of day 0" in last.headline
     assert last.overall == [last.decisions[0]]
     # With a margin of its own it may fall so far.
-    assert held(versions, 10, anchor_margin=0.5).decisions[1].verdict == "ship"
+    assert gate_with_anchor(versions, 10, anchor_margin=0.5).decisions[1].verdict == "ship"
 
 
 def test_all_that_blocks_is_one_family() -> None:
     versions = falling(10)
     far = gate(side(versions[10]), side(versions[0]), GateSettings(0.06)).decisions[0]
-    both = held(versions, 10)
+    both = gate_with_anchor(versions, 10)
     near, anchored = both.decisions
     # Of two p the smaller one counts twice.
     assert far.adjusted == far.p
@@ -83,17 +83,17 @@ def test_the_command_shows_both(files: Path) -> None:
     assert "  anchor " in both.stdout
     assert "| `rr`, `anchor` | 1.0000 → 0.5000 |" in Path("g.md").read_text()
     report = rageval.gate("v3.run", "qrels", "rr", baseline="v2.json", margin=0.03, anchor="v1.json")
-    assert [each.against for each in report.decisions] == ["", "anchor"]
+    assert [decision.against for decision in report.decisions] == ["", "anchor"]
 
 
-HELD = ("v3.run", "qrels", "--baseline", "v1.json", "--margin", ".1")
+OPTIONS = ("v3.run", "qrels", "--baseline", "v1.json", "--margin", ".1")
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((*HELD, "-m", "rr", "--anchor", "qrels"), "baseline"),
-        ((*HELD, "-m", "rr", "--anchor-margin", "1"), "--anchor"),
+        ((*OPTIONS, "-m", "rr", "--anchor", "qrels"), "baseline"),
+        ((*OPTIONS, "-m", "rr", "--anchor-margin", "1"), "--anchor"),
     ],
 )
 def test_what_cannot_be_held_against_it_is_an_error(files: Path, words: tuple[str, ...], why: str) -> None:

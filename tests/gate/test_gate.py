@@ -17,37 +17,37 @@ from rageval.comparison.gate import GateReport, GateSettings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
 from reasons import why
-from sides import side, told
+from sides import gate_values, side
 
 HALF = [0.0, 1.0] * 30  # 60 questions
 
 
 def changed(number: int, by: float, of: list[float] = HALF) -> list[float]:
     """The first values changed, back and forth a little so that they are not all alike."""
-    return [v + by + 0.001 * (-1) ** at if at < number else v for at, v in enumerate(of)]
+    return [v + by + 0.001 * (-1) ** index if index < number else v for index, v in enumerate(of)]
 
 
 def low(report: GateReport) -> tuple[float, float, float]:
-    (found,) = report.overall
-    return found.difference, found.low, found.high
+    (decision,) = report.overall
+    return decision.difference, decision.low, decision.high
 
 
 def test_the_three_verdicts_by_their_bounds() -> None:
     values = np.random.default_rng(1).normal(0.5, 0.05, 60).clip(0, 1).tolist()
     for shift, verdict in ((0.02, "ship"), (-0.01, "ship"), (-0.2, "block"), (-0.029, "inconclusive")):
         noise = np.random.default_rng(2).normal(shift, 0.02, 60)
-        found = told((np.array(values) + noise).tolist(), values)
-        difference, least, most = low(found)
-        assert found.verdict == verdict
+        report = gate_values((np.array(values) + noise).tolist(), values)
+        difference, least, most = low(report)
+        assert report.verdict == verdict
         assert (least > -0.03) == (verdict == "ship")
         assert (most < 0 and difference < -0.03) == (verdict == "block")
 
 
 def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
-    found = told([v - 0.01 + 0.001 * (at % 3) for at, v in enumerate(HALF)], HALF)
-    assert found.verdict == "ship"
-    assert why(found.overall[0]) == "significantly worse, but by less than the margin"
-    assert any("but by less than the margin" in remark for remark in map(str, found.remarks))
+    report = gate_values([v - 0.01 + 0.001 * (index % 3) for index, v in enumerate(HALF)], HALF)
+    assert report.verdict == "ship"
+    assert why(report.overall[0]) == "significantly worse, but by less than the margin"
+    assert any("but by less than the margin" in remark for remark in map(str, report.remarks))
 
 
 def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more() -> None:
@@ -55,46 +55,48 @@ def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more()
     noise += -0.045 - noise.mean()
     base = [0.5] * 100
     now = (0.5 + noise).tolist()
-    difference, _, most = low(told(now, base))
+    difference, _, most = low(gate_values(now, base))
     assert difference == pytest.approx(-0.045)
     assert -0.03 < most < -0.02
-    assert told(now, base).verdict == "block"
-    assert told(now, base, block="beyond-margin").verdict == "inconclusive"
-    assert told((0.4 + noise).tolist(), base, block="beyond-margin").verdict == "block"
+    assert gate_values(now, base).verdict == "block"
+    assert gate_values(now, base, block="beyond-margin").verdict == "inconclusive"
+    assert gate_values((0.4 + noise).tolist(), base, block="beyond-margin").verdict == "block"
 
 
 def test_numbers_are_those_of_compare() -> None:
     random = np.random.default_rng(4)
     base, now = random.random(40).tolist(), random.random(40).tolist()
-    clusters = {f"q{at:03}": str(at // 3) for at in range(40)}
+    clusters = {f"q{index:03}": str(index // 3) for index in range(40)}
     for how in ({}, {"clusters": clusters}, {"interval": "percentile"}):
-        ids = [f"q{at:03}" for at in range(40)]
+        ids = [f"q{index:03}" for index in range(40)]
         scores = [
             Scores(name, (Score(rageval.coverage, ids, values, 0, "coverage"),))
             for name, values in (("now", now), ("base", base))
         ]
         pair = rageval.compare(scores, baseline="base", test="t", level=0.9, **how).pairs[0]
-        assert low(told(now, base, **how)) == (pair.difference, pair.low, pair.high)
+        assert low(gate_values(now, base, **how)) == (pair.difference, pair.low, pair.high)
 
 
 def test_answers_that_are_the_same_ship_with_no_difference_however_few() -> None:
-    same = {f"q{at:03}": "x" for at in range(5)}
+    same = {f"q{index:03}": "x" for index in range(5)}
     one = side([0.0, 1.0, 0.5, 0.25, 1.0], same=same)
-    assert low(told(one, one)) == (0, 0, 0)
-    assert told(one, one).verdict == told(one, one, margin=0).verdict == "ship"
+    assert low(gate_values(one, one)) == (0, 0, 0)
+    assert gate_values(one, one).verdict == gate_values(one, one, margin=0).verdict == "ship"
     # Equal values of other answers are a sample, of which others might differ.
     other = side([0.0, 1.0, 0.5, 0.25, 1.0], same={**same, "q000": "y"})
-    assert told(other, one).verdict == "inconclusive"
-    assert told(HALF * 4, HALF * 4).verdict == "ship"
+    assert gate_values(other, one).verdict == "inconclusive"
+    assert gate_values(HALF * 4, HALF * 4).verdict == "ship"
 
 
 def test_where_low_is_good_more_is_worse() -> None:
     base = {"hallucination": [0.0] * 70 + [1.0] * 30}
     worse = {"hallucination": [1.0] * 20 + base["hallucination"][20:]}
-    assert told(worse, base).verdict == "block"
-    assert told(worse, base).overall[0].difference == pytest.approx(0.2)
-    assert told(base, worse).verdict == "ship"
-    assert [each.query_id for each in told(worse, base).fell] == [f"q{at:03}" for at in range(5)]
+    assert gate_values(worse, base).verdict == "block"
+    assert gate_values(worse, base).overall[0].difference == pytest.approx(0.2)
+    assert gate_values(base, worse).verdict == "ship"
+    assert [decision.query_id for decision in gate_values(worse, base).fell] == [
+        f"q{index:03}" for index in range(5)
+    ]
 
 
 def test_several_measures_ship_all_or_not_and_any_blocks() -> None:
@@ -109,28 +111,30 @@ def test_several_measures_ship_all_or_not_and_any_blocks() -> None:
         (bad, good, "block"),
         (good, loose, "inconclusive"),
     ):
-        assert told({"coverage": first, "alpha_ndcg": second}, base).verdict == verdict
+        assert gate_values({"coverage": first, "alpha_ndcg": second}, base).verdict == verdict
 
 
 def test_slices_only_block_small_ones_only_inform_and_holm_counts_them() -> None:
-    groups = {f"q{at:03}": "small" if at < 19 else "large" if at < 60 else "rest" for at in range(240)}
+    groups = {
+        f"q{index:03}": "small" if index < 19 else "large" if index < 60 else "rest" for index in range(240)
+    }
     base = [0.5] * 240
     noise = np.random.default_rng(7).normal(0, 0.01, 240)
     in_small = (0.5 + noise - 0.3 * (np.arange(240) < 19)).tolist()
     in_large = (0.5 + noise - 0.3 * ((np.arange(240) >= 19) & (np.arange(240) < 60))).tolist()
-    found = told(in_small, base, slices={"domain": groups})
-    verdicts = {each.name: each.verdict for each in found.decisions}
+    report = gate_values(in_small, base, slices={"domain": groups})
+    verdicts = {decision.name: decision.verdict for decision in report.decisions}
     assert verdicts == {"": "inconclusive", "large": "ship", "rest": "ship", "small": "informs"}
-    large = told(in_large, base, margin=0.1, slices={"domain": groups}, slice_margin=0.2)
-    assert {each.name: each.verdict for each in large.decisions if each.verdict == "block"} == {
-        "large": "block"
-    }
+    large = gate_values(in_large, base, margin=0.1, slices={"domain": groups}, slice_margin=0.2)
+    assert {
+        decision.name: decision.verdict for decision in large.decisions if decision.verdict == "block"
+    } == {"large": "block"}
     assert large.verdict == "block"
     # A slice that is not sure to be good enough keeps nothing from shipping.
     loose = (0.5 + noise + np.random.default_rng(8).normal(0.05, 0.5, 240) * (np.arange(240) < 60)).tolist()
-    found = told(loose, base, margin=0.1, slices={"domain": groups}, slice_margin=0.01)
-    assert found.verdict == "ship"
-    assert {each.name: each.verdict for each in found.decisions}["large"] == "inconclusive"
+    report = gate_values(loose, base, margin=0.1, slices={"domain": groups}, slice_margin=0.01)
+    assert report.verdict == "ship"
+    assert {decision.name: decision.verdict for decision in report.decisions}["large"] == "inconclusive"
 
 
 def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
@@ -138,25 +142,27 @@ def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
     base = [0.5] * 480
     now, spread = 0.5 + random.normal(0.03, 0.1, 480), random.normal(0, 0.1, 40)
     now[:40] = 0.5 + spread - spread.mean() - 0.035
-    one = {f"q{at:03}": "s0" if at < 40 else "rest" for at in range(480)}
-    many = {f"q{at:03}": f"s{at // 40}" for at in range(480)}
-    alone = told(now.tolist(), base, slices={"s": one}, slice_margin=0.01)
-    among = told(now.tolist(), base, slices={"s": many}, slice_margin=0.01)
-    picked = [next(each for each in found.decisions if each.name == "s0") for found in (alone, among)]
+    one = {f"q{index:03}": "s0" if index < 40 else "rest" for index in range(480)}
+    many = {f"q{index:03}": f"s{index // 40}" for index in range(480)}
+    alone = gate_values(now.tolist(), base, slices={"s": one}, slice_margin=0.01)
+    among = gate_values(now.tolist(), base, slices={"s": many}, slice_margin=0.01)
+    picked = [
+        next(decision for decision in report.decisions if decision.name == "s0") for report in (alone, among)
+    ]
     assert picked[0].p == picked[1].p
     assert 0.05 / 13 < picked[0].p < 0.05 / 3
-    assert [each.verdict for each in picked] == ["block", "inconclusive"]
+    assert [decision.verdict for decision in picked] == ["block", "inconclusive"]
     assert "not among all measures and slices" in why(picked[1])
 
 
 def test_the_questions_needed_decide_it() -> None:
     noise = np.random.default_rng(9).normal(0, 0.2, 100)
     now = (0.5 + noise - noise.mean()).tolist()
-    (found,) = told(now, [0.5] * 100).overall
-    assert found.verdict == "inconclusive"
-    times = math.ceil((found.needed or 0) / 100)
+    (decision,) = gate_values(now, [0.5] * 100).overall
+    assert decision.verdict == "inconclusive"
+    times = math.ceil((decision.needed or 0) / 100)
     assert times >= 2
-    assert told(now * times, [0.5] * 100 * times).verdict == "ship"
+    assert gate_values(now * times, [0.5] * 100 * times).verdict == "ship"
 
 
 @pytest.mark.slow
@@ -167,57 +173,64 @@ def test_a_verdict_holds_for_every_completion_of_missing_judgements_or_is_none()
     for _ in range(12):
         base = random.random(150)
         now = base + random.normal(random.choice([-0.06, 0.0, 0.02]), 0.08, 150)
-        ends = {int(at): (0.0, 1.0) for at in random.choice(150, 2, replace=False)}
+        ends = {int(index): (0.0, 1.0) for index in random.choice(150, 2, replace=False)}
         theirs = {int(random.integers(150)): (0.0, 1.0)}
-        found = told(side(now.tolist(), between=ends), side(base.tolist(), between=theirs))
-        places = [*((0, at) for at in ends), *((1, at) for at in theirs)]
-        each = []
+        report = gate_values(side(now.tolist(), between=ends), side(base.tolist(), between=theirs))
+        places = [*((0, index) for index in ends), *((1, index) for index in theirs)]
+        completions = []
         for chosen in product((0.0, 1.0), repeat=len(places)):
             values = [now.copy(), base.copy()]
-            for (which, at), value in zip(places, chosen, strict=True):
-                values[which][at] = value
-            each.append(told(values[0].tolist(), values[1].tolist()).verdict)
-        if found.verdict != "inconclusive":
-            assert set(each) == {found.verdict}
-        verdicts.add(found.verdict)
+            for (which, index), value in zip(places, chosen, strict=True):
+                values[which][index] = value
+            completions.append(gate_values(values[0].tolist(), values[1].tolist()).verdict)
+        if report.verdict != "inconclusive":
+            assert set(completions) == {report.verdict}
+        verdicts.add(report.verdict)
     assert verdicts == {"ship", "block", "inconclusive"}
 
 
 def test_too_many_missing_judgements_are_an_error_of_their_own() -> None:
     ends = dict.fromkeys(range(2), (0.0, 1.0))
-    assert told(side(HALF * 2, between=ends), HALF * 2).counts["judgements missing"] == 2
+    assert gate_values(side(HALF * 2, between=ends), HALF * 2).counts["judgements missing"] == 2
     with pytest.raises(MissingJudgements, match="missing in 2 of 60 questions, more than 2%"):
-        told(side(HALF, between=ends), HALF)
+        gate_values(side(HALF, between=ends), HALF)
 
 
 def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
     base = HALF[:40]
     with pytest.raises(InputError, match=r"35 of the baseline's 40 questions .*nothing was gated"):
-        told([*base[:35], *[None] * 5], base)
-    absent = frozenset(f"q{at:03}" for at in range(5))
+        gate_values([*base[:35], *[None] * 5], base)
+    absent = frozenset(f"q{index:03}" for index in range(5))
     with pytest.raises(InputError, match="35 of the baseline's 40 questions are in both"):
-        told(side(base, absent=absent), base)
+        gate_values(side(base, absent=absent), base)
 
 
 LACKING: dict[str, Any] = {
     "undefined": lambda: ([None] * 5 + HALF[5:40], {}),
     "failed": lambda: (HALF[:40], {"between": dict.fromkeys(range(5), (0.0, 1.0))}),
     "not there": lambda: (HALF[:35], {}),
-    "no answer": lambda: (HALF[:40], {"absent": frozenset(f"q{at:03}" for at in range(5))}),
-    "fewer answers": lambda: (HALF[:40], {"repeats": {f"q{at:03}": 1 + (at > 4) for at in range(40)}}),
-    "other nuggets": lambda: (HALF[:40], {"nuggets": {f"q{at:03}": "other" for at in range(5)}}),
+    "no answer": lambda: (HALF[:40], {"absent": frozenset(f"q{index:03}" for index in range(5))}),
+    "fewer answers": lambda: (
+        HALF[:40],
+        {"repeats": {f"q{index:03}": 1 + (index > 4) for index in range(40)}},
+    ),
+    "other nuggets": lambda: (HALF[:40], {"nuggets": {f"q{index:03}": "other" for index in range(5)}}),
 }
 
 
 @pytest.mark.parametrize("lack", LACKING)
 def test_whichever_side_lacks_values_nothing_is_gated(lack: str) -> None:
-    values, known = LACKING[lack]()
-    whole = side(HALF[:40], repeats={f"q{at:03}": 2 for at in range(40)}) if "repeats" in known else HALF[:40]
+    values, other = LACKING[lack]()
+    whole = (
+        side(HALF[:40], repeats={f"q{index:03}": 2 for index in range(40)})
+        if "repeats" in other
+        else HALF[:40]
+    )
     refusals = []
     for candidate_lacks in (True, False):
-        sides = (side(values, **known), whole) if candidate_lacks else (whole, side(values, **known))
+        sides = (side(values, **other), whole) if candidate_lacks else (whole, side(values, **other))
         with pytest.raises((InputError, MissingJudgements)) as caught:
-            told(*sides, margin=1.0)
+            gate_values(*sides, margin=1.0)
         refusals.append(type(caught.value))
     assert refusals[0] is refusals[1]
 
@@ -227,58 +240,66 @@ def test_questions_that_are_gone_new_or_relisted_are_missing() -> None:
     """Beyond 2 % of the questions nothing is gated; below, the verdict has to hold at both ends."""
     flat = [0.5] * 200
     for number in (1, 4):
-        gone = told(flat[:-number], flat, margin=0.1)
-        assert (gone.verdict, gone.counts["gone"], gone.counts["compared"]) == ("ship", number, 200 - number)
-        assert any(f"{number} questions of the baseline are gone" in said for said in map(str, gone.remarks))
-        assert told(flat[:-number], flat, margin=0.001).verdict == "inconclusive"
+        report = gate_values(flat[:-number], flat, margin=0.1)
+        assert (report.verdict, report.counts["gone"], report.counts["compared"]) == (
+            "ship",
+            number,
+            200 - number,
+        )
+        assert any(
+            f"{number} questions of the baseline are gone" in remark for remark in map(str, report.remarks)
+        )
+        assert gate_values(flat[:-number], flat, margin=0.001).verdict == "inconclusive"
     with pytest.raises(MissingJudgements, match=r"missing in 5 of 200 questions, more than 2%: 5 are gone"):
-        told(flat[:-5], flat, margin=0.1)
-    new = told(flat, flat[:-4], margin=0.001)
+        gate_values(flat[:-5], flat, margin=0.1)
+    new = gate_values(flat, flat[:-4], margin=0.001)
     assert (new.verdict, new.counts["new"]) == ("inconclusive", 4)
-    assert told(flat, flat[:-4], margin=0.1).verdict == "ship"
-    relisted = {f"q{at:03}": "other" for at in range(5)}
+    assert gate_values(flat, flat[:-4], margin=0.1).verdict == "ship"
+    relisted = {f"q{index:03}": "other" for index in range(5)}
     with pytest.raises(MissingJudgements, match="5 are judged by other nuggets"):
-        told(side(flat, nuggets=relisted), flat)
-    few = told(side(flat, nuggets={"q000": "other"}), flat, margin=0.001)
+        gate_values(side(flat, nuggets=relisted), flat)
+    few = gate_values(side(flat, nuggets={"q000": "other"}), flat, margin=0.001)
     assert (few.verdict, few.counts["other nuggets"]) == ("inconclusive", 1)
 
 
 def test_a_floor_holds_whatever_is_missing() -> None:
     flat = [0.5] * 100
-    assert told(flat, flat, fail_under={"coverage": 0.5}).verdict == "ship"
-    found = told(flat[:-1], flat, margin=0.1, fail_under={"coverage": 0.5})
-    assert (found.verdict, "0.4950 if the missing judgements" in str(found.floors[0])) == ("block", True)
+    assert gate_values(flat, flat, fail_under={"coverage": 0.5}).verdict == "ship"
+    report = gate_values(flat[:-1], flat, margin=0.1, fail_under={"coverage": 0.5})
+    assert (report.verdict, "0.4950 if the missing judgements" in str(report.floors[0])) == ("block", True)
 
 
 def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
-    base = [0.5 + 0.001 * (at % 7) for at in range(100)]
+    base = [0.5 + 0.001 * (index % 7) for index in range(100)]
     now = [0.0] * 9 + base[9:]
-    absent = frozenset(f"q{at:03}" for at in range(9))
-    assert told(now, base).verdict == "block"
-    found = told(side(now, absent=absent), base)
-    assert found.verdict == "inconclusive"
-    assert "in one of the two only" in why(found.overall[0])
+    absent = frozenset(f"q{index:03}" for index in range(9))
+    assert gate_values(now, base).verdict == "block"
+    report = gate_values(side(now, absent=absent), base)
+    assert report.verdict == "inconclusive"
+    assert "in one of the two only" in why(report.overall[0])
 
 
 def test_a_slice_of_which_nothing_is_left_only_informs() -> None:
-    groups = {f"q{at:03}": "lost" if at < 3 else "kept" for at in range(60)}
-    absent = frozenset(f"q{at:03}" for at in range(3))
-    found = told(side([0.0] * 3 + HALF[3:], absent=absent), HALF, slices={"domain": groups})
-    assert {each.name: each.verdict for each in found.decisions}["lost"] == "informs"
+    groups = {f"q{index:03}": "lost" if index < 3 else "kept" for index in range(60)}
+    absent = frozenset(f"q{index:03}" for index in range(3))
+    report = gate_values(side([0.0] * 3 + HALF[3:], absent=absent), HALF, slices={"domain": groups})
+    assert {decision.name: decision.verdict for decision in report.decisions}["lost"] == "informs"
     nothing = {"coverage": [None] * 3 + HALF[3:]}
-    found = told(nothing, nothing, slices={"domain": groups})
-    assert {each.name: (each.verdict, each.questions) for each in found.decisions}["lost"] == ("informs", 0)
+    report = gate_values(nothing, nothing, slices={"domain": groups})
+    assert {decision.name: (decision.verdict, decision.questions) for decision in report.decisions}[
+        "lost"
+    ] == ("informs", 0)
 
 
 def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
     with pytest.raises(InputError, match=r"candidate scores 0 on every query.*nothing was compared"):
-        told([0.0] * 60, HALF)
+        gate_values([0.0] * 60, HALF)
     with pytest.raises(InputError, match="baseline scores 0 on every query"):
-        told(HALF, [0.0] * 60)
+        gate_values(HALF, [0.0] * 60)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "said"),
+    ("ours", "theirs", "message"),
     [
         ({"judges": ["openai:b"]}, {"judges": ["openai:a"]}, "judged by openai:a, the candidate by openai:b"),
         ({"rubrics": ["crag"]}, {"rubrics": ["mine"]}, "--judge-changed allow"),
@@ -298,17 +319,17 @@ def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
         ({}, {"measures": {}}, "the baseline has no values of coverage"),
     ],
 )
-def test_what_was_made_otherwise_is_refused(ours: dict, theirs: dict, said: str) -> None:  # type: ignore[type-arg]
+def test_what_was_made_otherwise_is_refused(ours: dict, theirs: dict, message: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(InputError) as error:
-        told(side(HALF, **ours), side(HALF, **theirs))
-    assert said in str(error.value)
+        gate_values(side(HALF, **ours), side(HALF, **theirs))
+    assert message in str(error.value)
 
 
 def test_another_judge_that_is_allowed_is_never_a_claim() -> None:
     now, base = side(HALF, judges=["openai:b"]), side(HALF, judges=["openai:a"])
-    same = {f"q{at:03}": "x" for at in range(60)}
-    found = told(now._replace(same=same), base._replace(same=same), judge_changed="allow")
-    assert (found.verdict, why(found.overall[0])) == (
+    same = {f"q{index:03}": "x" for index in range(60)}
+    report = gate_values(now._replace(same=same), base._replace(same=same), judge_changed="allow")
+    assert (report.verdict, why(report.overall[0])) == (
         "inconclusive",
         "judged by openai:b, the baseline by openai:a",
     )
@@ -316,32 +337,32 @@ def test_another_judge_that_is_allowed_is_never_a_claim() -> None:
 
 def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
     base, now = HALF * 4, [*HALF * 4]
-    assert told(side(now, unseen=0.1), base).verdict == "ship"
-    assert "no document is judged in 11%" in why(told(side(now, unseen=0.11), base).overall[0])
+    assert gate_values(side(now, unseen=0.1), base).verdict == "ship"
+    assert "no document is judged in 11%" in why(gate_values(side(now, unseen=0.11), base).overall[0])
     for share, verdict in ((0.24, "ship"), (0.26, "inconclusive")):
-        assert told(side(now, unjudged=share), side(base, unjudged=0.2)).verdict == verdict
+        assert gate_values(side(now, unjudged=share), side(base, unjudged=0.2)).verdict == verdict
     other = side({"coverage": base, "recall": base}, unjudged=0.2)  # perhaps of a deeper top
-    found = told(side(now, unjudged=0.6), other)
-    assert found.verdict == "ship"
-    assert any("share of unjudged documents does not apply" in remark for remark in map(str, found.remarks))
+    report = gate_values(side(now, unjudged=0.6), other)
+    assert report.verdict == "ship"
+    assert any("share of unjudged documents does not apply" in remark for remark in map(str, report.remarks))
     ends = {"bounds": {"coverage": (0.49, 0.51)}}
-    assert told(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
+    assert gate_values(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
 
 
 def test_a_floor_blocks_whatever_the_baseline_has() -> None:
-    found = told(HALF * 4, HALF * 4, fail_under={"coverage": 0.6})
-    assert (found.verdict, list(map(str, found.floors))) == (
+    report = gate_values(HALF * 4, HALF * 4, fail_under={"coverage": 0.6})
+    assert (report.verdict, list(map(str, report.floors))) == (
         "block",
         ["coverage is 0.5000, below 0.6 (--fail-under)"],
     )
     with pytest.raises(UsageError, match="recall: is not gated"):
-        told(HALF, HALF, fail_under={"recall": 0.6})
+        gate_values(HALF, HALF, fail_under={"recall": 0.6})
 
 
 def test_a_margin_of_nothing_is_warned_of() -> None:
     assert any(
         "with --margin 0 only a significantly better system ships" in remark
-        for remark in map(str, told(HALF, HALF, margin=0).remarks)
+        for remark in map(str, gate_values(HALF, HALF, margin=0).remarks)
     )
 
 
@@ -353,18 +374,18 @@ def test_settings_that_mean_nothing_are_refused(wrong: dict) -> None:  # type: i
 
 def test_what_has_no_good_side_and_what_is_no_mean_is_not_gated() -> None:
     with pytest.raises(UsageError, match="length: neither high nor low is good"):
-        told({"length": HALF}, {"length": HALF})
+        gate_values({"length": HALF}, {"length": HALF})
     with pytest.raises(MeasureError, match="pooled"):
-        told({"citation_recall(over=pool)": HALF}, {"citation_recall(over=pool)": HALF})
+        gate_values({"citation_recall(over=pool)": HALF}, {"citation_recall(over=pool)": HALF})
 
 
 @pytest.mark.parametrize("text", ['"recall@1":7.0', '"recall@1":0.25'])
 def test_a_baseline_of_values_that_cannot_be_is_refused(text: str, tmp_path: Path) -> None:
     run, qrels, path = tmp_path / "a.run", tmp_path / "qrels", tmp_path / "base.jsonl"
-    run.write_text("".join(f"q{at} Q0 d 1 2 a\nq{at} Q0 e 2 1 a\n" for at in range(10)))
-    qrels.write_text("".join(f"q{at} 0 d 1\nq{at} 0 e 0\n" for at in range(10)))
+    run.write_text("".join(f"q{index} Q0 d 1 2 a\nq{index} Q0 e 2 1 a\n" for index in range(10)))
+    qrels.write_text("".join(f"q{index} 0 d 1\nq{index} 0 e 0\n" for index in range(10)))
     words = ["gate", str(run), str(qrels), "-m", "recall@1"]
     assert CliRunner().invoke(main, [*words, "--save-baseline", str(path)]).exit_code == 0
     path.write_text(path.read_text().replace('"recall@1":1.0', text))
-    done = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
-    assert (done.exit_code, "as recall@1 of question q0" in done.stderr) == (2, True)
+    result = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
+    assert (result.exit_code, "as recall@1 of question q0" in result.stderr) == (2, True)

@@ -38,7 +38,7 @@ def report(names: list[str], blocking: int = 1) -> GateReport:
     numbers = {"baseline": 0.5, "candidate": 0.4, "difference": -0.1, "low": -0.2, "high": -0.05}
     plain = {"p": 0.001, "adjusted": 0.01, "margin": 0.03, "verdict": BLOCK}
     reasons = {name: (Remark("labels_of_other_measure", facts={"decides": name}),) for name in names}
-    found = [
+    decisions = [
         Decision(name, name, name, 20, **numbers, **plain, reasons=reasons[name])  # type: ignore[arg-type]
         for name in names * blocking
     ]
@@ -46,7 +46,7 @@ def report(names: list[str], blocking: int = 1) -> GateReport:
     measure = Decision("recall@5", "", "", 20, **numbers, **plain)  # type: ignore[arg-type]
     return GateReport(
         BLOCK,
-        [measure, *found],
+        [measure, *decisions],
         fell,
         {"compared": 20},
         names,

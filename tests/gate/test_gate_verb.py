@@ -25,8 +25,8 @@ def test_the_example_runs_are_gated_as_by_the_command(name: str, verdict: str, t
     report = rageval.gate(run, QRELS, "alpha_ndcg@5, recall@5", baseline=BASE, margin=0.03)
     words = ["gate", str(run), str(QRELS), "-m", "alpha_ndcg@5,recall@5", "--baseline", str(BASE)]
     CliRunner().invoke(main, [*words, "--margin", "0.03", "--json", str(tmp_path / "x")])
-    told = json.loads((tmp_path / "x").read_text())
-    assert report.as_dict() == told
+    report_of_command = json.loads((tmp_path / "x").read_text())
+    assert report.as_dict() == report_of_command
     assert report.verdict == verdict
     assert len(report.to_pandas()) == 2
     assert str(report).startswith(f"{verdict}: ")
@@ -40,15 +40,15 @@ def test_the_example_runs_are_gated_as_by_the_command(name: str, verdict: str, t
     plain: dict[str, dict[str, float]] = {}
     for query, doc, score in frame.itertuples(index=False):
         plain.setdefault(query, {})[doc] = score
-    in_memory = {each.query_id: {} for each in rageval.read_qrels(QRELS)}  # type: ignore[var-annotated]
-    for each in rageval.read_qrels(QRELS):
-        in_memory[each.query_id].setdefault(each.iteration, {})[each.doc_id] = each.relevance
+    in_memory = {qrel.query_id: {} for qrel in rageval.read_qrels(QRELS)}  # type: ignore[var-annotated]
+    for qrel in rageval.read_qrels(QRELS):
+        in_memory[qrel.query_id].setdefault(qrel.iteration, {})[qrel.doc_id] = qrel.relevance
     assert rageval.gate(plain, in_memory, "recall@5", baseline=BASE, margin=0.03).verdict == verdict
 
 
 def test_judged_answers_as_dicts_and_frames(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    rows = [{"query_id": f"q{at}", "run_id": "r", "label": LABELS[at % 4]} for at in range(80)]
+    rows = [{"query_id": f"q{index}", "run_id": "r", "label": LABELS[index % 4]} for index in range(80)]
     (tmp_path / "judged").write_text("".join(json.dumps(row) + "\n" for row in rows))
     base = tmp_path / "base"
     words = ["gate", str(tmp_path / "judged"), "-m", "crag_score", "--save-baseline", str(base)]
@@ -58,13 +58,16 @@ def test_judged_answers_as_dicts_and_frames(tmp_path: Path) -> None:
         for form in (given, pandas.DataFrame(given)):
             report = rageval.gate(form, measures="crag_score", baseline=base, margin=0.1)
             assert report.verdict == verdict
-    table = {f"q{at}": "all" for at in range(80)}
+    table = {f"q{index}": "all" for index in range(80)}
     report = rageval.gate(worse, measures="crag_score", baseline=base, margin=0.1, slices={"kind": table})
-    assert [each.verdict for each in report.decisions] == ["block", "block"]
+    assert [decision.verdict for decision in report.decisions] == ["block", "block"]
 
 
 def test_people_are_taken_in_python_too(tmp_path: Path) -> None:
-    rows = [{"query_id": f"q{at}", "run_id": "r", "label": LABELS[at % 4], "judge": "j"} for at in range(80)]
+    rows = [
+        {"query_id": f"q{index}", "run_id": "r", "label": LABELS[index % 4], "judge": "j"}
+        for index in range(80)
+    ]
     people = [{**row, "judge": "person:ann"} for row in rows[:50]]
     for name, given in (("judged", rows), ("people", people)):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in given))
@@ -74,8 +77,8 @@ def test_people_are_taken_in_python_too(tmp_path: Path) -> None:
         CliRunner().invoke(main, [*words, "--gold", labels["gold"], "--gold-chosen", "uniform"]).exit_code
         == 0
     )
-    held = {"baseline": tmp_path / "base", "margin": 0.1}
-    report = rageval.gate(rows, measures="crag_score", **held, **labels)  # type: ignore[arg-type]
+    options = {"baseline": tmp_path / "base", "margin": 0.1}
+    report = rageval.gate(rows, measures="crag_score", **options, **labels)  # type: ignore[arg-type]
     assert "|gold:" in report.signature
     assert (report.verdict, report.decisions[0].difference, report.decisions[0].low) == ("ship", 0, 0)
     assert not any("judge error not included" in remark for remark in map(str, report.remarks))

@@ -16,13 +16,13 @@ from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.plans import read_plan
 from reasons import why
-from sides import told
+from sides import gate_values
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
 
 def _clusters(number: int, of: int = 60) -> dict[str, str]:
-    return {f"q{at:03}": str(at % number) for at in range(of)}
+    return {f"q{index:03}": str(index % number) for index in range(of)}
 
 
 def _noisy(shift: float) -> list[float]:
@@ -33,7 +33,7 @@ def _noisy(shift: float) -> list[float]:
 @pytest.mark.parametrize("number", [2, 3, 5, 6, 10])
 @pytest.mark.parametrize("shift", [0.05, -0.2])
 def test_few_clusters_decide_nothing(number: int, shift: float) -> None:
-    report = told(_noisy(shift), [0.5] * 60, clusters=_clusters(number))
+    report = gate_values(_noisy(shift), [0.5] * 60, clusters=_clusters(number))
     (decision,) = report.decisions
     if number < 6:
         assert report.verdict == "inconclusive"
@@ -45,23 +45,23 @@ def test_few_clusters_decide_nothing(number: int, shift: float) -> None:
 
 def test_clusters_without_a_shared_question_do_not_count() -> None:
     values: list[Any] = [0.6] * 58
-    clusters = _clusters(2, 58) | {f"q{at:03}": str(at) for at in range(52, 58)}
+    clusters = _clusters(2, 58) | {f"q{index:03}": str(index) for index in range(52, 58)}
     values[52:] = [None] * 6
-    assert told([*_noisy(0.1)[:52], *values[52:]], values, clusters=clusters).verdict == "inconclusive"
+    assert gate_values([*_noisy(0.1)[:52], *values[52:]], values, clusters=clusters).verdict == "inconclusive"
 
 
 def test_the_row_adds_up() -> None:
-    ours: list[Any] = [None, None, *[0.4 + at % 3 / 10 for at in range(78)]]
+    ours: list[Any] = [None, None, *[0.4 + index % 3 / 10 for index in range(78)]]
     theirs: list[Any] = [*[0.5] * 76, 0.0, 0.0, None, None]
-    (decision,) = told(ours, theirs).decisions
+    (decision,) = gate_values(ours, theirs).decisions
     assert decision.questions == 76
     assert decision.candidate - decision.baseline == pytest.approx(decision.difference)
 
 
 def _judged(path: Path, run: str, labels: list[str]) -> None:
     rows = [
-        {"query_id": f"q{at:03}", "run_id": run, "label": label, "judge": "j", "rubric": "crag"}
-        for at, label in enumerate(labels)
+        {"query_id": f"q{index:03}", "run_id": run, "label": label, "judge": "j", "rubric": "crag"}
+        for index, label in enumerate(labels)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -75,45 +75,47 @@ def test_a_pending_look_decides_nothing(tmp_path: Path) -> None:
     base = [chance.choice(LABELS) for _ in range(120)]
     both, ask, gold = tmp_path / "both", tmp_path / "ask", tmp_path / "gold"
     _judged(tmp_path / "base", "base", base)
-    _judged(tmp_path / "now", "now", ["perfect" if at % 3 else label for at, label in enumerate(base)])
+    _judged(tmp_path / "now", "now", ["perfect" if index % 3 else label for index, label in enumerate(base)])
     both.write_text((tmp_path / "base").read_text() + (tmp_path / "now").read_text())
     words = ["label", "plan", both, "--decide", "now>base", "-m", "crag_score", "-n", "80", "-o", ask]
     planned = CliRunner().invoke(main, list(map(str, words)))
     assert planned.exit_code == 0, planned.output
     plan = read_plan(str(ask))
-    known = {(row["run_id"], row["query_id"]): row for row in map(json.loads, both.read_text().splitlines())}
+    judged_rows = {
+        (row["run_id"], row["query_id"]): row for row in map(json.loads, both.read_text().splitlines())
+    }
 
     def verdict(number: int) -> tuple[str, str, str]:
         rows = [
-            known[run, query] | {"judge": "person:kim", "plan": plan.sha}
+            judged_rows[run, query] | {"judge": "person:kim", "plan": plan.sha}
             for query in plan.order[:number]
             for run in ("base", "now")
         ]
         gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
         how = ("-m", "crag_score", "--gold", gold, "--gold-chosen", ask)
         saved = tmp_path / f"saved-{number}"
-        done = _gate(tmp_path / "base", *how, "--save-baseline", saved)
-        assert done.exit_code == 0, done.output
-        done = _gate(
+        result = _gate(tmp_path / "base", *how, "--save-baseline", saved)
+        assert result.exit_code == 0, result.output
+        result = _gate(
             tmp_path / "now", *how, "--baseline", saved, "--margin", "0.05", "--json", tmp_path / "j"
         )
-        (found,) = (report := json.loads((tmp_path / "j").read_text()))["decisions"]
-        return report["verdict"], why(found), done.stderr
+        (decision,) = (report := json.loads((tmp_path / "j").read_text()))["decisions"]
+        return report["verdict"], why(decision), result.stderr
 
-    first, reasons, said = verdict(20)
+    first, reasons, stderr = verdict(20)
     assert first == "inconclusive"
     assert "20 of 80 queries of the plan are labeled: a gate needs all" in reasons
-    assert reasons in said
-    last, reasons, said = verdict(80)
+    assert reasons in stderr
+    last, reasons, stderr = verdict(80)
     assert last == "ship"
     assert "of the plan" not in reasons
-    assert "corrected by human labels" in said
+    assert "corrected by human labels" in stderr
 
 
 def test_a_doubt_about_the_draw_is_said(tmp_path: Path) -> None:
-    base = [LABELS[at % 4] for at in range(160)]
+    base = [LABELS[index % 4] for index in range(160)]
     _judged(tmp_path / "base", "base", base)
-    _judged(tmp_path / "now", "now", ["perfect" if at % 2 else each for at, each in enumerate(base)])
+    _judged(tmp_path / "now", "now", ["perfect" if index % 2 else value for index, value in enumerate(base)])
     rows = [
         json.loads(line) | {"judge": "person:kim"}
         for name in ("base", "now")
@@ -123,12 +125,12 @@ def test_a_doubt_about_the_draw_is_said(tmp_path: Path) -> None:
     (tmp_path / "gold").write_text("".join(json.dumps(row) + "\n" for row in rows))
     how = ("-m", "crag_score", "--gold", tmp_path / "gold", "--gold-chosen", "uniform")
     _gate(tmp_path / "base", *how, "--save-baseline", tmp_path / "saved")
-    done = _gate(tmp_path / "now", *how, "--baseline", tmp_path / "saved", "--margin", "0.05")
-    assert "the judge's values of labeled queries differ from those of the others" in done.stderr
+    result = _gate(tmp_path / "now", *how, "--baseline", tmp_path / "saved", "--margin", "0.05")
+    assert "the judge's values of labeled queries differ from those of the others" in result.stderr
 
 
 def test_clusters_are_read_and_checked_as_by_the_command(tmp_path: Path) -> None:
-    _judged(tmp_path / "now", "now", [LABELS[at % 4] for at in range(60)])
+    _judged(tmp_path / "now", "now", [LABELS[index % 4] for index in range(60)])
     saved = tmp_path / "saved"
     _gate(tmp_path / "now", "-m", "crag_score", "--save-baseline", saved)
     clusters = _clusters(10)

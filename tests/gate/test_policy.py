@@ -19,9 +19,9 @@ def test_the_nearest_policy_of_the_repository_counts(tmp_path: Path) -> None:
     assert find_policy(deep).tables == {}
     (root / "pyproject.toml").write_text('[tool.rageval.gate]\nmargin = 0.03\nbaseline = "gold/base.jsonl"\n')
     (root / "a" / "pyproject.toml").write_text("[tool.other]\n")  # says nothing of us
-    found = find_policy(deep)
-    assert found.section("gate") == {"margin": 0.03, "baseline": "gold/base.jsonl"}
-    assert found.section("logs", "prod") == {}
+    path = find_policy(deep)
+    assert path.section("gate") == {"margin": 0.03, "baseline": "gold/base.jsonl"}
+    assert path.section("logs", "prod") == {}
 
 
 def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[gates]\n", r"rageval.toml: at its top: unknown key 'gates'; did you mean gate\?"),
         ("gate = 3\n", r"rageval.toml: \[gate\]: expected a table, found 3"),
@@ -48,9 +48,9 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
         ("# " + "x" * 2**20, "more than 1,048,576 bytes"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "rageval.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         find_policy(tmp_path).section("gate", allowed=("margin",))
 
 

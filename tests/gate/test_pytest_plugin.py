@@ -41,7 +41,7 @@ POLICY = '[gate]\njudge = "contains"\nmeasures = "crag_score"\nmargin = 0.1\nbas
 def here(pytester: pytest.Pytester) -> pytest.Pytester:
     (pytester.path / ".git").mkdir()
     (pytester.path / "gold").mkdir()
-    rows = [{"query_id": f"q{at}", "question": "Where?", "answer": "Oslo"} for at in range(40)]
+    rows = [{"query_id": f"q{index}", "question": "Where?", "answer": "Oslo"} for index in range(40)]
     Path("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return pytester
 
@@ -57,10 +57,10 @@ def suite(here: pytest.Pytester) -> Suite:
         Path("test_it.py").write_text(test)
         Path("pytest.ini").write_text(f"[pytest]\n{ini}")
         plugin = [] if IS_INSTALLED else ["-p", "rageval.pytest_plugin"]
-        done = here.runpytest_inprocess("-q", "-ra", *plugin, *words)
-        said = done.stdout.str() + done.stderr.str()
-        assert done.ret == code, said
-        return said
+        result = here.runpytest_inprocess("-q", "-ra", *plugin, *words)
+        output = result.stdout.str() + result.stderr.str()
+        assert result.ret == code, output
+        return output
 
     return printed
 
@@ -73,10 +73,10 @@ def recording(wrong: int = 0, more: str = "", repeats: str = "") -> str:
 def saved(suite: Suite) -> None:
     """A baseline of right answers, made as the summary says."""
     Path("rageval.toml").write_text(POLICY)
-    said = suite(recording(), code=0)
-    made = re.search(r"rageval (gate \S+judged.jsonl --save-baseline gold/base.jsonl)", said)
-    assert made, said
-    assert CliRunner().invoke(main, made[1].split()).exit_code == 0
+    output = suite(recording(), code=0)
+    command = re.search(r"rageval (gate \S+judged.jsonl --save-baseline gold/base.jsonl)", output)
+    assert command, output
+    assert CliRunner().invoke(main, command[1].split()).exit_code == 0
 
 
 GATE = """
@@ -97,17 +97,17 @@ def gating(name: str, margin: float = 0.03) -> str:
 
 def test_a_gate_in_a_test_ships_blocks_or_is_skipped(suite: Suite) -> None:
     assert "ship: same.run against baseline of 2026-01-01" in suite(gating("same"), code=0)
-    said = suite(gating("worse"), code=1)
-    assert "GateBlocked: block: worse.run" in said
-    assert said.index("= rageval =") < said.index("short test summary")
+    output = suite(gating("worse"), code=1)
+    assert "GateBlocked: block: worse.run" in output
+    assert output.index("= rageval =") < output.index("short test summary")
     for how, code, shown in (
         ("skip", 0, "1 skipped"),
         ("fail", 1, "1 failed"),
         ("pass", 1, "AssertionError"),
     ):
-        said = suite(gating("same", 0.0), code=code, ini=f"rageval_inconclusive = {how}\n")
-        assert shown in said
-        assert "inconclusive: same.run" in said
+        output = suite(gating("same", 0.0), code=code, ini=f"rageval_inconclusive = {how}\n")
+        assert shown in output
+        assert "inconclusive: same.run" in output
     assert "expected skip, fail or pass" in suite(
         gating("same", 0.0), code=1, ini="rageval_inconclusive = x\n"
     )
@@ -115,19 +115,19 @@ def test_a_gate_in_a_test_ships_blocks_or_is_skipped(suite: Suite) -> None:
 
 def test_a_judge_that_nobody_names_is_not_asked(suite: Suite) -> None:
     Path("rageval.toml").write_text(POLICY.replace('judge = "contains"\n', ""))
-    said = suite(recording(), code=1)
-    assert "error, nothing was gated: the policy names no judge; write judge = " in said
-    assert "40 passed" in said
+    output = suite(recording(), code=1)
+    assert "error, nothing was gated: the policy names no judge; write judge = " in output
+    assert "40 passed" in output
 
 
 @pytest.mark.usefixtures("saved")
 def test_answers_are_recorded_judged_once_and_gated_by_the_policy(suite: Suite) -> None:
-    said = suite(recording(), code=0)
-    assert "40 passed" in said
-    assert "ship: pytest against baseline of" in said
-    said = suite(recording(wrong=12), code=1)
-    assert "40 passed" in said
-    assert "block: pytest against" in said
+    output = suite(recording(), code=0)
+    assert "40 passed" in output
+    assert "ship: pytest against baseline of" in output
+    output = suite(recording(wrong=12), code=1)
+    assert "40 passed" in output
+    assert "block: pytest against" in output
     assert "block" in suite(recording(wrong=12), "-p", "no:cacheprovider", code=1)
 
 
@@ -135,46 +135,46 @@ def test_answers_are_recorded_judged_once_and_gated_by_the_policy(suite: Suite) 
 def test_the_verdict_is_the_same_with_workers_and_a_crash_is_not_passed(suite: Suite) -> None:
     tables = []
     for words in ((), ("-n", "3")):
-        said = suite(recording(12), *words, code=1)
-        tables.append(re.findall(r"^block: .*|^crag_score.*|^gate\|.*", said, re.MULTILINE))
+        output = suite(recording(12), *words, code=1)
+        tables.append(re.findall(r"^block: .*|^crag_score.*|^gate\|.*", output, re.MULTILINE))
     assert tables[0] == tables[1]
     assert len(tables[0]) == 3
     crash = 'os._exit(1) if number == 7 and os.environ.get("PYTEST_XDIST_WORKER") else None'
-    said = suite(recording(more=crash), "-n", "2", code=1)
-    assert "not gated: a worker crashed" in said
+    output = suite(recording(more=crash), "-n", "2", code=1)
+    assert "not gated: a worker crashed" in output
 
 
 @pytest.mark.usefixtures("saved")
 def test_a_part_of_the_questions_is_not_gated_and_fails_if_that_is_required(suite: Suite) -> None:
-    said = suite(recording(wrong=40), "-k", "q1", code=0)
-    assert "not gated: 11 of the baseline's 40 questions were asked" in said
+    output = suite(recording(wrong=40), "-k", "q1", code=0)
+    assert "not gated: 11 of the baseline's 40 questions were asked" in output
     suite(recording(wrong=40), "-k", "q1", code=1, ini="rageval_required = true\n")
     failing = "assert number % 8"  # a plain assert is still possible; what was recorded before counts
-    said = suite(recording(more=failing), code=1)
-    assert "5 failed, 35 passed" in said
-    assert "ship: pytest" in said
+    output = suite(recording(more=failing), code=1)
+    assert "5 failed, 35 passed" in output
+    assert "ship: pytest" in output
 
 
 @pytest.mark.usefixtures("saved")
 def test_what_is_run_again_replaces_and_two_tests_of_one_question_do_not(suite: Suite) -> None:
-    again = "\n    rageval.record('Oslo.')"
-    assert "ship: pytest" in suite(recording(wrong=40, more=again), code=0)
+    second = "\n    rageval.record('Oslo.')"
+    assert "ship: pytest" in suite(recording(wrong=40, more=second), code=0)
     twice = recording() + recording().replace("def test_answer", "def test_other")
     assert "was answered in test_it.py::test_answer[q0] and in" in suite(twice, code=1)
 
 
 def test_repeats_are_answers_to_one_question(suite: Suite) -> None:
     Path("rageval.toml").write_text(POLICY)
-    said = suite(recording(repeats=", repeats=3"), "--collect-only", code=0)
-    assert "test_answer[q0-3]" in said
-    said = suite(recording(repeats=", repeats=3"), code=0)
-    assert "120 answers judged" in said
+    output = suite(recording(repeats=", repeats=3"), "--collect-only", code=0)
+    assert "test_answer[q0-3]" in output
+    output = suite(recording(repeats=", repeats=3"), code=0)
+    assert "120 answers judged" in output
     judged = next(Path(".pytest_cache").rglob("judged.jsonl")).read_text().splitlines()
     assert {json.loads(line)["repeat"] for line in judged} == {"1", "2", "3"}
 
 
 @pytest.mark.parametrize(
-    ("test", "policy", "said", "code"),
+    ("test", "policy", "message", "code"),
     [
         (recording().replace("questions=", "question="), "", "expected questions=FILE", 2),
         (recording().replace("questions.jsonl", "none.jsonl"), "", "none.jsonl", 2),
@@ -198,10 +198,10 @@ def test_repeats_are_answers_to_one_question(suite: Suite) -> None:
     ],
     ids=range(9),
 )
-def test_mistakes_are_said(suite: Suite, test: str, policy: str, said: str, code: int) -> None:
+def test_mistakes_are_said(suite: Suite, test: str, policy: str, message: str, code: int) -> None:
     Path("rageval.toml").write_text(policy)
     Path("gold/base.jsonl").write_text('{"baseline":1,"measures":{"a":"a"},"questions":0}\n')
-    assert said in suite(test, code=code)
+    assert message in suite(test, code=code)
 
 
 def test_a_suite_without_our_marks_pays_nothing() -> None:
@@ -210,8 +210,8 @@ def test_a_suite_without_our_marks_pays_nothing() -> None:
         "import sys, pytest, _pytest.config; before = set(sys.modules); import rageval.pytest_plugin;"
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) <= {
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(process.stdout.split()) <= {
         "rageval",
         "rageval.lazy_names",
         "rageval.hooks",
@@ -224,14 +224,15 @@ def test_a_suite_without_our_marks_pays_nothing() -> None:
 def test_a_test_that_records_nothing_leaves_its_question_missing(suite: Suite) -> None:
     """Not that the verdict is over the others: who fails half-way must not ship."""
     silent = recording().replace("    rageval.record(", "    if number >= 8:\n        rageval.record(")
-    said = suite(silent, code=1)
-    assert "judgements are missing in 8 of 40 questions, more than 2%: 8 are gone" in said
+    output = suite(silent, code=1)
+    assert "judgements are missing in 8 of 40 questions, more than 2%: 8 are gone" in output
 
 
 @pytest.mark.usefixtures("saved")
 def test_a_gate_in_a_test_does_not_pass_with_questions_gone(suite: Suite) -> None:
     rows = [
-        {"query_id": f"q{at}", "run_id": "pytest", "judge": "contains", "rubric": "crag"} for at in range(39)
+        {"query_id": f"q{index}", "run_id": "pytest", "judge": "contains", "rubric": "crag"}
+        for index in range(39)
     ]
     Path("short.jsonl").write_text("".join(json.dumps(row | {"label": "perfect"}) + "\n" for row in rows))
     test = "def test_it(rageval):\n    rageval.gate('short.jsonl', judge_changed='allow')"
@@ -243,15 +244,15 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(suite: Suite, baseline: str
     Path("broken").write_text("{}\n")
     Path("rageval.toml").write_text("[gate]\nmargin = 0.1\n")
     given = "" if baseline == "None" else f", baseline={baseline}"
-    said = suite(
+    output = suite(
         f"def test_it(rageval):\n    rageval.gate('x.jsonl', measures='crag_score'{given})\n", code=1
     )
-    assert "verbs.py" not in said
-    assert "Error" not in said
-    assert len(said.splitlines()) < 12
+    assert "verbs.py" not in output
+    assert "Error" not in output
+    assert len(output.splitlines()) < 12
     expected = {
         '"gold/none.jsonl"': "gold/none.jsonl: there is no baseline yet; save one: rageval gate",
         '"broken"': "x.jsonl",
         "None": "expected baseline, in the test or in rageval.toml under [gate]",
     }[baseline]
-    assert expected in said
+    assert expected in output

@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 
-from fair_judge import data_in, said
+from fair_judge import data_in, saying
 from llm_server import Asked, LlmServer, Saying
 from rageval.comparison.passport import one_judge, parting, read
 from test_bad_input import command
 
 ANSWERS = [
-    {"query_id": f"q{at}", "run_id": run, "question": "Where?", "answer": f"{word}, {run}"}
-    for at, word in enumerate(("Oslo", "Rome", "Bonn", "Nice"))
+    {"query_id": f"q{index}", "run_id": run, "question": "Where?", "answer": f"{word}, {run}"}
+    for index, word in enumerate(("Oslo", "Rome", "Bonn", "Nice"))
     for run in ("ours", "theirs")
 ]
-GOLD = [{"query_id": f"q{at}", "question": "Where?", "answer": word} for at, word in enumerate(("Oslo",) * 4)]
+GOLD = [
+    {"query_id": f"q{index}", "question": "Where?", "answer": word}
+    for index, word in enumerate(("Oslo",) * 4)
+]
 
 
 def judge(asked: Asked) -> Saying:
@@ -29,7 +32,7 @@ def judge(asked: Asked) -> Saying:
     label = ("perfect" if is_human else "accurate") if right else "incorrect"
     label = "acceptable" if is_human and "Rome" in answer else label
     quote = answer.split(",", maxsplit=1)[0]
-    return said(asked, json.dumps({"evidence": quote, "reason": f"it says {quote}", "label": label}))
+    return saying(asked, json.dumps({"evidence": quote, "reason": f"it says {quote}", "label": label}))
 
 
 @pytest.fixture(name="words")
@@ -41,14 +44,14 @@ def words_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [*given, "--store", str(tmp_path / "store"), "--canaries", "0", "--quiet"]
 
 
-def test_one_table(words: list[str], tmp_path: Path) -> None:
+def test_two_judges_are_compared_in_one_table(words: list[str], tmp_path: Path) -> None:
     with LlmServer(judge) as server:
         model = f"openai:m@{server.openai}"
         output = str(tmp_path / "ours")
-        done = command(*words, "--judge", model, "--against", "crag", "-o", output, "--max-calls", "16")
-        assert done.code == 0, done.err
+        result = command(*words, "--judge", model, "--against", "crag", "-o", output, "--max-calls", "16")
+        assert result.code == 0, result.err
         assert len(server.requests) == 16
-        table = " ".join(done.out.split())
+        table = " ".join(result.out.split())
         assert "judgements 8 8 " in table
         assert "calls 8 8 " in table
         assert "mean grade -0.5 -0.125 " in table
@@ -59,21 +62,21 @@ def test_one_table(words: list[str], tmp_path: Path) -> None:
         assert [json.loads(line)["label"] for line in Path(output).read_text().splitlines()].count(
             "accurate"
         ) == 2
-        again = command(*words[:1], "crag", *words[2:], "--judge", model, "-o", str(tmp_path / "theirs"))
-        assert (again.code, len(server.requests)) == (0, 16)  # the store has the replies
-    found = json.loads(
+        repeat = command(*words[:1], "crag", *words[2:], "--judge", model, "-o", str(tmp_path / "theirs"))
+        assert (repeat.code, len(server.requests)) == (0, 16)  # the store has the replies
+    printed_json = json.loads(
         command("label", "agree", output, str(tmp_path / "theirs"), "--parting", "1", "--format", "json").out
     )
-    assert found["differing"] == 2
-    assert [(each["query"], each["gap"]) for each in found["parting"]] == [("q1", 1.5)]
-    assert [each["calls"] for each in found["judges"]] == [8, 8]
+    assert printed_json["differing"] == 2
+    assert [(row["query"], row["gap"]) for row in printed_json["parting"]] == [("q1", 1.5)]
+    assert [row["calls"] for row in printed_json["judges"]] == [8, 8]
 
 
 def test_one_budget_for_both(words: list[str]) -> None:
     with LlmServer(judge) as server:
         model = f"openai:m@{server.openai}"
-        done = command(*words, "--judge", model, "--against", "crag", "--max-calls", "10")
-        assert done.code == 4
+        result = command(*words, "--judge", model, "--against", "crag", "--max-calls", "10")
+        assert result.code == 4
         assert len(server.requests) == 10
 
 
@@ -91,9 +94,9 @@ def test_what_cannot_be_compared_is_refused(
     words: list[str], more: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = command(*words, *more)
-    assert done.code == 2
-    assert why in done.err
+    result = command(*words, *more)
+    assert result.code == 2
+    assert why in result.err
 
 
 def written(path: Path, labels: dict[str, str | None]) -> str:
@@ -110,12 +113,14 @@ def test_where_they_part_the_farthest_apart_first(tmp_path: Path) -> None:
     one = {"a": "perfect", "b": "perfect", "c": "missing", "d": None, "e": "perfect", "f": "perfect"}
     other = {"a": "acceptable", "b": "incorrect", "c": "missing", "d": "perfect", "e": "accurate"}
     first, second = read(written(tmp_path / "one", one)), read(written(tmp_path / "other", other))
-    found = parting(first, second)
-    assert [(each.query, each.first, each.second, each.gap) for each in found] == [
+    differences = parting(first, second)
+    assert [
+        (difference.query, difference.first, difference.second, difference.gap) for difference in differences
+    ] == [
         ("b", "perfect", "incorrect", 2.0),
         ("a", "perfect", "acceptable", 0.5),
     ]
-    assert (found[0].reason, found[0].other_reason) == ("one", "other")
+    assert (differences[0].reason, differences[0].other_reason) == ("one", "other")
     did = one_judge(first)
     assert (did.judge, did.judgements, did.failed, did.mean_grade) == ("one", 6, 1, 0.8)
     assert did.labels == {"perfect": 4, "missing": 1}

@@ -55,7 +55,7 @@ def judged(model: str, *more: str) -> Outcome:
 
 
 def assert_paid_once(server: LlmServer) -> None:
-    assert len(server.batches.made) == 1
+    assert len(server.batches.ids) == 1
     assert len(server.batched) == CALLS
     assert not [batch for batch in stored() if batch.state in (INTENDED, OPEN)]
     assert not [name for name in server.batches.files if server.batches.is_of_requests(name)]
@@ -92,8 +92,10 @@ def test_a_batch_that_is_put_off_is_not_looked_for(server: LlmServer, model: str
     away = Saying(status, {"error": {"message": "later"}}, {"retry-after": "0.01"})
     server.say(*[server.otherwise] * (model == "openai:m"), away)
     assert judged(model).code == 0
-    assert not [said for said in server.requests if said.method == "GET" and said.path.endswith("batches")]
-    assert len(server.batches.made) == 1
+    assert not [
+        request for request in server.requests if request.method == "GET" and request.path.endswith("batches")
+    ]
+    assert len(server.batches.ids) == 1
 
 
 def test_a_server_that_keeps_no_tags_is_asked_for_the_file(server: LlmServer) -> None:
@@ -142,11 +144,11 @@ class Killing:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_who_is_told_to_end_before_the_reply_comes_has_bought_once(server: LlmServer, model: str) -> None:
-    def held(asked: Asked) -> Saying:
+    def hang(asked: Asked) -> Saying:
         os.kill(process.pid, signal.SIGTERM)
         return Saying(delay=3600)
 
-    server.batches.lost.append(held)
+    server.batches.lost.append(hang)
     with started(*words(model), "--quiet") as process:
         assert process.wait(120) == 130
     assert judged(model).code == 0
@@ -157,7 +159,7 @@ def handed_over_by_somebody_else(server: LlmServer, count: int, polls: int) -> N
     """Another batch of the same size, whose requests have other keys."""
     server.batches.polls, server.default = polls, usual
     model: Any = model_named("anthropic:m")
-    requests = [(f"{at:064x}", request) for at, request in asked(count)]
+    requests = [(f"{number:064x}", request) for number, request in asked(count)]
     asyncio.run(_submitted(model, requests))
     server.default = fair
 
@@ -177,7 +179,7 @@ def test_without_a_tag_the_keys_tell_once_the_batch_has_ended(server: LlmServer,
     outcome = judged("anthropic:m")
     assert outcome.code == 0, outcome
     assert ("may be it; this is known when it has ended (--rebuy does not wait" in outcome.err) == bool(polls)
-    assert len(server.batches.made) == 4
+    assert len(server.batches.ids) == 4
     assert len(server.batched) == 4 * CALLS
 
 
@@ -193,11 +195,11 @@ def test_nothing_is_bought_again_where_nobody_can_tell_unless_that_is_wanted(
         assert (outcome.code, outcome.err.count("\n")) == (3, 1)
         assert "the id of a batch of 4 requests was lost" in outcome.err
         assert "--rebuy" in outcome.err
-        assert len(server.batches.made) == 1
+        assert len(server.batches.ids) == 1
     assert judged(model, "--rebuy").code == 0
-    assert len(server.batches.made) == 2
+    assert len(server.batches.ids) == 2
     assert judged(model, "--rebuy").code == 0
-    assert len(server.batches.made) == 2
+    assert len(server.batches.ids) == 2
 
 
 class Losing(Provider):
@@ -218,7 +220,7 @@ def test_a_model_that_cannot_look_is_not_asked_twice(tmp_path: Path) -> None:
                 list(ask_in_batches(asked(5), provider, store, **FAST))
         assert store.stats()["claims"] == 0
         assert len(list(ask_in_batches(asked(5), Provider(tmp_path), store, rebuy=True, **FAST))) == 5
-    assert provider.handed_over() == Counter({f"Text {at}.": 2 for at in range(5)})
+    assert provider.handed_over() == Counter({f"Text {number}.": 2 for number in range(5)})
 
 
 def test_what_was_handed_over_before_counts_against_the_budget(
@@ -245,8 +247,8 @@ def test_an_intent_is_written_before_the_provider_is_told(tmp_path: Path) -> Non
     class Looking(Provider):
         async def submit(self, requests: Sequence[tuple[str, Request]]) -> str:
             with Store(store.path, read_only=True) as other:
-                found = [(batch.state, len(batch.keys)) for batch in other.batches.all()]
-            seen.append(found)
+                states = [(batch.state, len(batch.keys)) for batch in other.batches.all()]
+            seen.append(states)
             return await super().submit(requests)
 
     with Store(tmp_path / "s.sqlite") as store:

@@ -30,7 +30,10 @@ SLOW = 3  # looks before a batch has ended
 
 
 def asked(count: int) -> list[tuple[int, Request]]:
-    return [(at, Request("Judge.", f"Text {at}.", {"type": "object"}, max_tokens=100)) for at in range(count)]
+    return [
+        (number, Request("Judge.", f"Text {number}.", {"type": "object"}, max_tokens=100))
+        for number in range(count)
+    ]
 
 
 class Provider:
@@ -42,7 +45,7 @@ class Provider:
         self.folder = folder
         self.say = say or (lambda text: Reply("ok", text, usage=Usage(5, 50)))
         self.looks: Counter[str] = Counter()
-        self.wanted = looks
+        self.looks_needed = looks
         self.failures: list[Exception] = []
 
     async def ask(self, request: Request) -> Reply:
@@ -58,11 +61,11 @@ class Provider:
     async def state(self, batch: str) -> str:
         self._fail()
         self.looks[batch] += 1
-        return ENDED if self.looks[batch] >= self.wanted else WORKING
+        return ENDED if self.looks[batch] >= self.looks_needed else WORKING
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
-        held = json.loads((self.folder / batch).read_text())
-        for key, text in random.sample(held, len(held)):
+        items = json.loads((self.folder / batch).read_text())
+        for key, text in random.sample(items, len(items)):
             await asyncio.sleep(0)
             self._fail()
             reply = self.say(text)
@@ -74,8 +77,8 @@ class Provider:
         return sorted(path.name for path in self.folder.glob("batch-*"))
 
     def handed_over(self) -> Counter[str]:
-        found = (json.loads((self.folder / batch).read_text()) for batch in self.batches())
-        return Counter(text for batch in found for _, text in batch)
+        contents = (json.loads((self.folder / batch).read_text()) for batch in self.batches())
+        return Counter(text for batch in contents for _, text in batch)
 
     def _fail(self) -> None:
         if self.failures:
@@ -89,21 +92,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
         assert opened.stats()["claims"] == 0
 
 
-def texts(found: Any) -> list[tuple[int, str]]:
-    return [(number, reply.text) for number, reply in found]
+def texts(replies: Any) -> list[tuple[int, str]]:
+    return [(number, reply.text) for number, reply in replies]
 
 
 def test_results_in_any_order_come_in_the_order_of_the_requests(store: Store, tmp_path: Path) -> None:
     live = ScriptedModel(lambda request: request.user, Provider.name, Provider.endpoint)
     list(ask_all(asked(5), live, store))  # is in the store, whoever put it there
     provider = Provider(tmp_path)
-    found = list(ask_in_batches(asked(30) + asked(3), provider, store, **FAST))
-    assert texts(found) == [(at, f"Text {at}.") for at in [*range(30), *range(3)]]
+    replies = list(ask_in_batches(asked(30) + asked(3), provider, store, **FAST))
+    assert texts(replies) == [(number, f"Text {number}.") for number in [*range(30), *range(3)]]
     assert [len(batch.keys) for batch in store.batches.all()] == [8, 8, 8, 1]
     assert not store.batches.all(OPEN)
-    assert set(provider.handed_over()) == {f"Text {at}." for at in range(5, 30)}
+    assert set(provider.handed_over()) == {f"Text {number}." for number in range(5, 30)}
     assert texts(ask_in_batches(asked(30), provider, store, budget=Budget(max_calls=0), **FAST)) == texts(
-        found[:30]
+        replies[:30]
     )
 
 
@@ -114,19 +117,19 @@ def test_what_fails_or_expires_goes_into_the_next_batch_and_in_the_end_is_given_
 
     def say(text: str) -> Reply | None:
         rounds[text] += 1
-        at = int(text[5:-1])
-        if at == 0:
+        number = int(text[5:-1])
+        if number == 0:
             return Reply(ERROR, detail="bad request")
-        if at % 3 == 0 and rounds[text] == 1:
-            return Reply(ERROR, detail="expired") if at % 2 else None
-        return Reply("refused" if at == 1 else "ok", text)
+        if number % 3 == 0 and rounds[text] == 1:
+            return Reply(ERROR, detail="expired") if number % 2 else None
+        return Reply("refused" if number == 1 else "ok", text)
 
     provider = Provider(tmp_path, say)
-    found = dict(ask_in_batches(asked(20), provider, store, **FAST))
-    assert (found[0].status, found[0].detail) == ("error", "bad request")
-    assert [found[at].status for at in range(1, 20)] == ["refused"] + ["ok"] * 18
+    replies = dict(ask_in_batches(asked(20), provider, store, **FAST))
+    assert (replies[0].status, replies[0].detail) == ("error", "bad request")
+    assert [replies[number].status for number in range(1, 20)] == ["refused"] + ["ok"] * 18
     assert provider.handed_over() == Counter(
-        {f"Text {at}.": 1 if at % 3 else ROUNDS if at == 0 else 2 for at in range(20)}
+        {f"Text {number}.": 1 if number % 3 else ROUNDS if number == 0 else 2 for number in range(20)}
     )
     assert store.stats()["replies"] == 19, "an error is not stored: the next job asks again"
 
@@ -171,24 +174,24 @@ def test_refresh_hands_over_once_more_what_is_stored(store: Store, tmp_path: Pat
     list(ask_in_batches(asked(8), provider, store, **FAST))
     provider.say = lambda text: Reply("ok", "new")
     for _ in range(2):
-        found = list(ask_in_batches(asked(8), provider, store, refresh=True, budget=budget, **FAST))
-    assert {reply.text for _, reply in found} == {"new"}
+        replies = list(ask_in_batches(asked(8), provider, store, refresh=True, budget=budget, **FAST))
+    assert {reply.text for _, reply in replies} == {"new"}
     assert len(provider.batches()) == 2
 
 
 def test_two_that_wait_at_once_hand_over_once(store: Store, tmp_path: Path) -> None:
-    found: list[Any] = []
+    results: list[Any] = []
 
     def work() -> None:
         with Store(store.path) as own:
-            found.append(texts(ask_in_batches(asked(60), Provider(tmp_path), own, **FAST)))
+            results.append(texts(ask_in_batches(asked(60), Provider(tmp_path), own, **FAST)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[(at, f"Text {at}.") for at in range(60)]] * 3
+    assert results == [[(number, f"Text {number}.") for number in range(60)]] * 3
     assert set(provider_counts(tmp_path).values()) == {1}
 
 
@@ -229,7 +232,7 @@ def test_a_batch_is_picked_up_by_a_later_process(tmp_path: Path, how: signal.Sig
         if how == signal.SIGINT:
             assert store.stats()["claims"] == 0
         provider = Provider(tmp_path)
-        found = texts(ask_in_batches(asked(33), provider, store, **FAST))
-        assert found == [(at, f"Text {at}.") for at in range(33)]
-        assert provider.handed_over() == Counter(f"Text {at}." for at in range(33))
+        results = texts(ask_in_batches(asked(33), provider, store, **FAST))
+        assert results == [(number, f"Text {number}.") for number in range(33)]
+        assert provider.handed_over() == Counter(f"Text {number}." for number in range(33))
         assert not store.batches.all(OPEN)

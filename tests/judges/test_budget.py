@@ -23,19 +23,19 @@ def test_no_order_of_calls_exceeds_the_limit(fit: int, used: list[float], share:
     """Each call costs some part of its estimate; those under way are settled when no other one fits."""
     budget = Budget(max_cost=fit * ONE * share * (1 + 1e-9))
     under_way = []
-    made = 0
+    calls = 0
     for part in used:
         try:
-            while (found := budget.reserve(REQUEST, MODEL, share)) is None:
-                reservation, settled = under_way.pop(0)
-                budget.settle(reservation, Usage(output=math.floor(settled * 100)), MODEL)
+            while (reservation := budget.reserve(REQUEST, MODEL, share)) is None:
+                oldest, settled = under_way.pop(0)
+                budget.settle(oldest, Usage(output=math.floor(settled * 100)), MODEL)
         except BudgetReached:
             break
-        under_way.append((found, part))
-        made += 1
+        under_way.append((reservation, part))
+        calls += 1
         assert budget.spent + len(under_way) * ONE * share <= fit * ONE * share * (1 + 1e-6)
-    assert made >= min(fit, len(used))
-    assert budget.calls == made
+    assert calls >= min(fit, len(used))
+    assert budget.calls == calls
 
 
 def test_calls_are_counted_before_they_are_made() -> None:

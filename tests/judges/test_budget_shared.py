@@ -33,7 +33,7 @@ RAGEVAL = (sys.executable, "-m", "rageval")
 
 
 def requests(count: int) -> list[tuple[int, Request]]:
-    return [(at, Request("s", f"{at:06}", {}, max_tokens=100)) for at in range(count)]
+    return [(number, Request("s", f"{number:06}", {}, max_tokens=100)) for number in range(count)]
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +59,9 @@ def recorded(store: Store) -> list[tuple[int, float, float]]:
 
 
 def test_what_calls_cost_is_recorded_at_the_end_of_a_turn_for_all_of_them(store: Store) -> None:
-    told: list[None] = []
+    notices: list[None] = []
     budget, other = Budget(max_calls=3), Budget(max_calls=4)
-    budget.open(store, lambda: told.append(None))
+    budget.open(store, lambda: notices.append(None))
     with budget.turn():
         leave = [budget.reserve(REQUEST, PRICED) for _ in range(3)]
         assert recorded(store) == [(0, 0.0, 0.0)]
@@ -72,13 +72,13 @@ def test_what_calls_cost_is_recorded_at_the_end_of_a_turn_for_all_of_them(store:
     with pytest.raises(BudgetReached, match="3 of them by other jobs"):
         other.reserve(REQUEST, PRICED)
     # Outside a turn only what is to come is asked for; what waits is in the next turn, or at the end.
-    assert told == []
+    assert notices == []
     first, second, _ = leave
     assert first is not None
     assert second is not None
     budget.withdraw(first, PRICED)
     budget.settle(second, Usage(output=10), PRICED)
-    assert told == [None, None]
+    assert notices == [None, None]
     assert budget.calls == 2
     assert (3, 0.0, pytest.approx(3 * most)) in recorded(store)
     with budget.turn():
@@ -120,13 +120,14 @@ def test_a_call_that_never_left_costs_nothing_and_one_that_may_have_costs_the_mo
 
 def unreported(asked: Asked) -> Saying:
     """A server that says nothing of tokens."""
-    said = fair(asked)
-    return Saying(body={key: value for key, value in said.body.items() if key != "usage"})
+    answer = fair(asked)
+    return Saying(body={key: value for key, value in answer.body.items() if key != "usage"})
 
 
 def many_answers(count: int) -> None:
     rows = [
-        {"query_id": "q1", "run_id": f"run-{at}", "answer": f"It is Paris, or {at}."} for at in range(count)
+        {"query_id": "q1", "run_id": f"run-{number}", "answer": f"It is Paris, or {number}."}
+        for number in range(count)
     ]
     Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
     # The question that they answer: any other that is asked would be missing.
@@ -165,9 +166,9 @@ def test_processes_on_one_store_keep_a_limit_together(monkeypatch: pytest.Monkey
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
         words = (*CRAG, "--max-cost", "0.3", "--concurrency", "1", "--canaries", "0")
         running = [subprocess.Popen([*RAGEVAL, *words], stderr=subprocess.PIPE, text=True) for _ in range(2)]
-        told = [process.communicate(timeout=120)[1] for process in running]
+        errors = [process.communicate(timeout=120)[1] for process in running]
     assert [process.returncode for process in running] == [4, 4]
-    assert all("by other jobs on the same store" in text for text in told)
+    assert all("by other jobs on the same store" in text for text in errors)
     assert 0.2 <= len(server.requests) * 1024 * 10 / 1e6 <= 0.3
 
 
@@ -181,9 +182,9 @@ def test_jobs_at_the_same_time_count_one_another_and_later_ones_do_not(limit: st
         assert one.reserve(REQUEST, PRICED)
         other.open(there)
         for _ in range(2):
-            found = other.reserve(REQUEST, PRICED)
-            assert found is not None
-            other.settle(found, None, PRICED)
+            reservation = other.reserve(REQUEST, PRICED)
+            assert reservation is not None
+            other.settle(reservation, None, PRICED)
         with pytest.raises(BudgetReached, match="by other jobs on the same store"):
             other.reserve(REQUEST, PRICED)
         other.close()
@@ -203,13 +204,13 @@ def test_a_share_keeps_to_its_own_part(store: Store) -> None:
     assert part.reserve(REQUEST, PRICED)
 
 
-def reserving(path: str, told: Any) -> None:
+def reserving(path: str, pipe: Any) -> None:
     budget = Budget()
     budget.open(Store(path))
     for _ in range(3):
         budget.reserve(REQUEST, PRICED)
-    told.send("reserved")
-    told.recv()
+    pipe.send("reserved")
+    pipe.recv()
 
 
 @pytest.mark.slow
@@ -220,14 +221,14 @@ def test_what_a_killed_process_had_under_way_counts_as_long_as_somebody_works_wh
     process = multiprocessing.get_context("spawn").Process(target=reserving, args=(store.path, there))
     process.start()
     here.recv()
-    beside = Budget(max_calls=4)
-    beside.open(store)
+    witness = Budget(max_calls=4)
+    witness.open(store)
     process.kill()
     process.join()
-    assert beside.reserve(REQUEST, PRICED)
+    assert witness.reserve(REQUEST, PRICED)
     with pytest.raises(BudgetReached, match="3 of them by other jobs"):
-        beside.reserve(REQUEST, PRICED)
-    beside.close()
+        witness.reserve(REQUEST, PRICED)
+    witness.close()
     later = Budget(max_calls=1)
     later.open(store)
     assert later.reserve(REQUEST, PRICED)
@@ -271,16 +272,16 @@ def test_no_order_of_calls_of_several_jobs_exceeds_the_limit(steps: list[tuple[i
         under_way: list[list[Any]] = [[] for _ in jobs]
         for job in jobs:
             job.open(store)
-        for at, settles, part in steps:
-            if settles and under_way[at]:
+        for number, settles, part in steps:
+            if settles and under_way[number]:
                 usage = Usage(input=1, output=1 + int(part * 99))
-                jobs[at].settle(under_way[at].pop(0), usage, "openai:gpt-4o-mini")
+                jobs[number].settle(under_way[number].pop(0), usage, "openai:gpt-4o-mini")
             else:
                 try:
-                    found = jobs[at].reserve(REQUEST, "openai:gpt-4o-mini")
+                    reservation = jobs[number].reserve(REQUEST, "openai:gpt-4o-mini")
                 except BudgetReached:
                     continue
-                under_way[at] += [found] if found else []
+                under_way[number] += [reservation] if reservation else []
             promised = sum(job.spent for job in jobs) + most * sum(map(len, under_way))
             assert promised <= limit * (1 + 1e-6)
 
@@ -303,15 +304,15 @@ def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.Monk
 
 
 def test_prices_that_are_stated() -> None:
-    said = _parse_prices(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
-    assert [_price_of(model, said) for model in ("openai:mine", "openai:unheard")] == [
-        said["openai:mine"],
-        said[""],
+    stated = _parse_prices(["0", "openai:mine=1,4", "openai:gpt-4o=7"])
+    assert [_price_of(model, stated) for model in ("openai:mine", "openai:unheard")] == [
+        stated["openai:mine"],
+        stated[""],
     ]
-    known = _price_of("openai:gpt-4o-mini", said)
-    assert known is not None
-    assert known.input > 0, "what is in the table does not become free by the way"
-    assert (_price_of("openai:gpt-4o", said) or said[""]).output == 7
+    price = _price_of("openai:gpt-4o-mini", stated)
+    assert price is not None
+    assert price.input > 0, "what is in the table does not become free by the way"
+    assert (_price_of("openai:gpt-4o", stated) or stated[""]).output == 7
     for wrong in ("", "free", "m=", "-1", "1,2,3", "nan", "inf", "m=0,x"):
         with pytest.raises(UsageError, match="expected \\[MODEL=\\]INPUT"):
             _parse_prices([wrong])

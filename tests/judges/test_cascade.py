@@ -27,49 +27,49 @@ KINDS = ("It is {}.", "{}", "It may be {}x.", "It is something else.", "Never {0
 def world(number: int = 200, systems: tuple[str, ...] = ("ours",), seed: int = 1) -> tuple[list, list, list]:
     """Questions, answers, and labels by a person who calls right what holds the gold answer."""
     draw = random.Random(seed)
-    asked, said, labels = [], [], []
-    for at in range(number):
-        gold = f"name{at} word{at % 9}"
-        asked.append({"query_id": f"q{at}", "question": "What is the name of it?", "answer": [gold]})
+    asked, answers, labels = [], [], []
+    for index in range(number):
+        gold = f"name{index} word{index % 9}"
+        asked.append({"query_id": f"q{index}", "question": "What is the name of it?", "answer": [gold]})
         for run in systems:
             text = draw.choice(KINDS).format(draw.choice([gold, gold.split()[0], gold.split()[1]]))
-            place = {"query_id": f"q{at}", "run_id": run}
-            said.append({**place, "answer": text})
+            place = {"query_id": f"q{index}", "run_id": run}
+            answers.append({**place, "answer": text})
             label = "perfect" if gold in text else "incorrect"
             labels.append({**place, "label": label, "judge": "person:kim", "rubric": "crag"})
-    return asked, said, labels
+    return asked, answers, labels
 
 
-def judged(asked: list, said: list, **options: Any) -> list[dict[str, Any]]:
-    return list(rageval.judge("crag", said, "short", questions=asked, **options))
+def judged(asked: list, answers: list, **options: Any) -> list[dict[str, Any]]:
+    return list(rageval.judge("crag", answers, "short", questions=asked, **options))
 
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.333])
 def test_the_least_sure_share_goes_on(share: float) -> None:
-    asked, said, _ = world()
-    first = judged(asked, said)
-    rows = judged(asked, said, then="contains", ask=share)
-    number = -(-share * len(said) // 1)
-    went_on = [at for at, row in enumerate(rows) if row["decided_by"] == "contains"]
+    asked, answers, _ = world()
+    first = judged(asked, answers)
+    rows = judged(asked, answers, then="contains", ask=share)
+    number = -(-share * len(answers) // 1)
+    went_on = [index for index, row in enumerate(rows) if row["decided_by"] == "contains"]
     assert len(went_on) == number == rows[0]["handed_on"]["to_next"]
     doubts = [min(row["p"], 1 - row["p"]) for row in first]
-    stayed = [at for at in range(len(rows)) if at not in went_on]
-    assert min(doubts[at] for at in went_on) >= max(doubts[at] for at in stayed)
-    alone = {row["query_id"]: row for row in rageval.judge("crag", said, "contains", questions=asked)}
-    for at, row in enumerate(rows):
-        assert row["label"] == (alone[row["query_id"]] if at in went_on else first[at])["label"]
-        assert ("p" in row) == (at not in went_on)  # the chance is the first judge's
+    stayed = [index for index in range(len(rows)) if index not in went_on]
+    assert min(doubts[index] for index in went_on) >= max(doubts[index] for index in stayed)
+    alone = {row["query_id"]: row for row in rageval.judge("crag", answers, "contains", questions=asked)}
+    for index, row in enumerate(rows):
+        assert row["label"] == (alone[row["query_id"]] if index in went_on else first[index])["label"]
+        assert ("p" in row) == (index not in went_on)  # the chance is the first judge's
         assert row["judge"] == f"{short.packed().name},{100 * share:.3g}%:contains"
     assert [row["query_id"] for row in rows] == [row["query_id"] for row in first]
 
 
 def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
-    asked, said, _ = world(20)
+    asked, answers, _ = world(20)
     why = {"status": "error", "judge": "person:ann", "rubric": "crag", "detail": "lost"}
-    failed = [{"query_id": f"q{at}", "run_id": "ours", **why} for at in range(20)]
+    failed = [{"query_id": f"q{number}", "run_id": "ours", **why} for number in range(20)]
     with pytest.warns(UserWarning, match="no digests of what was judged"):
-        rows = judged(asked, said, then=_frozen(failed), ask=0.5)
+        rows = judged(asked, answers, then=_frozen(failed), ask=0.5)
     lost = [row for row in rows if row["status"] == "error"]
     assert len(lost) == 10
     assert not any({"label", "grade", "p"} & row.keys() for row in lost)
@@ -77,11 +77,11 @@ def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_file_does_not_say_is_missing_and_not_the_unsure_verdict() -> None:
-    asked, said, labels = world(20)
-    whole = judged(asked, said, then=_frozen(labels), ask=0.5)
+    asked, answers, labels = world(20)
+    whole = judged(asked, answers, then=_frozen(labels), ask=0.5)
     decided = [row["query_id"] for row in whole if row["decided_by"] == "person:kim"]
     some = [row for row in labels if row["query_id"] not in decided[:4]]
-    rows = judged(asked, said, then=_frozen(some), ask=0.5)
+    rows = judged(asked, answers, then=_frozen(some), ask=0.5)
     lost = [row for row in rows if row["status"] == "error"]
     assert [row["query_id"] for row in lost] == decided[:4]
     assert not any({"label", "grade"} & row.keys() for row in lost)
@@ -105,24 +105,24 @@ def _frozen(rows: list[dict[str, Any]]) -> str:
 
 
 def test_people_decide_what_is_left() -> None:
-    asked, said, labels = world()
+    asked, answers, labels = world()
     some = random.Random(2).sample(labels, 150)
-    left = judged(asked, said, keep_error=0.05, gold=some)
+    left = judged(asked, answers, keep_error=0.05, gold=some)
     lost = [row for row in left if row["status"] == "error"]
     assert lost
     assert all("left to people" in row["detail"] for row in lost)
     assert not any({"label", "grade"} & row.keys() for row in lost)
     with pytest.warns(UserWarning, match="no digests of what was judged"):
-        rows = judged(asked, said, keep_error=0.05, gold=some, then=_frozen(labels))
+        rows = judged(asked, answers, keep_error=0.05, gold=some, then=_frozen(labels))
     by_people = [row for row in rows if row["decided_by"] == "person:kim"]
     assert [row["query_id"] for row in by_people] == [row["query_id"] for row in lost]
     assert {row["judge"] for row in rows} == {f"{short.packed().name},rest[people]:person:kim"}
 
 
 def test_what_is_kept_errs_no_more_than_is_said() -> None:
-    asked, said, labels = world(600)
+    asked, answers, labels = world(600)
     truth = {row["query_id"]: row["label"] == "perfect" for row in labels}
-    rows = judged(asked, said, keep_error=0.1, gold=random.Random(1).sample(labels, 300))
+    rows = judged(asked, answers, keep_error=0.1, gold=random.Random(1).sample(labels, 300))
     kept = [row for row in rows if row["status"] == "ok"]
     wrong = sum((row["label"] == "perfect") != truth[row["query_id"]] for row in kept)
     assert wrong <= 0.1 * len(kept)
@@ -131,8 +131,8 @@ def test_what_is_kept_errs_no_more_than_is_said() -> None:
 
 def test_one_label_of_each_question_counts() -> None:
     """Errors on answers to one question go together, and would be taken for so many independent ones."""
-    asked, said, labels = world(150, ("a", "b", "c", "d"))
-    rows = judged(asked, said, keep_error=0.2, gold=labels)
+    asked, answers, labels = world(150, ("a", "b", "c", "d"))
+    rows = judged(asked, answers, keep_error=0.2, gold=labels)
     assert rows[0]["handed_on"]["labels"] <= 150
 
 
@@ -156,72 +156,72 @@ def test_half_a_cascade_is_refused(options: dict[str, Any], what: str) -> None:
 
 
 def test_a_judge_without_chances_and_several_judges_are_refused() -> None:
-    asked, said, _ = world(5)
+    asked, answers, _ = world(5)
     with pytest.raises(UsageError, match="only `short` gives"):
-        rageval.judge("crag", said, "contains", questions=asked, then="exact", ask=0.5)
+        rageval.judge("crag", answers, "contains", questions=asked, then="exact", ask=0.5)
     with pytest.raises(UsageError, match="take one judge, found 2"):
-        rageval.judge("crag", said, ["short", "exact"], questions=asked, then="contains", ask=0.5)
+        rageval.judge("crag", answers, ["short", "exact"], questions=asked, then="contains", ask=0.5)
 
 
 def test_labels_that_are_none_are_refused() -> None:
-    asked, said, labels = world()
+    asked, answers, labels = world()
     others = [{**row, "query_id": "other"} for row in labels]
     with pytest.raises(InputError, match="has no labels for the"):
-        judged(asked, said, keep_error=0.05, gold=others[:1])
+        judged(asked, answers, keep_error=0.05, gold=others[:1])
     own = [{**row, "judge": "short@12345678"} for row in labels]
     with pytest.raises(UsageError, match="the judge itself"):
-        judged(asked, said, keep_error=0.05, gold=own)
-    doubtful = sorted(judged(asked, said), key=lambda row: -min(row["p"], 1 - row["p"]))[:80]
+        judged(asked, answers, keep_error=0.05, gold=own)
+    doubtful = sorted(judged(asked, answers), key=lambda row: -min(row["p"], 1 - row["p"]))[:80]
     chosen = {row["query_id"] for row in doubtful}
     with pytest.raises(UsageError, match="not a random sample"):
-        judged(asked, said, keep_error=0.05, gold=[row for row in labels if row["query_id"] in chosen])
+        judged(asked, answers, keep_error=0.05, gold=[row for row in labels if row["query_id"] in chosen])
 
 
 def test_the_judge_itself_comes_not_after_itself() -> None:
-    asked, said, _ = world(5)
+    asked, answers, _ = world(5)
     with pytest.raises(UsageError, match="a different judge from the first"):
-        judged(asked, said, then="short", ask=0.5)
+        judged(asked, answers, then="short", ask=0.5)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_labels_of_the_fit_show_no_errors() -> None:
-    asked, said, labels = world()
+    asked, answers, labels = world()
     with pytest.raises(UsageError, match="50 answers have a label in both"):
-        judged(asked, said, keep_error=0.2, gold=labels[50:], fit=labels[:100])
-    assert judged(asked, said, keep_error=0.2, gold=labels[100:], fit=labels[:100])
+        judged(asked, answers, keep_error=0.2, gold=labels[50:], fit=labels[:100])
+    assert judged(asked, answers, keep_error=0.2, gold=labels[100:], fit=labels[:100])
 
 
 def command(folder: Path, *words: str) -> Result:
-    asked, said, labels = world()
-    for name, rows in (("q", asked), ("a", said), ("l", random.Random(2).sample(labels, 150))):
+    asked, answers, labels = world()
+    for name, rows in (("q", asked), ("a", answers), ("l", random.Random(2).sample(labels, 150))):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     files = [str(folder / "a.jsonl"), "--questions", str(folder / "q.jsonl"), "--judge", "short", "--quiet"]
     return CliRunner().invoke(main, ["judge", "crag", *files, *words])
 
 
 def test_the_command_says_what_became_of_it(tmp_path: Path) -> None:
-    done = command(tmp_path, "--then", "contains", "--ask", "0.1", "-o", str(tmp_path / "j.jsonl"))
-    assert done.exit_code == 0, done.output
-    assert "180 of 200 verdicts are kept; contains decided 20" in done.stderr
-    done = command(tmp_path, "--keep-error", "0.3", "--gold", str(tmp_path / "l.jsonl"))
-    assert done.exit_code == 3
-    assert "are left to people" in done.stderr
-    assert "at most 30 % of them are wrong, at 95 %" in done.stderr
-    done = command(tmp_path, "--then", "openai:gpt-5.4-mini", "--ask", "0.1", "--dry-run")
-    assert "then openai:gpt-5.4-mini: 20 of these calls" in done.stdout
+    result = command(tmp_path, "--then", "contains", "--ask", "0.1", "-o", str(tmp_path / "j.jsonl"))
+    assert result.exit_code == 0, result.output
+    assert "180 of 200 verdicts are kept; contains decided 20" in result.stderr
+    result = command(tmp_path, "--keep-error", "0.3", "--gold", str(tmp_path / "l.jsonl"))
+    assert result.exit_code == 3
+    assert "are left to people" in result.stderr
+    assert "at most 30 % of them are wrong, at 95 %" in result.stderr
+    result = command(tmp_path, "--then", "openai:gpt-5.4-mini", "--ask", "0.1", "--dry-run")
+    assert "then openai:gpt-5.4-mini: 20 of these calls" in result.stdout
 
 
 def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
-    asked, said, _ = world(60, ("a", "b"))
-    rows = judged(asked, said, then="contains", ask=0.1)
+    asked, answers, _ = world(60, ("a", "b"))
+    rows = judged(asked, answers, then="contains", ask=0.1)
     path = tmp_path / "j.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--format", "table"])
-    assert "by short, 10 % by contains, not checked against people" in done.output
+    result = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--format", "table"])
+    assert "by short, 10 % by contains, not checked against people" in result.output
 
 
 @pytest.mark.parametrize(
-    ("judge", "said"),
+    ("judge", "text"),
     [
         (
             "short@12345678,10%:openai:m@12345678",
@@ -236,8 +236,8 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
         ("short,rest:openai:m", "by short, the rest by openai:m, not checked against people"),
     ],
 )
-def test_names_in_words(judge: str, said: str) -> None:
-    assert attribution(Basis.of([judge])) == said
+def test_names_in_words(judge: str, text: str) -> None:
+    assert attribution(Basis.of([judge])) == text
     assert not parse_judge(judge).is_person
 
 
@@ -262,11 +262,11 @@ def test_a_share_is_the_decimal_that_is_written() -> None:
 
 @pytest.mark.parametrize("reader", ["fit", "keep_error"])
 def test_labels_of_what_the_judge_is_certain_of_are_refused_by_all(reader: str) -> None:
-    asked, said, labels = world()
-    rows = judged(asked, said)
+    asked, answers, labels = world()
+    rows = judged(asked, answers)
     certain = sorted(rows, key=lambda row: -abs(row["p"] - 0.5))[:60]
     places = {(row["query_id"], row["run_id"]) for row in certain}
     chosen = [row for row in labels if (row["query_id"], row["run_id"]) in places]
     how: dict[str, Any] = {"fit": chosen} if reader == "fit" else {"gold": chosen, "keep_error": 0.2}
     with pytest.raises(UsageError, match="more or less certain of the labeled answers"):
-        judged(asked, said, **how)
+        judged(asked, answers, **how)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rageval
-from fair_judge import data_in, said
+from fair_judge import data_in, saying
 from llm_server import Asked, LlmServer, Saying
 from test_bad_input import command
 
@@ -31,15 +31,15 @@ def rules(asked: Asked) -> Saying:
     """Sentences are claims; a text that holds the last word of a claim or a question entails it."""
     data = data_in(asked)
     if "claims" in data:
-        return said(asked, json.dumps({"verdicts": [verdict(c, data["text"]) for c in data["claims"]]}))
+        return saying(asked, json.dumps({"verdicts": [verdict(c, data["text"]) for c in data["claims"]]}))
     if "nuggets" in data:
-        return said(asked, json.dumps({"verdicts": [grade(n, data["passage"]) for n in data["nuggets"]]}))
+        return saying(asked, json.dumps({"verdicts": [grade(n, data["passage"]) for n in data["nuggets"]]}))
     if "passages" in data:
         word = data["sentence"].split()[-1]
         quote = next((text for text in data["passages"] if word in text), "")
-        return said(asked, json.dumps({"evidence": quote, "reason": "", "label": "yes" if quote else "no"}))
+        return saying(asked, json.dumps({"evidence": quote, "reason": "", "label": "yes" if quote else "no"}))
     claims = [f"{sentence.strip(' .')}." for sentence in data["text"].split(". ")]
-    return said(asked, json.dumps({"claims": claims}))
+    return saying(asked, json.dumps({"claims": claims}))
 
 
 def verdict(claim: dict[str, str], text: str) -> dict[str, str]:
@@ -49,11 +49,11 @@ def verdict(claim: dict[str, str], text: str) -> dict[str, str]:
 
 
 def grade(question: dict[str, str], passage: str) -> dict[str, str]:
-    found = question["text"].split()[-1] in passage
+    is_there = question["text"].split()[-1] in passage
     return {
         "id": question["id"],
-        "evidence": passage if found else "",
-        "label": "fully" if found else "related",
+        "evidence": passage if is_there else "",
+        "label": "fully" if is_there else "related",
     }
 
 
@@ -77,9 +77,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def judged(rubric: str, *words: str, judge: Any = rules, code: int = 0) -> Any:
     given = ["--questions", "questions.jsonl", "--passages", "passages.jsonl", "--store", "store", "--quiet"]
     with LlmServer(judge) as server:
-        done = command("judge", rubric, *words, *given, "--judge", f"openai:m@{server.openai}")
-        assert done.code == code, done.err
-        return done, len(server.requests)
+        result = command("judge", rubric, *words, *given, "--judge", f"openai:m@{server.openai}")
+        assert result.code == code, result.err
+        return result, len(server.requests)
 
 
 def lines(path: str) -> list[dict[str, Any]]:
@@ -152,23 +152,23 @@ def test_from_passages_to_exam(folder: Path) -> None:
         "best": {"q 0 d1 5", "q 0 d2 5"},
         "count": {"q 0 d1 1", "q 0 d2 1"},
     }.items():
-        found = command("collection", "qrels", "judged.jsonl", "--grade", form, "--rel", "4")
-        assert set(found.out.splitlines()) == expected
+        result = command("collection", "qrels", "judged.jsonl", "--grade", form, "--rel", "4")
+        assert set(result.out.splitlines()) == expected
     command("collection", "qrels", "judged.jsonl", "-o", "qrels")
-    found = command("run", "qrels", "-m", "exam(rel=4)@20 n_exam(rel=4)@20 exam(rel=4)@1")
-    assert [line.split()[-1] for line in found.out.splitlines()] == ["0.6667", "1.0000", "0.3333"]
+    result = command("run", "qrels", "-m", "exam(rel=4)@20 n_exam(rel=4)@20 exam(rel=4)@1")
+    assert [line.split()[-1] for line in result.out.splitlines()] == ["0.6667", "1.0000", "0.3333"]
     assert [str(rageval.parse_measure(name)) for name in ("exam", "n-EXAM")] == ["coverage@20", "strec@20"]
 
 
 def garbage(asked: Asked) -> Saying:
-    return said(asked, '{"claims": "none"}')
+    return saying(asked, '{"claims": "none"}')
 
 
 def test_what_cannot_be_read_is_a_failure_and_no_list(folder: Path) -> None:
-    done, _ = judged("claims", "answers.jsonl", "-o", "claims.jsonl", judge=garbage, code=3)
-    assert "no claims of run ours, query q: invalid" in done.err
+    outcome, _ = judged("claims", "answers.jsonl", "-o", "claims.jsonl", judge=garbage, code=3)
+    assert "no claims of run ours, query q: invalid" in outcome.err
     assert lines("claims.jsonl") == []
-    found = command(
+    result = command(
         *(
             "judge",
             "entailment",
@@ -180,7 +180,7 @@ def test_what_cannot_be_read_is_a_failure_and_no_list(folder: Path) -> None:
         ),
         *("--passages", "passages.jsonl", "--judge", "frozen:claims.jsonl"),
     )
-    assert found.code == 2
+    assert result.code == 2
 
 
 def test_a_verdict_that_cannot_be_read_has_a_status(folder: Path) -> None:
@@ -209,8 +209,8 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_lacks_is_said_before_anybody_is_asked(folder: Path, case: str) -> None:
     words, message = REFUSED[case]
-    done, asked = judged(*words, code=2)
-    assert message in done.err
+    outcome, asked = judged(*words, code=2)
+    assert message in outcome.err
     assert asked == 0
 
 
@@ -230,15 +230,15 @@ def test_what_lacks_is_said_before_anybody_is_asked(folder: Path, case: str) -> 
 def test_what_makes_no_qrels_is_refused(folder: Path, rows: list[dict[str, Any]], message: str) -> None:
     place = {"query_id": "q", "run_id": "documents", "item_id": "d", "rubric": "answerability"}
     (folder / "judged.jsonl").write_text("".join(json.dumps(place | row) + "\n" for row in rows))
-    found = command("collection", "qrels", "judged.jsonl")
-    assert (found.code, found.out) == (2, "")
-    assert message in found.err
+    result = command("collection", "qrels", "judged.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
 
 
 def test_what_failed_is_in_no_qrels_and_is_counted(folder: Path) -> None:
     place = {"query_id": "q", "run_id": "documents", "rubric": "answerability", "aspect": "n"}
     rows = [place | {"item_id": "d1", "grade": 3}, place | {"item_id": "d2", "status": "error"}]
     (folder / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = command("collection", "qrels", "judged.jsonl")
-    assert found.out == "q n d1 3\n"
-    assert "1 judgements failed and are in no qrels" in found.err
+    result = command("collection", "qrels", "judged.jsonl")
+    assert result.out == "q n d1 3\n"
+    assert "1 judgements failed and are in no qrels" in result.err

@@ -125,7 +125,7 @@ def test_kills_lose_nothing_and_ask_for_nothing_twice(tmp_path: Path) -> None:
 
 def test_two_processes_on_one_store_pay_once_for_each_question(tmp_path: Path) -> None:
     job = Job(tmp_path / "shared", count=400, delay=0.01)
-    outputs = [tmp_path / f"output-{at}" for at in range(2)]
+    outputs = [tmp_path / f"output-{number}" for number in range(2)]
     processes = [job.start(output) for output in outputs]
     for process in processes:
         with process:

@@ -28,11 +28,11 @@ def answer(query: str, text: str, run: str = "ours") -> Answer:
 
 
 def labels(answers: Iterable[Answer], *questions: Question, undecided: str = "skip") -> list[str]:
-    return [str(found["label"]) for found in judge_exactly(answers, questions, undecided)]
+    return [str(judgement["label"]) for judgement in judge_exactly(answers, questions, undecided)]
 
 
 @pytest.mark.parametrize(
-    ("said", "gold"),
+    ("text", "gold"),
     [
         ("Paris", "Paris"),
         ("PARIS", "paris"),
@@ -55,14 +55,14 @@ def labels(answers: Iterable[Answer], *questions: Question, undecided: str = "sk
         ("I don't know", "I don’t know"),
     ],
 )
-def test_what_equals_the_gold_answer(said: str, gold: str) -> None:
-    assert first_stage(said, [gold]) == "perfect"
-    assert first_stage(gold, [said]) == "perfect"
-    assert first_stage(said, ["another", gold]) == "perfect"
+def test_what_equals_the_gold_answer(text: str, gold: str) -> None:
+    assert first_stage(text, [gold]) == "perfect"
+    assert first_stage(gold, [text]) == "perfect"
+    assert first_stage(text, ["another", gold]) == "perfect"
 
 
 @pytest.mark.parametrize(
-    ("said", "gold"),
+    ("text", "gold"),
     [
         ("Les Invalides in Paris", "Les Invalides"),
         ("Invalides", "Les Invalides"),
@@ -83,12 +83,12 @@ def test_what_equals_the_gold_answer(said: str, gold: str) -> None:
         ("not known", "Paris"),
     ],
 )
-def test_what_the_form_does_not_decide(said: str, gold: str) -> None:
-    assert first_stage(said, [gold]) is None
+def test_what_the_form_does_not_decide(text: str, gold: str) -> None:
+    assert first_stage(text, [gold]) is None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "I don't know",
         "I don't know.",
@@ -114,13 +114,13 @@ def test_what_the_form_does_not_decide(said: str, gold: str) -> None:
         "''",
     ],
 )
-def test_who_does_not_know(said: str) -> None:
-    assert first_stage(said, ["Paris"]) == "missing"
-    assert first_stage(said, []) == "missing"
+def test_who_does_not_know(text: str) -> None:
+    assert first_stage(text, ["Paris"]) == "missing"
+    assert first_stage(text, []) == "missing"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "I don't know, but it is Paris",
         "I don't know how anybody could doubt that it is Paris",
@@ -133,8 +133,8 @@ def test_who_does_not_know(said: str) -> None:
         "I know",
     ],
 )
-def test_who_says_more_than_that(said: str) -> None:
-    assert first_stage(said, ["Rome"]) is None
+def test_who_says_more_than_that(text: str) -> None:
+    assert first_stage(text, ["Rome"]) is None
 
 
 def test_nothing_is_never_perfect() -> None:
@@ -152,8 +152,8 @@ class TestJudgements:
     QUESTIONS = (question("1", "Paris", "City of Light"), question("2", "invalid question"), question("3"))
 
     def test_alternatives_and_labels(self) -> None:
-        said = ["city of light", "Invalid question.", "Rome", "I don't know"]
-        answers = [answer(query, text) for query, text in zip("1213", said, strict=True)]
+        texts = ["city of light", "Invalid question.", "Rome", "I don't know"]
+        answers = [answer(query, text) for query, text in zip("1213", texts, strict=True)]
         assert labels(answers, *self.QUESTIONS) == ["perfect", "perfect", "missing"]
         assert labels(answers, *self.QUESTIONS, undecided="incorrect") == [
             "perfect",
@@ -164,10 +164,10 @@ class TestJudgements:
 
     def test_the_gold_answer_is_not_judged_per_character(self) -> None:
         """A text in place of a list of texts would make every letter an answer."""
-        (found,) = judge_exactly([answer("1", "s")], [question("1", "Les Invalides")], "incorrect")
-        assert found["label"] == "incorrect"
-        for said in "Les Invalides":
-            assert first_stage(said, ["Les Invalides"]) in (None, "missing")
+        (judgement,) = judge_exactly([answer("1", "s")], [question("1", "Les Invalides")], "incorrect")
+        assert judgement["label"] == "incorrect"
+        for text in "Les Invalides":
+            assert first_stage(text, ["Les Invalides"]) in (None, "missing")
 
     def test_a_gold_text_is_one_answer(self) -> None:
         assert first_stage("Les Invalides", "Les Invalides") == "perfect"
@@ -184,8 +184,8 @@ class TestJudgements:
             answer("3", "I don't know"),
             answer("1", "Rom", "theirs"),
         ]
-        found = list(judge_exactly(answers, self.QUESTIONS, "incorrect"))
-        assert found[0] == {
+        judgements = list(judge_exactly(answers, self.QUESTIONS, "incorrect"))
+        assert judgements[0] == {
             "query_id": "1",
             "run_id": "ours",
             "item_id": "answer",
@@ -196,7 +196,7 @@ class TestJudgements:
             "rubric": "crag",
         }
         with pytest.warns(match="theirs: answered 1 of 3 queries"):
-            scores = evaluate_answers("truthfulness", found, on_missing="skip")
+            scores = evaluate_answers("truthfulness", judgements, on_missing="skip")
         assert scores["ours"]["truthfulness"].value == 0.0
         assert scores["theirs"]["truthfulness"].value == -1.0
 
@@ -245,32 +245,32 @@ ANSWER = (
 )
 
 
-@pytest.mark.parametrize("said", ABSTAIN)
-def test_whoever_says_nothing_else_abstains(said: str) -> None:
-    assert abstains(said)
-    assert first_stage(said, ["Paris"]) == "missing"
+@pytest.mark.parametrize("text", ABSTAIN)
+def test_whoever_says_nothing_else_abstains(text: str) -> None:
+    assert abstains(text)
+    assert first_stage(text, ["Paris"]) == "missing"
 
 
-@pytest.mark.parametrize("said", ANSWER)
-def test_whoever_says_something_else_does_not(said: str) -> None:
-    assert not abstains(said)
+@pytest.mark.parametrize("text", ANSWER)
+def test_whoever_says_something_else_does_not(text: str) -> None:
+    assert not abstains(text)
 
 
 def test_the_script_looks_for_its_words_anywhere() -> None:
-    found = [said for said in (*ABSTAIN, *ANSWER) if abstains(said, "crag")]
-    assert found == [said for said in (*ABSTAIN, *ANSWER) if "i don't know" in said.lower()]
-    assert "I don't know. It was Germany." in found
-    assert "idk" not in found
+    abstaining = [text for text in (*ABSTAIN, *ANSWER) if abstains(text, "crag")]
+    assert abstaining == [text for text in (*ABSTAIN, *ANSWER) if "i don't know" in text.lower()]
+    assert "I don't know. It was Germany." in abstaining
+    assert "idk" not in abstaining
     assert first_stage("I don't know. It was Germany.", ["Paris"], "crag") == "missing"
     assert not abstains("", "crag")  # the script asks its model
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     ["sorry, " * 200 + "x", "the results" + " no" * 300 + ":", "i can't " * 300, "unfortunately " * 300],
 )
-def test_long_answers_take_no_longer(said: str) -> None:
-    assert not any(abstains(said[:length]) for length in (599, 600, 601, len(said)))
+def test_long_answers_take_no_longer(text: str) -> None:
+    assert not any(abstains(text[:length]) for length in (599, 600, 601, len(text)))
 
 
 def test_lists_and_rules_are_chosen(tmp_path: Path) -> None:
@@ -278,13 +278,13 @@ def test_lists_and_rules_are_chosen(tmp_path: Path) -> None:
         {"query_id": "q1", "run_id": "r", "answer": "I don't know. It was Germany."},
         {"query_id": "q2", "run_id": "r", "answer": "idk"},
     ]
-    gold = [{"query_id": f"q{at}", "question": "Who?", "answer": "Germany"} for at in (1, 2)]
+    gold = [{"query_id": f"q{number}", "question": "Who?", "answer": "Germany"} for number in (1, 2)]
 
     def labels(*words: str) -> list[str]:
         given = str(tmp_path / "a"), "--questions", str(tmp_path / "q")
-        done = command("judge", "crag-auto", *given, *words)
-        assert done.code == 0, done.err
-        return [json.loads(line)["label"] for line in done.out.splitlines()]
+        result = command("judge", "crag-auto", *given, *words)
+        assert result.code == 0, result.err
+        return [json.loads(line)["label"] for line in result.out.splitlines()]
 
     (tmp_path / "a").write_text("".join(json.dumps(record) + "\n" for record in answers))
     (tmp_path / "q").write_text("".join(json.dumps(record) + "\n" for record in gold))
@@ -298,10 +298,10 @@ def test_a_reply_that_cannot_be_read_is_a_hallucination_by_the_scripts_rules_alo
     gold = [{"query_id": "q", "question": "Who?", "answer": "Paris"}]
     options: Any = {"questions": gold, "store": str(tmp_path / "store"), "canaries": 0}
     model = ScriptedModel(lambda request: "who knows?")
-    (said,) = rageval.judge("crag-auto", answers, model, **options)
-    assert said["status"] == "invalid"
-    (said,) = rageval.judge(rubric_named("crag-auto").counting("crag"), answers, model, **options)
-    assert said["label"] == "incorrect"
+    (judgement,) = rageval.judge("crag-auto", answers, model, **options)
+    assert judgement["status"] == "invalid"
+    (judgement,) = rageval.judge(rubric_named("crag-auto").counting("crag"), answers, model, **options)
+    assert judgement["label"] == "incorrect"
 
 
 def test_scores_by_the_scripts_rules() -> None:

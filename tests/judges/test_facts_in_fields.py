@@ -61,24 +61,28 @@ def test_a_nugget_called_like_a_comparison_is_none(label: str, name: str, tmp_pa
     path.write_text(RUBRIC)
     rubric = rubric_named(str(path))
     material = Material(answers("ours"), QUESTIONS, {"q1": [Nugget("q1", name, "It is.")]})
-    (said,) = judge(rubric, material, saying(label))
-    assert (said["aspect"], said["label"], said["grade"]) == (name, label, rubric.file.labels[label])
-    assert "shown" not in said
+    (judgement,) = judge(rubric, material, saying(label))
+    assert (judgement["aspect"], judgement["label"], judgement["grade"]) == (
+        name,
+        label,
+        rubric.file.labels[label],
+    )
+    assert "shown" not in judgement
 
 
 @pytest.mark.parametrize("runs", [("ours", "theirs"), ("a | b", "b"), ("x | x", "x"), (" | ", "|")])
 def test_a_comparison_says_what_was_shown_in_which_order(runs: tuple[str, str]) -> None:
-    said = list(judge(rubric_named("pairwise"), Material(answers(*runs), QUESTIONS), saying("a")))
-    assert len(said) == 4
-    for row in said:
+    judgements = list(judge(rubric_named("pairwise"), Material(answers(*runs), QUESTIONS), saying("a")))
+    assert len(judgements) == 4
+    for row in judgements:
         assert row["label"] == ("win" if row["run_id"] == row["shown"][0] else "loss")
         assert sorted(row["shown"]) == sorted(runs)
-    assert pairs_in(said) == (1, 0.0, 1.0)
+    assert pairs_in(judgements) == (1, 0.0, 1.0)
 
 
 def pairs_in(judged: Iterable[Mapping[str, Any]]) -> tuple[float, ...] | None:
-    found = positions_in(judged)
-    return found and found.pairs and found.pairs[:3]
+    positions = positions_in(judged)
+    return positions and positions.pairs and positions.pairs[:3]
 
 
 def lines(path: Path, **more: Any) -> Path:

@@ -92,8 +92,8 @@ class Zygote:
         assert stdout is not None
         stdin.write(json.dumps(job) + "\n")
         stdin.flush()
-        found: dict[str, int] = json.loads(stdout.readline())
-        return found
+        output: dict[str, int] = json.loads(stdout.readline())
+        return output
 
 
 @pytest.fixture(scope="module", name="zygote")
@@ -128,17 +128,21 @@ def fill(folder: Path) -> None:
 def fill_anew(folder: Path) -> None:
     folder.mkdir()
     answers = [
-        {"query_id": f"q{at}", "run_id": "r", "answer": f"It is Paris, I think: {at}."} for at in range(ITEMS)
+        {"query_id": f"q{number}", "run_id": "r", "answer": f"It is Paris, I think: {number}."}
+        for number in range(ITEMS)
     ]
-    gold = [{"query_id": f"q{at}", "question": f"Where is {at}?", "answer": "Lyon"} for at in range(ITEMS)]
+    gold = [
+        {"query_id": f"q{number}", "question": f"Where is {number}?", "answer": "Lyon"}
+        for number in range(ITEMS)
+    ]
     for name, records in (("answers", answers), ("gold", gold)):
         (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
-    (folder / "run").write_text("".join(f"q{at} Q0 d{at} 1 {9 - at} r\n" for at in range(4)))
-    (folder / "qrels").write_text("".join(f"q{at} n d{at} 1\n" for at in range(4)))
+    (folder / "run").write_text("".join(f"q{number} Q0 d{number} 1 {9 - number} r\n" for number in range(4)))
+    (folder / "qrels").write_text("".join(f"q{number} n d{number} 1\n" for number in range(4)))
     for name in ("filled.sqlite", "all.sqlite"):
         with Store(folder / name) as store:
-            for at in range(3 if name == "filled.sqlite" else 1):
-                asked = Request("Judge.", f"this {at}", {"type": "object"})
+            for number in range(3 if name == "filled.sqlite" else 1):
+                asked = Request("Judge.", f"this {number}", {"type": "object"})
                 store.put(asked.key("m", "here"), asked, Reply("ok", '{"a": 1}'), "m", "here")
             if name == "filled.sqlite":
                 (folder / "replies").write_text("\n".join(store.export()) + "\n")
@@ -187,14 +191,14 @@ class Undisturbed:
 
 @pytest.fixture(scope="module", name="undisturbed")
 def _undisturbed(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Undisturbed]:
-    found = {}
+    runs = {}
     for name, words in JOBS.items():
         folder = tmp_path_factory.mktemp("undisturbed") / "job"
         fill(folder)
         ended = zygote.run(folder, words)
         assert ended["code"] == 0, folder.with_suffix(".err").read_text()
-        found[name] = Undisturbed(ended["points"], outputs(folder), all_replies(folder))
-    return found
+        runs[name] = Undisturbed(ended["points"], outputs(folder), all_replies(folder))
+    return runs
 
 
 def disturbed(zygote: Zygote, folder: Path, name: str, step: int, mode: int, expected: Undisturbed) -> bool:
@@ -204,8 +208,8 @@ def disturbed(zygote: Zygote, folder: Path, name: str, step: int, mode: int, exp
     place = f"{name}, step {step}"
     before, spent = all_replies(folder), paid(zygote.server)
     ended = zygote.run(folder, words, step, mode)
-    said = folder.with_suffix(".err").read_text()
-    assert "Traceback" not in said, f"{place}: {said}"
+    stderr = folder.with_suffix(".err").read_text()
+    assert "Traceback" not in stderr, f"{place}: {stderr}"
     kept, written = all_replies(folder), outputs(folder)
     assert before <= kept, f"{place}: what was stored is lost"
     for file, content in written.items():
@@ -214,14 +218,14 @@ def disturbed(zygote: Zygote, folder: Path, name: str, step: int, mode: int, exp
         assert ended["code"] in DOCUMENTED, f"{place}: {ended}"
         assert not leavings(folder), f"{place}: something is left"
         assert ended["code"] or written == expected.outputs, f"{place}: ended well without a result"
-        assert not ended["code"] or said.startswith("rageval: "), f"{place}: {said!r}"
-    again = zygote.run(folder, words)
-    said = folder.with_suffix(".err").read_text()
-    assert again["code"] == 0, f"{place}, again: {said}"
+        assert not ended["code"] or stderr.startswith("rageval: "), f"{place}: {stderr!r}"
+    repeat = zygote.run(folder, words)
+    stderr = folder.with_suffix(".err").read_text()
+    assert repeat["code"] == 0, f"{place}, again: {stderr}"
     assert outputs(folder) == expected.outputs, f"{place}, again"
-    found = all_replies(folder)
-    assert kept <= found
-    assert {row[:2] for row in found} == {row[:2] for row in expected.replies}, f"{place}, again"
+    replies = all_replies(folder)
+    assert kept <= replies
+    assert {row[:2] for row in replies} == {row[:2] for row in expected.replies}, f"{place}, again"
     if name in ASKING:
         assert paid(zygote.server) - spent <= ITEMS + (0 if name == "batch" else IN_FLIGHT), place
     shutil.rmtree(folder)
@@ -259,5 +263,5 @@ def test_the_readme_says_how_many_steps_there_are(undisturbed: dict[str, Undistu
     number = len(MODES) * sum(expected.points for expected in undisturbed.values())
     pages = ((Path(__file__).parents[2] / name).read_text(encoding="utf-8") for name in PAGES)
     for page, pattern in zip(pages, PAGES.values(), strict=True):
-        (said,) = (int(found.replace(",", "")) for found in re.findall(pattern, page))
-        assert said <= number < 1.25 * said
+        (stated,) = (int(digits.replace(",", "")) for digits in re.findall(pattern, page))
+        assert stated <= number < 1.25 * stated

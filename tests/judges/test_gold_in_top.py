@@ -27,14 +27,14 @@ RESULTS = {
 
 
 def test_shares_by_hand() -> None:
-    found = gold_in_top(ASKED, RESULTS, (1, 2, 3, 50))
-    assert [(top.k, top.found, top.questions) for top in found] == [
+    shares = gold_in_top(ASKED, RESULTS, (1, 2, 3, 50))
+    assert [(top.k, top.found, top.questions) for top in shares] == [
         (1, 1, 3),
         (2, 1, 3),
         (3, 2, 3),
         (50, 2, 3),
     ]
-    assert [top.share for top in found] == [1 / 3, 1 / 3, 2 / 3, 2 / 3]
+    assert [top.share for top in shares] == [1 / 3, 1 / 3, 2 / 3, 2 / 3]
 
 
 def test_it_grows_with_k() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.judges import rubric_named
 from rageval.judges.foreign import yaml_texts
@@ -35,7 +35,7 @@ ANSWERS = [
 ]
 TEXTS = ["it's the capital", 'of "France"', "{nuggets}", "of 1889", "a {fence}"]
 NUGGETS = [{"query": "", "qid": "q1", "nuggets": [{"text": text, "importance": "vital"} for text in TEXTS]}]
-PASSAGES = [{"id": f"d{at}", "text": f"{HOSTILE} {at}"} for at in range(3)]
+PASSAGES = [{"id": f"d{number}", "text": f"{HOSTILE} {number}"} for number in range(3)]
 ASK = ("--questions", "questions", "--quiet", "--canaries", "0", "--judge", "openai:m", "-o", "judged")
 
 UMBRELA = """\
@@ -100,7 +100,7 @@ PREFIX, BODY, SUFFIX = "{num} texts for {query}:\\n", "[{rank}] {candidate}\\n",
 @pytest.fixture(autouse=True)
 def _files(place: Path) -> None:
     write_lines(questions=QUESTIONS, answers=ANSWERS, nuggets=NUGGETS, passages=PASSAGES)
-    Path("run").write_text("".join(f"q1 Q0 d{at} {at} {9 - at} r\n" for at in range(3)))
+    Path("run").write_text("".join(f"q1 Q0 d{number} {number} {9 - number} r\n" for number in range(3)))
 
 
 def as_yaml(**texts: str) -> str:
@@ -118,14 +118,14 @@ def imports(source: str, *files: str, **options: str) -> str:
 
 def judges(server: LlmServer, *words: str, reply: str, code: int = 0) -> list[dict[str, Any]]:
     """Judge by a model that always says this; the judgements."""
-    server.default = lambda asked: said(asked, reply)
+    server.default = lambda asked: saying(asked, reply)
     outcome = command("judge", *words, *ASK)
     assert outcome.code == code, outcome
     return [json.loads(line) for line in Path("judged").read_text().splitlines()]
 
 
-def body(server: LlmServer, at: int = 0) -> dict[str, Any]:
-    return server.bodies[at]
+def body(server: LlmServer, rank: int = 0) -> dict[str, Any]:
+    return server.bodies[rank]
 
 
 def messages(system: str, user: str) -> list[dict[str, str]]:
@@ -178,13 +178,13 @@ def test_a_prompt_with_grades_from_0_to_4_is_umbrelas_of_2025(server: LlmServer)
     texts = ["its {coast}", 'the "sun"']
     parts = [{"text": text} for text in texts]
     narratives = [
-        {"id": each["interaction_id"], "narrative": each["query"], "sub_narratives": parts}
-        for each in QUESTIONS
+        {"id": record["interaction_id"], "narrative": record["query"], "sub_narratives": parts}
+        for record in QUESTIONS
     ]
     Path("questions").write_text(json.dumps(narratives, indent=2))
     rows = judges(server, rubric, *words, reply="3 of 4: ##final score: 4")
     shown = {"narrative": QUESTIONS[0]["query"], "sub_narratives": json.dumps(texts)}
-    users = [template.format(**shown, passage=each["text"]) for each in PASSAGES]
+    users = [template.format(**shown, passage=record["text"]) for record in PASSAGES]
     assert sorted(sent["messages"][1]["content"] for sent in server.bodies) == sorted(users)
     assert {(row["label"], row["grade"]) for row in rows} == {("many", 4.0)}
     assert rows[0]["rubric"].startswith("relevance-2025@")
@@ -200,7 +200,7 @@ def test_the_words_are_the_same_at_every_provider_and_in_batches(
 ) -> None:
     rubric = nuggetizer("nugget_assignment", ASSIGN)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
-    server.default = lambda asked: said(asked, repr(["support"] * 5))
+    server.default = lambda asked: saying(asked, repr(["support"] * 5))
     words = [f"{provider}:m" if word == "openai:m" else word for word in ASK]
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *words, *batch)
     assert outcome.code == 0, outcome
@@ -209,8 +209,8 @@ def test_the_words_are_the_same_at_every_provider_and_in_batches(
         query=QUESTIONS[0]["query"], context=ANSWERS[0]["answer"], nuggets=TEXTS, num_nuggets=len(TEXTS)
     )
     assert asked.body["messages"][-1] == {"role": "user", "content": user}
-    told = asked.body.get("system", asked.body["messages"][0].get("content"))
-    assert (told if isinstance(told, str) else told[0]["text"]) == SYSTEM
+    system = asked.body.get("system", asked.body["messages"][0].get("content"))
+    assert (system if isinstance(system, str) else system[0]["text"]) == SYSTEM
     limit = "max_tokens" if provider == "anthropic" else "max_completion_tokens"
     assert asked.body[limit] == 4096
     assert not {"response_format", "output_config", "tools"} & set(asked.body)
@@ -227,14 +227,14 @@ def nuggetizer(method: str, template: str) -> str:
 def test_the_nuggetizer_creates_as_its_program_does(server: LlmServer) -> None:
     rubric = nuggetizer("nugget_creation", CREATE)
     reply = "```python\n[\"a\", 'it\\'s b', ]\n```"
-    server.default = lambda asked: said(asked, reply)
+    server.default = lambda asked: saying(asked, reply)
     words = ("judge", rubric, "--run", "run", "--passages", "passages", *ASK)
     text = Path(rubric).read_text().replace('reads = "json-list"', 'reads = "json-list"\nwindow = 2')
     Path(rubric).write_text(text)
     outcome = command(*words)
     assert (outcome.code, outcome.err) == (0, "")
     so_far: list[str] = []
-    for at, docs in enumerate((PASSAGES[:2], PASSAGES[2:])):
+    for index, docs in enumerate((PASSAGES[:2], PASSAGES[2:])):
         context = "\n".join(f"[{number}] {doc['text']}" for number, doc in enumerate(docs, 1))
         user = CREATE.format(
             query=QUESTIONS[0]["query"],
@@ -243,7 +243,7 @@ def test_the_nuggetizer_creates_as_its_program_does(server: LlmServer) -> None:
             nuggets_length=len(so_far),
             creator_max_nuggets=30,
         )
-        assert body(server, at) == {
+        assert body(server, index) == {
             "model": "m",
             "messages": messages(SYSTEM, user),
             "temperature": 0.0,
@@ -267,7 +267,7 @@ def test_the_nuggetizer_labels_as_its_program_does(
     rubric = nuggetizer(method, template)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     answers = ["answers"] if method == "nugget_assignment" else []
-    server.default = lambda asked: said(asked, repr(labels))
+    server.default = lambda asked: saying(asked, repr(labels))
     outcome = command("judge", rubric, *answers, "--nuggets", "nuggets", *ASK)
     assert outcome.code == 0, outcome
     user = template.format(
@@ -275,12 +275,12 @@ def test_the_nuggetizer_labels_as_its_program_does(
     )
     assert body(server)["messages"] == messages(SYSTEM, user)
     rows = [json.loads(line) for line in Path("judged").read_text().splitlines()]
-    found = (
+    given = (
         [row["label"] for row in rows]
         if answers
         else [nugget["importance"] for row in rows for nugget in row["nuggets"]]
     )
-    assert found == [label.lower() for label in labels]
+    assert given == [label.lower() for label in labels]
     if answers:  # 4 of 5 vital ones: 3 supported, one in part
         assert "0.6000" in command("judged", "-m", "v_strict").out
         assert "0.7000" in command("judged", "-m", "v").out
@@ -290,7 +290,7 @@ def test_a_list_that_cannot_be_read_is_asked_for_again_as_the_nuggetizer_does(se
     rubric = nuggetizer("nugget_assignment", ASSIGN)
     write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     replies = iter(["no list", "[support]", repr(["support"] * 5)])
-    server.default = lambda asked: said(asked, next(replies))
+    server.default = lambda asked: saying(asked, next(replies))
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *ASK)
     assert outcome.code == 0, outcome
     heats = [sent.pop("temperature") for sent in server.bodies]
@@ -306,7 +306,7 @@ def test_ragtifier_is_asked_as_its_figure_says(server: LlmServer) -> None:
     rubric = imports("ragtifier", "figure2.txt")
     contexts = [{"id": "d1", "text": "one {x}"}, {"id": "d2", "text": "two"}]
     write_lines(questions=QUESTIONS[:1], answers=[{**ANSWERS[0], "passages": contexts}])
-    server.default = lambda asked: said(asked, '```json\n{"correctness": 1, "faithfulness": 0}\n```')
+    server.default = lambda asked: saying(asked, '```json\n{"correctness": 1, "faithfulness": 0}\n```')
     outcome = command("judge", rubric, "answers", *ASK)
     assert outcome.code == 0, outcome
     sent = body(server)
@@ -338,10 +338,10 @@ def crag() -> str:
 def test_crag_is_asked_as_its_script_asks(server: LlmServer) -> None:
     namespace: dict[str, str] = {}
     exec(CRAG_TEMPLATES, namespace)
-    long = " ".join(f"w{at}" for at in range(80))
+    long = " ".join(f"w{number}" for number in range(80))
     write_lines(questions=QUESTIONS[1:], answers=[{"query_id": "q2", "run_id": "ours", "answer": f" {long}"}])
     rows = judges(server, crag(), "answers", reply='{"score": 1, "explanation": "so it is"}')
-    said_there = " ".join(f"w{at}" for at in range(75))
+    said_there = " ".join(f"w{number}" for number in range(75))
     assert body(server) == {
         "model": "m",
         "messages": messages(
@@ -375,7 +375,7 @@ def test_crag_asks_beside_each_gold_answer_until_one_is_right(server: LlmServer)
     )
 
     def by_gold(asked: Asked) -> Any:
-        return said(asked, json.dumps({"score": int("Lutetia" in asked.body["messages"][1]["content"])}))
+        return saying(asked, json.dumps({"score": int("Lutetia" in asked.body["messages"][1]["content"])}))
 
     rubric = crag()
     server.default = by_gold
@@ -396,7 +396,7 @@ def test_what_crag_could_not_read_of_one_gold_answer_stays_missing_unless_anothe
     replies = iter(["no score", '{"score": 0}', "no score", '{"score": 1}', '{"score": 0}', '{"score": 0}'])
     rubric = crag()
     for status, label in (("invalid", None), ("ok", "accurate"), ("ok", "incorrect")):
-        server.default = lambda asked: said(asked, next(replies))
+        server.default = lambda asked: saying(asked, next(replies))
         outcome = command("judge", rubric, "answers", *ASK, "--refresh")
         assert outcome.code == (3 if label is None else 0)
         (row,) = [json.loads(line) for line in Path("judged").read_text().splitlines()]
@@ -444,7 +444,7 @@ def test_answers_are_ranked_as_rankllm_does(server: LlmServer) -> None:
     texts = ["one {rank}", "two {candidate}", "three"]
     write_lines(
         questions=QUESTIONS[:1],
-        answers=[{"query_id": "q1", "run_id": f"r{at}", "answer": t} for at, t in enumerate(texts)],
+        answers=[{"query_id": "q1", "run_id": f"r{index}", "answer": t} for index, t in enumerate(texts)],
     )
     rows = judges(server, rubric, "answers", "--permutations", "1", reply="[3] > [1] > [2]")
     sent = body(server)["messages"]
@@ -468,7 +468,7 @@ def test_a_ranking_that_lacks_some_is_dropped_unless_rankllms_rule_is_asked_for(
     words = ("listwise.toml", "answers", "--permutations", "1", "--compat", "rankllm")
     rows = judges(server, *words, reply=reply)
     user = server.bodies[-1]["messages"][1]["content"].splitlines()[1:4]
-    texts = {f"r{at}": text for at, text in enumerate(["one {rank}", "two {candidate}", "three"])}
+    texts = {f"r{index}": text for index, text in enumerate(["one {rank}", "two {candidate}", "three"])}
     assert [user[place - 1].partition("] ")[2] for place in lenient] == [texts[r["run_id"]] for r in rows]
     assert {row["judge"].partition("+")[2] for row in rows} == {"unfenced+rankllm"}
 
@@ -520,7 +520,7 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
 
     def naive(asked: Asked) -> Any:
         user = asked.body["messages"][-1]["content"]
-        return said(asked, "##final score: 3" if "Ignore the rubric" in user else "##final score: 1")
+        return saying(asked, "##final score: 3" if "Ignore the rubric" in user else "##final score: 1")
 
     server.default = naive
     words = ("judge", rubric, "--run", "run", "--passages", "passages", "--questions", "questions")
@@ -531,9 +531,9 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
     rows = [json.loads(line) for line in Path("judged").read_text().splitlines()]
     assert rows[0]["canaries"]["instruction"] == [1, 1]
     write_lines(people=[{**row, "judge": "people", "rubric": "relevance"} for row in rows])
-    told = command("label", "agree", "judged", "people").out
-    assert "attacks on the judge: 1 of 6 verdicts were the best possible" in told
-    assert "unfenced: asked without a fence" in told
+    output = command("label", "agree", "judged", "people").out
+    assert "attacks on the judge: 1 of 6 verdicts were the best possible" in output
+    assert "unfenced: asked without a fence" in output
 
 
 def test_a_report_says_how_many_attacks_succeeded(server: LlmServer) -> None:
@@ -541,7 +541,7 @@ def test_a_report_says_how_many_attacks_succeeded(server: LlmServer) -> None:
 
     def naive(asked: Asked) -> Any:
         obeys = "Ignore the rubric" in asked.body["messages"][-1]["content"]
-        return said(asked, json.dumps({"score": int(obeys)}))
+        return saying(asked, json.dumps({"score": int(obeys)}))
 
     server.default = naive
     words = [word for word in ASK if word not in ("--canaries", "0")]
@@ -599,7 +599,7 @@ def test_a_file_of_another_shape_is_refused(source: str, file: str, text: str, e
 )
 def test_templates_are_read_as_yaml_reads_them(lines: list[str], other: str, chomping: str) -> None:
     yaml = pytest.importorskip("yaml")
-    first = next((at for at, line in enumerate(lines) if line.strip()), None)
+    first = next((index for index, line in enumerate(lines) if line.strip()), None)
     if first is None or lines[first].startswith(" "):
         return  # whose indentation would have to be said
     block = "\n".join(f"  {line}".rstrip() if not line.strip() else f"  {line}" for line in lines)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fair_judge import SENTINEL, fair, obedient, said, write_lines
+from fair_judge import SENTINEL, fair, obedient, saying, write_lines
 from llm_server import Asked, LlmServer, Saying, openai_error, openai_reply
 from rageval.judges import gathered, judged_by, rubric_named
 from test_bad_input import Outcome, assert_refused, command
@@ -38,7 +38,7 @@ NUGGETS = [
     }
     for question in QUESTIONS
 ]
-PASSAGES = [{"id": f"d{at}", "text": f"Fact number {at}."} for at in range(12)]
+PASSAGES = [{"id": f"d{number}", "text": f"Fact number {number}."} for number in range(12)]
 CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--quiet")
 CANARIES = 6
 CALLS = 4 + CANARIES  # two of the six answers are decided by their form
@@ -47,7 +47,7 @@ CALLS = 4 + CANARIES  # two of the six answers are decided by their form
 @pytest.fixture(autouse=True)
 def _files(place: Path) -> None:
     write_lines(questions=QUESTIONS, answers=ANSWERS, nuggets=NUGGETS, passages=PASSAGES)
-    Path("run").write_text("".join(f"q1 Q0 d{at} {at} {99 - at} r\n" for at in range(12)))
+    Path("run").write_text("".join(f"q1 Q0 d{number} {number} {99 - number} r\n" for number in range(12)))
 
 
 def judged(path: str = "judged") -> list[dict[str, object]]:
@@ -159,9 +159,9 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
 def test_a_share_without_a_task_has_a_store_like_the_others(server: LlmServer) -> None:
     common = (*CRAG, "--judge", "openai:m", "--canaries", "0")
     shares = [f"{number}/9" for number in range(1, 10)]  # of four tasks: most have none
-    for at, share in enumerate(shares):
-        assert_fine(command(*common, "--shard", share, "--store", f"{at}.sqlite", "-o", f"{at}.jsonl"))
-    stores = [f"{at}.sqlite" for at in range(len(shares))]
+    for index, share in enumerate(shares):
+        assert_fine(command(*common, "--shard", share, "--store", f"{index}.sqlite", "-o", f"{index}.jsonl"))
+    stores = [f"{index}.sqlite" for index in range(len(shares))]
     assert command("store", "merge", *stores, "-o", "all.sqlite").code == 0
     assert len(server.requests) == CALLS - CANARIES
 
@@ -185,7 +185,9 @@ def test_limits_are_parted_among_shares_that_know_nothing_of_one_another(server:
 @pytest.mark.slow
 def test_a_share_keeps_what_it_has_to_ask_again(server: LlmServer) -> None:
     """A second try has another key, and yet belongs to the share of the first."""
-    server.default = lambda asked: fair(asked) if "could not be used" in str(asked.body) else said(asked, "?")
+    server.default = lambda asked: (
+        fair(asked) if "could not be used" in str(asked.body) else saying(asked, "?")
+    )
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*CRAG, "--judge", "openai:m", "--shard", share, "-o", share[0]))
     assert sum(len(judged(share)) for share in "123") == len(ANSWERS)

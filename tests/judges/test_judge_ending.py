@@ -73,7 +73,7 @@ def test_a_key_or_a_model_that_is_refused_is_told_after_the_first_call(
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (3, "", 1)
     assert str(status) in outcome.err
     assert way_out in outcome.err
-    assert len([said for said in server.requests if said.method == "POST"]) == 1
+    assert len([request for request in server.requests if request.method == "POST"]) == 1
 
 
 def test_an_outage_on_the_way_is_waited_out_and_costs_nothing(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_an_outage_on_the_way_is_waited_out_and_costs_nothing(tmp_path: Path) ->
     model, budget = ScriptedModel(say), Budget()
     hasty = Patience(tries=2, first_pause=0.001, longest_pause=0.002)
     with Store(tmp_path / "s.sqlite") as store:
-        found = list(ask_all(asked(50), model, store, concurrency=4, patience=hasty, budget=budget))
-    assert [reply.status for _, reply in found] == ["ok"] * 50
+        replies = list(ask_all(asked(50), model, store, concurrency=4, patience=hasty, budget=budget))
+    assert [reply.status for _, reply in replies] == ["ok"] * 50
     assert model.calls == 50 + len(away)
 
 
@@ -163,18 +163,18 @@ def started(*words: str, **how: Any) -> subprocess.Popen[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_ends_a_command_in_good_order(server: LlmServer, number: signal.Signals) -> None:
-    held = RunFingerprint(server, 2)
+    fingerprint = RunFingerprint(server, 2)
     words = (*CRAG, "--judge", "openai:m", "--concurrency", "2", "-o", "judged")
     with started(*words, preexec_fn=_usual_signals) as process:
-        held.wait()
+        fingerprint.wait()
         process.send_signal(number)
         assert process.stderr is not None
         assert "2 calls in progress may finish" in process.stderr.readline()
-        held.released.set()
-        told = process.stderr.read()
+        fingerprint.released.set()
+        stderr = process.stderr.read()
         assert process.wait(120) == 130
-    assert told.endswith("rageval: interrupted\n")
-    assert "Traceback" not in told
+    assert stderr.endswith("rageval: interrupted\n")
+    assert "Traceback" not in stderr
     assert {path.name for path in Path().iterdir()} <= {"questions", "answers", "store.sqlite"}
     with Store(read_only=True) as store:
         landed, claims = store.stats()["replies"], store.stats()["claims"]
@@ -197,11 +197,11 @@ def _no_hang_up() -> None:
 @pytest.mark.slow
 def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
     """As `nohup` has it."""
-    held = RunFingerprint(server, 1)
+    fingerprint = RunFingerprint(server, 1)
     with started(*CRAG, "--quiet", "--judge", "openai:m", "-o", "judged", preexec_fn=_no_hang_up) as process:
-        held.wait()
+        fingerprint.wait()
         process.send_signal(signal.SIGHUP)
-        held.released.set()
+        fingerprint.released.set()
         assert process.wait(120) == 0
 
 
@@ -217,28 +217,28 @@ main(sys.argv[1:], prog_name="rageval")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_second_signal_ends_at_once(server: LlmServer, number: signal.Signals) -> None:
-    held = RunFingerprint(server, 1)
+    fingerprint = RunFingerprint(server, 1)
     arguments = [sys.executable, "-c", UNHURRIED, *CRAG, "--judge", "openai:m"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=_usual_signals) as process:
-        held.wait()
+        fingerprint.wait()
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         assert "may finish within" in process.stderr.readline()
         process.send_signal(number)
         assert process.wait(120) == -number
-    held.released.set()
+    fingerprint.released.set()
 
 
 def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "GRACE", 3600)
-    begun, released = threading.Semaphore(0), threading.Event()
+    started, released = threading.Semaphore(0), threading.Event()
 
     async def say(request: Request) -> Reply:
         import asyncio
 
         if request.user == "Text 0.":
             return Reply("ok", "first")
-        begun.release()
+        started.release()
         while not released.is_set():
             await asyncio.sleep(0.005)
         return Reply("ok", request.user)
@@ -248,7 +248,7 @@ def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: 
         replies = ask_all(asked(100), model, store, concurrency=5)
         next(replies)
         for _ in range(5):
-            begun.acquire()
+            started.acquire()
         threading.Timer(0.05, released.set).start()
         replies.close()  # type: ignore[attr-defined]
         assert (model.calls, store.stats()["replies"], store.stats()["claims"]) == (6, 6, 0)
@@ -290,10 +290,10 @@ def test_processes_that_score_end_with_the_one_that_started_them() -> None:
         assert {process.stdout.readline(), process.stdout.readline()} == {"1\n", "2\n"}
         os.kill(process.pid, signal.SIGINT)
         try:
-            said = process.communicate(timeout=120)[1]
+            stderr = process.communicate(timeout=120)[1]
         finally:
             process.kill()
-    assert "KeyboardInterrupt" in said
+    assert "KeyboardInterrupt" in stderr
 
 
 STARTING = """
@@ -327,8 +327,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 def test_no_process_is_left_by_a_signal_while_processes_start() -> None:
-    done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=120)
-    assert (done.stdout, done.returncode) == ("ended\n", 0), done.stderr
+    result = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=120)
+    assert (result.stdout, result.returncode) == ("ended\n", 0), result.stderr
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 5, 30])

@@ -47,7 +47,7 @@ class TestPython:
     def test_dicts(self) -> None:
         judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions=GOLD)
         assert score_of(judged) == EXPECTED
-        assert [said["label"] for said in judged] == ["perfect", "missing", "incorrect", "perfect"]
+        assert [judgement["label"] for judgement in judged] == ["perfect", "missing", "incorrect", "perfect"]
         assert isinstance(judged, list)
         assert judged.failed == []
         assert "4 judgements of 2 systems" in str(judged)
@@ -72,7 +72,7 @@ class TestPython:
             "crag", pandas.DataFrame(numbered), "contains", "crag_score", questions=pandas.DataFrame(gold)
         )
         assert score_of(judged) == EXPECTED
-        assert {said["query_id"] for said in judged} == {"1", "2"}
+        assert {judgement["query_id"] for judgement in judged} == {"1", "2"}
         pyterrier = pandas.DataFrame(numbered).rename(
             columns={"query_id": "qid", "question": "query", "answer": "qanswer"}
         )
@@ -85,12 +85,12 @@ class TestPython:
         frame = pandas.DataFrame([*ANSWERS, {"query_id": "q3", "run_id": "ours"}])
         with pytest.warns(UserWarning, match="ours answered 2 of 3 questions"):
             judged = rageval.judge("crag", frame, "contains", questions=GOLD)
-        assert [each["status"] for each in judged if each["query_id"] == "q3"] == ["error"]
+        assert [judgement["status"] for judgement in judged if judgement["query_id"] == "q3"] == ["error"]
 
     def test_ids_of_data_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         questions = [Question("q1", "Where?", ("Oslo",)), Question("q2", "When?", ("1905",))]
-        found = Dataset("my/bench", ("questions", "answers"), lambda what: iter(questions))
-        monkeypatch.setattr(dataset, "load", {"my/bench": found}.__getitem__)
+        fake = Dataset("my/bench", ("questions", "answers"), lambda what: iter(questions))
+        monkeypatch.setattr(dataset, "load", {"my/bench": fake}.__getitem__)
         judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions="my/bench")
         assert score_of(judged) == EXPECTED
         judged = rageval.judge("crag", "my/bench", "contains", "crag_score", questions="my/bench")
@@ -103,9 +103,9 @@ class TestPython:
     def test_other_measures_later_of_texts_too(self) -> None:
         judged = rageval.judge("crag", ANSWERS, "contains", questions=GOLD)
         assert judged.scores == {}
-        found = judged.score("length, accuracy")
-        assert found["ours"]["length"].value == 2.5
-        assert found["theirs"]["accuracy"].value == 0.5
+        scores = judged.score("length, accuracy")
+        assert scores["ours"]["length"].value == 2.5
+        assert scores["theirs"]["accuracy"].value == 0.5
 
     def test_what_failed_is_kept_and_said(self, tmp_path: Path) -> None:
         model = ScriptedModel(lambda request: "nothing that can be read")
@@ -121,19 +121,19 @@ class TestPython:
     def test_nobody_is_asked_for_a_measure_that_cannot_be(self) -> None:
         asked: list[Request] = []
 
-        def said(request: Request) -> str:
+        def reply(request: Request) -> str:
             asked.append(request)
             return "{}"
 
         with pytest.raises(rageval.MeasureError):
-            rageval.judge("crag-auto", ANSWERS, ScriptedModel(said), "nDCG@10", questions=GOLD)
+            rageval.judge("crag-auto", ANSWERS, ScriptedModel(reply), "nDCG@10", questions=GOLD)
         assert not asked
 
     def test_lists_in_a_balanced_design(self, tmp_path: Path) -> None:
         model = ScriptedModel(lambda request: '{"ranking": ["a1", "a2"]}')
         store = str(tmp_path / "store")
         judged = rageval.judge("listwise", ANSWERS, model, "rank_score", balanced=True, store=store)
-        assert {said["aspect"] for said in judged} == {"0", "1"}
+        assert {judgement["aspect"] for judgement in judged} == {"0", "1"}
         assert judged.scores["ours"]["rank_score"].value == 0.75
 
     def test_documents_of_a_run(self, tmp_path: Path) -> None:
@@ -145,11 +145,11 @@ class TestPython:
             run={"q1": {"d1": 2.0, "d2": 1.0, "d3": 0.5}},
             depth=2,
             questions=GOLD,
-            passages=[{"id": f"d{at}", "text": "it is"} for at in (1, 2, 3)],
+            passages=[{"id": f"d{number}", "text": "it is"} for number in (1, 2, 3)],
             store=str(tmp_path / "store"),
             canaries=0,
         )
-        assert [said["item_id"] for said in judged] == ["d1", "d2"]
+        assert [judgement["item_id"] for judgement in judged] == ["d1", "d2"]
 
 
 class TestCommand:
@@ -157,11 +157,11 @@ class TestCommand:
         answers, gold = lines(ANSWERS, tmp_path / "a"), lines(GOLD, tmp_path / "gold")
         output = str(tmp_path / "judged")
         words = ["judge", "crag", answers, "--questions", gold, "--judge", "contains", "-o", output]
-        said = command(*words, "-m", "crag_score,length")
-        assert (said.code, said.err) == (0, "")
-        again = command("score", output, "-m", "crag_score,length", "--answers", answers)
-        assert said.out == again.out
-        assert "0.5000" in said.out
+        outcome = command(*words, "-m", "crag_score,length")
+        assert (outcome.code, outcome.err) == (0, "")
+        scored = command("score", output, "-m", "crag_score,length", "--answers", answers)
+        assert outcome.out == scored.out
+        assert "0.5000" in outcome.out
 
     @pytest.mark.parametrize(
         ("more", "why"),
@@ -177,20 +177,20 @@ class TestCommand:
     ) -> None:
         monkeypatch.chdir(tmp_path)
         answers, gold = lines(ANSWERS, tmp_path / "a"), lines(GOLD, tmp_path / "gold")
-        said = command(
+        outcome = command(
             "judge", "crag", answers, "--questions", gold, "--judge", "exact", "-m", "crag_score", *more
         )
-        assert said.code == 2
-        assert why in said.err
+        assert outcome.code == 2
+        assert why in outcome.err
         assert not Path("judged").exists()
 
     def test_nuggets_are_no_judgements(self, tmp_path: Path) -> None:
         gold = lines(GOLD, tmp_path / "gold")
         output = str(tmp_path / "nuggets")
         words = ["judge", "nuggetize", "--questions", gold, "--judge", "openai:m", "-o", output]
-        said = command(*words, "-m", "v_strict")
-        assert said.code == 2
-        assert "nuggetize writes a list" in said.err
+        outcome = command(*words, "-m", "v_strict")
+        assert outcome.code == 2
+        assert "nuggetize writes a list" in outcome.err
 
 
 @pytest.mark.parametrize("price", [0, 0.5, "0", ["0"], "scripted=1,2"])
@@ -206,15 +206,15 @@ def test_four_threads_and_a_running_loop_judge_and_score_alike(tmp_path: Path) -
     def judged() -> dict[str, float]:
         model = ScriptedModel(lambda request: '{"evidence": "", "reason": "", "label": "incorrect"}')
         options: Any = {"questions": GOLD, "store": str(tmp_path / "store")}
-        found = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options)
-        return {run: scores["crag_score"].value for run, scores in found.scores.items()}
+        judging = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options)
+        return {run: scores["crag_score"].value for run, scores in judging.scores.items()}
 
     async def within() -> dict[str, float]:
         return judged()
 
     alone = asyncio.run(within())
     with ThreadPoolExecutor(4) as pool:
-        assert [done.result() for done in [pool.submit(judged) for _ in range(4)]] == [alone] * 4
+        assert [future.result() for future in [pool.submit(judged) for _ in range(4)]] == [alone] * 4
 
 
 def test_a_gap_in_a_frame_is_told_from_an_empty_answer() -> None:
@@ -224,7 +224,7 @@ def test_a_gap_in_a_frame_is_told_from_an_empty_answer() -> None:
     frame.loc[1, "answer"] = float("nan")
     with pytest.warns(UserWarning, match=r"answered 1 of 2 questions \(1 failed\)"):
         judged = rageval.judge("crag", frame, "contains", questions=GOLD)
-    assert [each["status"] for each in judged] == ["ok", "error", "ok", "ok"]
+    assert [judgement["status"] for judgement in judged] == ["ok", "error", "ok", "ok"]
     judged = rageval.judge("crag", frame.fillna({"answer": ""}), "contains", questions=GOLD)
     assert judged[1]["label"] == "missing"
 
@@ -236,4 +236,7 @@ def test_records_of_answers_and_questions_are_taken_as_their_files() -> None:
     ]
     questions = [Question("q1", "Where?", ("Oslo",), (("domain", "geo"),))]
     judged = rageval.judge("crag", answers, "contains", questions=iter(questions))
-    assert [(each["repeat"], each["label"]) for each in judged] == [("1", "perfect"), ("2", "incorrect")]
+    assert [(judgement["repeat"], judgement["label"]) for judgement in judged] == [
+        ("1", "perfect"),
+        ("2", "incorrect"),
+    ]

@@ -32,7 +32,8 @@ ANSWERS = (
     Answer("q2", "theirs", (Sentence(HOSTILE, ("d1", "d2", "d1")),)),
 )
 NUGGETS = {
-    query: [Nugget(query, f"{query}-{at}", f"fact {at}", "vital") for at in range(12)] for query in QUESTIONS
+    query: [Nugget(query, f"{query}-{number}", f"fact {number}", "vital") for number in range(12)]
+    for query in QUESTIONS
 }
 MATERIAL = Material(
     ANSWERS,
@@ -45,12 +46,12 @@ MATERIAL = Material(
 Said = Callable[[Request], Reply | str]
 
 
-def asking(said: Said, seen: list[Request] | None = None) -> JudgeClient:
+def asking(answer: Said, seen: list[Request] | None = None) -> JudgeClient:
     def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in reversed(list(requests)):  # replies come in any order
             if seen is not None:
                 seen.append(request)
-            reply = said(request)
+            reply = answer(request)
             yield number, Reply("ok", reply, usage=Usage(10, 2)) if isinstance(reply, str) else reply
 
     return JudgeClient("scripted:m", ask)
@@ -76,7 +77,7 @@ def as_wanted(request: Request) -> str:
     if "ranking" in properties:
         return json.dumps({"ranking": ids_in(request)})
     if "documents" in properties:
-        return json.dumps({"documents": [{"id": f"d{at}", "supports": ["n1"]} for at in (1, 2)]})
+        return json.dumps({"documents": [{"id": f"d{number}", "supports": ["n1"]} for number in (1, 2)]})
     if "label" in properties:
         return json.dumps(
             {"evidence": quotable(request), "reason": "r", "label": properties["label"]["enum"][0]}
@@ -99,11 +100,11 @@ def as_wanted(request: Request) -> str:
     ],
 )
 def test_judgements_can_be_scored_as_they_are(name: str, rows: int, measure: str) -> None:
-    found = list(judge(rubric_named(name), MATERIAL, asking(as_wanted)))
-    assert len(found) == rows
-    assert all(judgement["status"] == "ok" for judgement in found)
+    judgements = list(judge(rubric_named(name), MATERIAL, asking(as_wanted)))
+    assert len(judgements) == rows
+    assert all(judgement["status"] == "ok" for judgement in judgements)
     with warnings.catch_warnings(category=UserWarning, action="ignore"):  # some answer one query alone
-        scores = rageval.evaluate_answers(measure, found, on_missing="skip")
+        scores = rageval.evaluate_answers(measure, judgements, on_missing="skip")
     assert {"ours", "theirs"} <= set(scores)
     assert all(score[measure].queries for score in scores.values())
 
@@ -113,9 +114,9 @@ def test_judgements_can_be_scored_as_they_are(name: str, rows: int, measure: str
 )
 def test_judgements_of_nuggets_and_documents(name: str, rows: int) -> None:
     replies = {"nugget-importance": lambda r: as_wanted(r).replace("support", "vital")}
-    found = list(judge(rubric_named(name), MATERIAL, asking(replies.get(name, as_wanted))))
-    assert len(found) == rows
-    assert {judgement["run_id"] for judgement in found} <= {"documents", "nuggets"}
+    judgements = list(judge(rubric_named(name), MATERIAL, asking(replies.get(name, as_wanted))))
+    assert len(judgements) == rows
+    assert {judgement["run_id"] for judgement in judgements} <= {"documents", "nuggets"}
 
 
 def test_hostile_text_is_data_and_cannot_leave_it() -> None:
@@ -138,50 +139,50 @@ def test_a_fence_is_never_the_same_twice_and_changes_no_key() -> None:
 
 def test_the_first_stage_asks_nobody() -> None:
     seen: list[Request] = []
-    found = list(judge(rubric_named("crag-auto"), MATERIAL, asking(as_wanted, seen)))
-    labels = {(j["query_id"], j["run_id"]): j["label"] for j in found}
+    judgements = list(judge(rubric_named("crag-auto"), MATERIAL, asking(as_wanted, seen)))
+    labels = {(j["query_id"], j["run_id"]): j["label"] for j in judgements}
     assert labels["q1", "theirs"] == "accurate"
     assert labels["q2", "ours"] == "missing"
     assert len(seen) == 2
-    assert sum("decided_by" in judgement for judgement in found) == 2
+    assert sum("decided_by" in judgement for judgement in judgements) == 2
 
 
 @pytest.mark.parametrize("status", ["refused", "filtered", "error"])
 def test_a_failure_is_missing_and_never_a_grade(status: str) -> None:
-    found = list(
+    judgements = list(
         judge(rubric_named("nugget-assignment"), MATERIAL, asking(lambda _: Reply(status, detail="why")))
     )
-    assert len(found) == 48
-    assert {judgement["status"] for judgement in found} == {status}
-    assert not any("label" in judgement or "grade" in judgement for judgement in found)
+    assert len(judgements) == 48
+    assert {judgement["status"] for judgement in judgements} == {status}
+    assert not any("label" in judgement or "grade" in judgement for judgement in judgements)
     with pytest.raises(rageval.RagevalError) as error:
-        rageval.evaluate_answers("v_strict", found)
+        rageval.evaluate_answers("v_strict", judgements)
     assert error.value.exit_code == 3
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_twice_more_with_the_reason() -> None:
     seen: list[Request] = []
-    found = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: "perfect!", seen)))
-    assert {judgement["status"] for judgement in found} == {"invalid"}
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: "perfect!", seen)))
+    assert {judgement["status"] for judgement in judgements} == {"invalid"}
     assert len(seen) == 3 * len(ANSWERS)
     assert sum("could not be used" in request.user for request in seen) == 2 * len(ANSWERS)
     assert sorted({request.sample for request in seen}) == [0, 1, 2]
-    assert all(judgement["attempts"] == 3 for judgement in found)
+    assert all(judgement["attempts"] == 3 for judgement in judgements)
 
 
 def test_a_second_try_that_can_be_read_counts() -> None:
     def once_wrong(request: Request) -> str:
         return as_wanted(request) if request.sample else '{"label": "superb"}'
 
-    found = list(judge(rubric_named("crag"), MATERIAL, asking(once_wrong)))
-    assert {(judgement["status"], judgement["attempts"]) for judgement in found} == {("ok", 2)}
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(once_wrong)))
+    assert {(judgement["status"], judgement["attempts"]) for judgement in judgements} == {("ok", 2)}
 
 
 def test_a_cut_off_reply_gets_more_room_once() -> None:
     seen: list[Request] = []
     cut = asking(lambda _: Reply("truncated"), seen)
-    found = list(judge(rubric_named("crag"), MATERIAL, cut))
-    assert {judgement["status"] for judgement in found} == {"truncated"}
+    judgements = list(judge(rubric_named("crag"), MATERIAL, cut))
+    assert {judgement["status"] for judgement in judgements} == {"truncated"}
     assert Counter(request.max_tokens for request in seen) == {1024: len(ANSWERS), 2048: len(ANSWERS)}
 
 
@@ -200,24 +201,24 @@ def test_a_good_verdict_needs_evidence_from_the_answer(
 ) -> None:
     seen: list[Request] = []
     reply = json.dumps({"evidence": evidence, "reason": "", "label": label})
-    found = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: reply, seen)))
-    assert [judgement["status"] for judgement in found] == statuses
-    assert len(seen) == len(found) + 2 * statuses.count("invalid")
-    assert all(("label" in judgement) == (judgement["status"] == "ok") for judgement in found)
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: reply, seen)))
+    assert [judgement["status"] for judgement in judgements] == statuses
+    assert len(seen) == len(judgements) + 2 * statuses.count("invalid")
+    assert all(("label" in judgement) == (judgement["status"] == "ok") for judgement in judgements)
 
 
 def test_windows_show_ten_nuggets_and_every_one_once() -> None:
     sizes = [len(task.ids) for task in tasks(rubric_named("nugget-assignment"), MATERIAL)]
     assert sizes == [10, 2] * 4
-    found = list(judge(rubric_named("nugget-assignment"), MATERIAL, asking(as_wanted)))
-    assert len({(j["query_id"], j["run_id"], j["aspect"]) for j in found}) == 48
-    assert all(judgement["importance"] == "vital" for judgement in found)
-    assert sum("usage" in judgement for judgement in found) == 8  # once a call
+    judgements = list(judge(rubric_named("nugget-assignment"), MATERIAL, asking(as_wanted)))
+    assert len({(j["query_id"], j["run_id"], j["aspect"]) for j in judgements}) == 48
+    assert all(judgement["importance"] == "vital" for judgement in judgements)
+    assert sum("usage" in judgement for judgement in judgements) == 8  # once a call
 
 
 def test_both_orders_cancel_a_judge_who_likes_the_first() -> None:
-    found = list(judge(rubric_named("pairwise"), MATERIAL, asking(as_wanted)))
-    rates = rageval.evaluate_answers("win_rate", found)
+    judgements = list(judge(rubric_named("pairwise"), MATERIAL, asking(as_wanted)))
+    rates = rageval.evaluate_answers("win_rate", judgements)
     assert {run: scores["win_rate"].value for run, scores in rates.items()} == {"ours": 0.5, "theirs": 0.5}
 
 
@@ -227,8 +228,8 @@ def test_the_sides_of_a_comparison_are_not_mixed_up() -> None:
         first = "theirs" if shown["answer_a"] in (ANSWERS[1].text, HOSTILE) else "ours"
         return json.dumps({"evidence": "", "reason": "", "label": "b" if first == "theirs" else "a"})
 
-    found = list(judge(rubric_named("pairwise"), MATERIAL, asking(ours_is_better)))
-    rates = rageval.evaluate_answers("win_rate", found)
+    judgements = list(judge(rubric_named("pairwise"), MATERIAL, asking(ours_is_better)))
+    rates = rageval.evaluate_answers("win_rate", judgements)
     assert rates["ours"]["win_rate"].value == 1.0
     assert rates["theirs"]["win_rate"].value == 0.0
 
@@ -236,7 +237,7 @@ def test_the_sides_of_a_comparison_are_not_mixed_up() -> None:
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 6])
 def test_a_balanced_design(number: int) -> None:
     """Every answer stands in every place equally often, and follows every other equally often."""
-    answers = [Answer("q1", f"s{at}", (Sentence(f"text {at}"),)) for at in range(number)]
+    answers = [Answer("q1", f"s{index}", (Sentence(f"text {index}"),)) for index in range(number)]
     material = Material(answers, QUESTIONS, balanced=True)
     orders = [
         [item["text"] for item in task.data["answers"]] for task in tasks(rubric_named("listwise"), material)
@@ -252,7 +253,7 @@ def test_a_balanced_design(number: int) -> None:
 
 def test_random_orders_depend_on_the_seed_and_the_query_alone() -> None:
     def orders(seed: int) -> list[object]:
-        answers = [Answer("q1", f"s{at}", (Sentence(f"text {at}"),)) for at in range(5)]
+        answers = [Answer("q1", f"s{number}", (Sentence(f"text {number}"),)) for number in range(5)]
         material = Material(answers, QUESTIONS, seed=seed)
         return [task.data["answers"] for task in tasks(rubric_named("listwise"), material)]
 
@@ -298,7 +299,7 @@ def rows(**labels: str | None) -> list[dict[str, object]]:
     ]
 
 
-def test_votes() -> None:
+def test_a_vote_without_a_majority_is_invalid() -> None:
     split = rows(a="perfect", b="incorrect", c="perfect", d=None)
     assert [vote["label"] for vote in voted(split, "majority")] == ["perfect"]
     assert [vote["label"] for vote in voted(rows(a="perfect", b="missing", c="incorrect"), "median")] == [

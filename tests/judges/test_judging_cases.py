@@ -78,11 +78,11 @@ def test_a_gate_lets_in_one_more_once_about_as_many_calls_as_it_lets_in_went_wel
     async def widths() -> list[int]:
         gate = CallGate(8, first_pause=0.0, longest_pause=0.0)
         gate.narrow(0.0, None, throttled=True)
-        found = []
+        widths_so_far = []
         for _ in range(5):
             gate.widen(sys.float_info.max)
-            found.append(gate.width)
-        return found
+            widths_so_far.append(gate.width)
+        return widths_so_far
 
     assert asyncio.run(widths()) == [4, 4, 4, 4, 5]
 
@@ -126,8 +126,8 @@ def test_judgements_are_kept_where_a_system_has_its_caches(
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     with monkeypatch.context() as there:
         there.setattr(sys, "platform", platform)
-        found = default_path()
-    assert found == tmp_path / folder / "rageval" / "judgements.sqlite"
+        path = default_path()
+    assert path == tmp_path / folder / "rageval" / "judgements.sqlite"
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -148,8 +148,8 @@ def test_the_text_of_a_rubric_of_a_plug_in_is_its_file_or_made_of_it(
     offered = {"theirs": tmp_path / "theirs.toml", "made": rubric_named("crag")}
     monkeypatch.setattr(rubric, "plugin", lambda group, name: offered[name])
     assert rubric.rubric_text("theirs") == text
-    made = tomllib.loads(rubric.rubric_text("made"))
-    assert made["labels"] == tomllib.loads(text)["labels"]
+    generated = tomllib.loads(rubric.rubric_text("made"))
+    assert generated["labels"] == tomllib.loads(text)["labels"]
 
 
 def test_a_prompt_of_the_nuggetizer_is_asked_as_its_repository_asks(tmp_path: Path) -> None:
@@ -157,17 +157,17 @@ def test_a_prompt_of_the_nuggetizer_is_asked_as_its_repository_asks(tmp_path: Pa
     path.write_text(
         "method: nugget_scoring\nsystem_message: Label.\nprefix_user: |-\n  {nuggets}\n  Labels:\n"
     )
-    found = tomllib.loads(imported("nuggetizer", Given([str(path)])))
+    settings = tomllib.loads(imported("nuggetizer", Given([str(path)])))
     # Without a fence, and again a little less certain where a reply cannot be read.
-    assert (found["unfenced"], found["again"]) == (True, 0.2)
-    assert found["prompt"] == {"system": "Label.", "template": "{nuggets}\nLabels:"}
+    assert (settings["unfenced"], settings["again"]) == (True, 0.2)
+    assert settings["prompt"] == {"system": "Label.", "template": "{nuggets}\nLabels:"}
 
 
 def test_a_prompt_of_ragtifier_is_asked_once(tmp_path: Path) -> None:
     path = tmp_path / "figure.txt"
     path.write_text("System Prompt\nWeigh it.\nQuery Prompt\n{question} {generated_answer}\n")
-    found = tomllib.loads(imported("ragtifier", Given([str(path)])))
-    assert (found["tries"], found["temperature"]) == (1, 0.1)
+    settings = tomllib.loads(imported("ragtifier", Given([str(path)])))
+    assert (settings["tries"], settings["temperature"]) == (1, 0.1)
 
 
 def test_a_canary_asks_for_the_best_verdict_in_the_words_of_its_rubric() -> None:
@@ -220,15 +220,15 @@ def judged(reply: Reply) -> tuple[str, Request | None]:
     questions = in_memory([{"query_id": "q", "question": "Where?", "answer": "Oslo"}], "questions")
     (task,) = tasks(rubric, gathered([answers], questions=questions))
     request = rubric.request(task.data, task.ids)
-    outcome, again = _read_reply(rubric, task, request, reply)
-    return outcome.status, again and replace(again, max_tokens=again.max_tokens // request.max_tokens)
+    outcome, retry = _read_reply(rubric, task, request, reply)
+    return outcome.status, retry and replace(retry, max_tokens=retry.max_tokens // request.max_tokens)
 
 
 def test_a_reply_that_was_cut_off_gets_twice_the_room_and_one_that_was_filtered_none() -> None:
-    status, again = judged(Reply(TRUNCATED, "{", usage=Usage(1, 1)))
+    status, retry = judged(Reply(TRUNCATED, "{", usage=Usage(1, 1)))
     assert status == TRUNCATED
-    assert again is not None
-    assert again.max_tokens == 2
+    assert retry is not None
+    assert retry.max_tokens == 2
     assert judged(Reply(FILTERED, "")) == (FILTERED, None)
 
 
@@ -236,10 +236,10 @@ def test_a_forecast_counts_what_is_said_by_whom(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query_id": "q", "run_id": "r", "answer": "In Oslo."}\n')
     (tmp_path / "q.jsonl").write_text('{"query_id": "q", "question": "Where?", "answer": "Oslo"}\n')
     words = ("judge", "crag", str(tmp_path / "a.jsonl"), "--questions", str(tmp_path / "q.jsonl"))
-    done = CliRunner().invoke(main, [*words, "--judge", "openai:m", "--price", "1,1", "--dry-run"])
-    said, _, shown = done.stdout.partition("The first call:\n\n")
+    result = CliRunner().invoke(main, [*words, "--judge", "openai:m", "--price", "1,1", "--dry-run"])
+    forecast, _, shown = result.stdout.partition("The first call:\n\n")
     letters = len(shown.rstrip("\n")) - len("\n\n")
-    assert f"1 calls per judge, about {letters // 4:,} tokens in" in said
+    assert f"1 calls per judge, about {letters // 4:,} tokens in" in forecast
 
 
 def test_a_forecast_of_two_judges_says_what_the_dear_one_saves_as_gold(tmp_path: Path) -> None:
@@ -248,19 +248,19 @@ def test_a_forecast_of_two_judges_says_what_the_dear_one_saves_as_gold(tmp_path:
     words = ["judge", "crag", str(tmp_path / "a.jsonl"), "--questions", str(tmp_path / "q.jsonl")]
     words += ["--judge", "openai:big", "--price", "openai:big=30", "--dry-run"]
 
-    def said(*more: str) -> str:
+    def estimate(*more: str) -> str:
         return CliRunner().invoke(main, [*words, *more]).stdout.partition("The first call:")[0]
 
-    both = said("--judge", "openai:mini", "--price", "openai:mini=1")
+    both = estimate("--judge", "openai:mini", "--price", "openai:mini=1")
     assert (
         "openai:big costs 30 times as much as openai:mini. As --gold for it, at the same width, 15% to 33%"
         " fewer of its calls are needed, which saves 6% to 23% of the money"
     ) in both
-    near = said("--judge", "openai:mini", "--price", "openai:mini=10")
+    near = estimate("--judge", "openai:mini", "--price", "openai:mini=10")
     assert "openai:big costs 3 times as much" in near
     assert "which saves 0% to 0% of the money" in near
     for other in ((), ("--judge", "openai:unknown"), ("--judge", "openai:mini", "--price", "openai:mini=0")):
-        assert "As --gold" not in said(*other)
+        assert "As --gold" not in estimate(*other)
 
 
 def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other() -> None:
@@ -271,8 +271,8 @@ def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other
     assert rubric.file.unfenced is False
     task: Any = SimpleNamespace(data={})
     for status, taken in ((TRUNCATED, OK), (OK, OK), (FILTERED, FILTERED)):
-        outcome, again = _read_reply(unfenced, task, REQUEST, Reply(status, "perfect"))
-        assert (outcome.status, again) == (taken, None)
+        outcome, retry = _read_reply(unfenced, task, REQUEST, Reply(status, "perfect"))
+        assert (outcome.status, retry) == (taken, None)
 
 
 @pytest.mark.parametrize("wrapped", [lambda value: [value], lambda value: {"a": value}], ids=["list", "dict"])
@@ -301,9 +301,9 @@ def test_who_says_nothing_gets_an_exact_judge_that_is_asked_at_once() -> None:
 
 
 def test_thirty_labels_are_enough_to_fit_a_curve() -> None:
-    rows = [[float(at % 2)] * len(short.FEATURES) for at in range(30)]
-    right = [at % 2 == 0 for at in range(30)]
-    groups = [str(at) for at in range(30)]
+    rows = [[float(number % 2)] * len(short.FEATURES) for number in range(30)]
+    right = [number % 2 == 0 for number in range(30)]
+    groups = [str(number) for number in range(30)]
     assert short.cross_fit(rows, right, groups).labels == 30
     with pytest.raises(TooFewLabels, match="29 labels of answers, 15 of them right; expected 30 or more"):
         short.cross_fit(rows[:29], right[:29], groups[:29])

@@ -38,32 +38,38 @@ def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = [
-        {"query_id": f"q{at}", "question": f"Fact {at}?", "answer": f"fact {at}!"} for at in range(ITEMS)
+        {"query_id": f"q{number}", "question": f"Fact {number}?", "answer": f"fact {number}!"}
+        for number in range(ITEMS)
     ]
-    answers = [{"query_id": f"q{at}", "run_id": "r", "answer": f"fact {at}"} for at in range(ITEMS)]
+    answers = [
+        {"query_id": f"q{number}", "run_id": "r", "answer": f"fact {number}"} for number in range(ITEMS)
+    ]
     for name, records in (("questions", asked), ("answers", answers)):
         (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
     paid: Counter[str] = Counter()
-    reached, gone = threading.Event(), threading.Event()
+    reached, is_lost = threading.Event(), threading.Event()
 
     def say(request: Asked) -> Saying:
-        if sum(paid.values()) == KILLED_AT and not gone.is_set():
+        if sum(paid.values()) == KILLED_AT and not is_lost.is_set():
             reached.set()  # a call is under way, and nobody will ever read the answer
-            gone.wait(60)
+            is_lost.wait(60)
             return Saying(500)
         paid[data_in(request)["answer"]] += 1
         return fair(request)
 
     common = ["judge", "crag", "answers", "--questions", "questions", "--judge", "openai:m", "--quiet"]
     common += ["--canaries", "0", "--concurrency", "1"]
-    one, two = ([*common, "--shard", f"{at}/2", "--store", f"{at}.sqlite", "-o", f"{at}"] for at in (1, 2))
+    one, two = (
+        [*common, "--shard", f"{number}/2", "--store", f"{number}.sqlite", "-o", f"{number}"]
+        for number in (1, 2)
+    )
     with LlmServer(say) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-sentinel")
         with command(tmp_path, *one) as lost:
             assert reached.wait(60)
             os.kill(lost.pid, signal.SIGKILL)
-        gone.set()
+        is_lost.set()
         assert not (tmp_path / "1").exists()
         finished(tmp_path, *one)
         finished(tmp_path, *two)
@@ -81,9 +87,10 @@ def test_the_commands_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _, _, section = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("\n## Judge on several")
     shard, merge = "".join(blocks("sh", section)).splitlines()
     questions = [
-        {"query_id": f"q{at}", "question": f"Fact {at}?", "answer": f"fact {at}!"} for at in range(8)
+        {"query_id": f"q{number}", "question": f"Fact {number}?", "answer": f"fact {number}!"}
+        for number in range(8)
     ]
-    answers = [{"query_id": f"q{at}", "run_id": "r", "answer": f"number {at}"} for at in range(8)]
+    answers = [{"query_id": f"q{number}", "run_id": "r", "answer": f"number {number}"} for number in range(8)]
     for name, records in (("questions", questions), ("answers", answers)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     monkeypatch.chdir(tmp_path)

@@ -160,8 +160,8 @@ def test_a_temperature_that_is_refused_is_recorded(
 
 async def _with_any_argument(self: AnthropicMessages, client: Any, arguments: dict[str, Any]) -> Any:
     rest = {key: arguments[key] for key in set(arguments) & {"temperature"}}
-    known = {key: arguments[key] for key in set(arguments) - set(rest)}
-    return await client.messages.with_raw_response.create(**known, extra_body=rest)
+    declared = {key: arguments[key] for key in set(arguments) - set(rest)}
+    return await client.messages.with_raw_response.create(**declared, extra_body=rest)
 
 
 def test_a_tool_used_twice_is_not_read_as_one_verdict(server: LlmServer, model: AnthropicMessages) -> None:
@@ -197,7 +197,7 @@ def test_a_tool_used_twice_is_not_read_as_one_verdict(server: LlmServer, model: 
         ({**anthropic_reply(), "usage": {"input_tokens": None, "output_tokens": "x"}}, OK, VERDICT, ""),
     ],
 )
-def test_replies(
+def test_a_reply_is_read_with_its_status(
     server: LlmServer, model: AnthropicMessages, body: Any, status: str, text: str, detail: str
 ) -> None:
     server.say(Saying(body=body))
@@ -252,29 +252,29 @@ def test_what_may_pass(
     server: LlmServer, model: AnthropicMessages, status: int, type: str, throttled: bool
 ) -> None:
     server.say(Saying(status, anthropic_error("busy", type)))
-    found = outcome(model)
-    assert isinstance(found, Transient)
-    assert (found.throttled, found.retry_after) == (throttled, None)
+    result = outcome(model)
+    assert isinstance(result, Transient)
+    assert (result.throttled, result.retry_after) == (throttled, None)
 
 
 def test_a_page_for_people_is_no_reply(server: LlmServer, model: AnthropicMessages) -> None:
     server.say(Saying(502, "<html><h1>Bad Gateway</h1>", headers={"content-type": "text/html"}))
-    found = outcome(model)
-    assert isinstance(found, Transient)
-    assert "Bad Gateway" in str(found)
+    result = outcome(model)
+    assert isinstance(result, Transient)
+    assert "Bad Gateway" in str(result)
 
 
 @pytest.mark.parametrize(
     ("header", "seconds"), [("1", 1.0), ("130", 130.0), ("-1", None), ("1e9", 600.0), ("never", None)]
 )
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_retry_after(
+def test_a_header_says_when_to_try_again(
     server: LlmServer, model: AnthropicMessages, status: int, header: str, seconds: float | None
 ) -> None:
     server.say(Saying(status, anthropic_error("busy"), headers={"retry-after": header}))
-    found = outcome(model)
-    assert found.retry_after == seconds
-    assert found.throttled == (status != 503 or seconds is not None)
+    result = outcome(model)
+    assert result.retry_after == seconds
+    assert result.throttled == (status != 503 or seconds is not None)
 
 
 @pytest.mark.parametrize(
@@ -293,19 +293,19 @@ def test_what_will_not_pass(
     server: LlmServer, model: AnthropicMessages, status: int, error: Any, way_out: str
 ) -> None:
     server.say(Saying(status, error, headers={"location": f"http://{server.host}/elsewhere"}))
-    found = outcome(model)
-    assert isinstance(found, Fatal)
-    assert way_out in str(found)
-    assert "ends in /v1" not in str(found)
+    result = outcome(model)
+    assert isinstance(result, Fatal)
+    assert way_out in str(result)
+    assert "ends in /v1" not in str(result)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [400, 413, 418])
 def test_what_concerns_one_request_only(server: LlmServer, model: AnthropicMessages, status: int) -> None:
     server.say(Saying(status, anthropic_error("prompt is too long: 250000 tokens > 200000 maximum")))
-    found = outcome(model)
-    assert found.status == ERROR
-    assert "prompt is too long" in found.detail
+    result = outcome(model)
+    assert result.status == ERROR
+    assert "prompt is too long" in result.detail
 
 
 def test_a_filtered_reply_is_not_asked_for_again(server: LlmServer, model: AnthropicMessages) -> None:
@@ -339,9 +339,9 @@ def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
 
 
 def test_nobody_listens() -> None:
-    with LlmServer() as gone:
+    with LlmServer() as stopped:
         pass
-    assert isinstance(outcome(AnthropicMessages("m", gone.anthropic, timeout=5)), Transient)
+    assert isinstance(outcome(AnthropicMessages("m", stopped.anthropic, timeout=5)), Transient)
 
 
 # Keys.
@@ -394,9 +394,9 @@ def test_the_sdk_may_find_a_key_of_its_own(server: LlmServer, monkeypatch: pytes
 
 def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    found = outcome(AnthropicMessages("m"))
-    assert isinstance(found, Fatal)
-    assert "ANTHROPIC_API_KEY" in str(found)
+    result = outcome(AnthropicMessages("m"))
+    assert isinstance(result, Fatal)
+    assert "ANTHROPIC_API_KEY" in str(result)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 529])
@@ -405,29 +405,29 @@ def test_a_key_that_a_server_sends_back_is_hidden(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
     server.say(Saying(status, anthropic_error(f"bad key {ANTHROPIC_KEY}")))
-    found = outcome(AnthropicMessages("m"))  # looks for keys itself
-    assert "***" in (str(found) if isinstance(found, Exception) else found.detail)
+    result = outcome(AnthropicMessages("m"))  # looks for keys itself
+    assert "***" in (str(result) if isinstance(result, Exception) else result.detail)
 
 
 def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic)
-    told = anthropic_reply({"type": "text", "text": f"It is {ANTHROPIC_KEY}"})
-    server.say(Saying(body={**told, "model": ANTHROPIC_KEY}, headers={"request-id": ANTHROPIC_KEY}))
+    reply = anthropic_reply({"type": "text", "text": f"It is {ANTHROPIC_KEY}"})
+    server.say(Saying(body={**reply, "model": ANTHROPIC_KEY}, headers={"request-id": ANTHROPIC_KEY}))
     assert outcome(AnthropicMessages("m")).text == "It is ***"
 
 
 @pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
 def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-    found = outcome(AnthropicMessages("m"))
-    assert isinstance(found, Fatal)
-    assert key not in str(found)
+    result = outcome(AnthropicMessages("m"))
+    assert isinstance(result, Fatal)
+    assert key not in str(result)
 
 
 # Names.
 
 
-def test_specs(server: LlmServer) -> None:
+def test_a_spec_names_model_and_endpoint(server: LlmServer) -> None:
     own, other = model_named("anthropic:claude-x"), model_named(f"anthropic:claude@1@{server.anthropic}")
     assert (own.name, own.endpoint) == ("anthropic:claude-x", "https://api.anthropic.com")
     assert (other.name, other.endpoint) == ("anthropic:claude@1", server.anthropic)

@@ -114,15 +114,15 @@ def test_every_reply_comes_back_under_its_key(kind: Make, server: LlmServer) -> 
     server.default = echo
     requests = questions(30)
     batch = submitted(made(kind, server), requests)
-    found = replies(made(kind, server), batch)  # as another process would
-    assert found.keys() == requests.keys()
-    assert [*found] != [*requests], "the server does not keep the order"
+    results = replies(made(kind, server), batch)  # as another process would
+    assert results.keys() == requests.keys()
+    assert [*results] != [*requests], "the server does not keep the order"
     for number, key in enumerate(requests):
-        assert (found[key].status, found[key].text) == (OK, str(number))
-        assert found[key].usage.input == 100
-        assert found[key].served == "served-model-1"
-        assert found[key].request_id == ("req_1" if kind is OpenAIChat else "msg_1")
-        assert found[key].sent == {"batch": batch.partition("?")[0], "mode": "json_schema"}
+        assert (results[key].status, results[key].text) == (OK, str(number))
+        assert results[key].usage.input == 100
+        assert results[key].served == "served-model-1"
+        assert results[key].request_id == ("req_1" if kind is OpenAIChat else "msg_1")
+        assert results[key].sent == {"batch": batch.partition("?")[0], "mode": "json_schema"}
 
 
 @both
@@ -205,11 +205,11 @@ def test_what_fails_in_a_batch_fails_alone(kind: Make, server: LlmServer) -> Non
     server.default = some
     requests = questions(9)
     model = made(kind, server)
-    found = replies(model, submitted(model, requests))
-    assert [found[key].status for key in requests] == [
+    results = replies(model, submitted(model, requests))
+    assert [results[key].status for key in requests] == [
         *(OK, ERROR, ERROR, ERROR, TRUNCATED, REFUSED, ERROR, ERROR, FILTERED)
     ]
-    details = [found[key].detail for key in requests]
+    details = [results[key].detail for key in requests]
     assert "Overloaded" in details[1]
     assert "too long" in details[2]
     assert "the key was refused" in details[3]
@@ -223,9 +223,9 @@ def test_what_came_too_late(kind: Make, server: LlmServer) -> None:
     model = made(kind, server)
     batch = submitted(model, requests)
     assert in_a_loop(model, model.state(batch)) == ENDED
-    found = replies(model, batch)
-    assert [found[key].status for key in requests] == [OK, OK, OK, ERROR, ERROR]
-    late = found[[*requests][-1]].detail
+    results = replies(model, batch)
+    assert [results[key].status for key in requests] == [OK, OK, OK, ERROR, ERROR]
+    late = results[[*requests][-1]].detail
     assert "expired" in late or "completion window" in late
 
 
@@ -236,16 +236,16 @@ def test_a_batch_that_was_never_begun(server: LlmServer, errors: Any) -> None:
     batch = submitted(model, requests)
 
     def failed(asked: Asked) -> Saying:
-        done = server.otherwise(asked).body
+        body = server.otherwise(asked).body
         return Saying(
-            body={**done, "status": "failed", "output_file_id": None, "error_file_id": None, "errors": errors}
+            body={**body, "status": "failed", "output_file_id": None, "error_file_id": None, "errors": errors}
         )
 
     server.say(failed, failed)
     assert in_a_loop(model, model.state(batch)) == ENDED
-    found = replies(model, batch)
-    assert found.keys() == requests.keys()
-    for reply in found.values():
+    results = replies(model, batch)
+    assert results.keys() == requests.keys()
+    for reply in results.values():
         assert (reply.status, "the batch failed: " in reply.detail) == (ERROR, True)
         assert ("token limit" if errors else "no reason") in reply.detail
 
@@ -283,9 +283,9 @@ def test_what_was_cancelled_has_no_reply(server: LlmServer) -> None:
         {"custom_id": "third"},
     ]
     server.say(server.otherwise, Saying(body="\n".join(map(json.dumps, lines))))
-    found = replies(model, batch)
-    assert {reply.status for reply in found.values()} == {ERROR}
-    assert "canceled" in found[key].detail
+    results = replies(model, batch)
+    assert {reply.status for reply in results.values()} == {ERROR}
+    assert "canceled" in results[key].detail
 
 
 @both
@@ -307,11 +307,11 @@ def test_lines_that_are_none_are_left_out(kind: Make, server: LlmServer) -> None
 def test_no_such_batch(kind: Make, server: LlmServer) -> None:
     model = made(kind, server)
     for work in (model.state("batch_7"), collected(model, "batch_7")):
-        found = in_a_loop(model, work)
-        assert isinstance(found, Fatal)
-        assert "batch_7" in str(found)
-        assert "If the provider has deleted it" in str(found)
-        assert "--refresh" in str(found)
+        error = in_a_loop(model, work)
+        assert isinstance(error, Fatal)
+        assert "batch_7" in str(error)
+        assert "If the provider has deleted it" in str(error)
+        assert "--refresh" in str(error)
 
 
 @both
@@ -343,8 +343,8 @@ def test_a_parameter_that_is_refused(kind: Make, server: LlmServer, monkeypatch:
     assert {reply.status for reply in replies(later, first).values()} == {ERROR}
     second = submitted(later, requests)
     assert second.endswith("?mode=json_schema&without=temperature")
-    found = replies(made(kind, server), second)
-    assert {(reply.status, reply.dropped) for reply in found.values()} == {(OK, ("temperature",))}
+    results = replies(made(kind, server), second)
+    assert {(reply.status, reply.dropped) for reply in results.values()} == {(OK, ("temperature",))}
 
 
 @both
@@ -360,8 +360,8 @@ def test_a_way_to_send_the_schema_that_is_refused(kind: Make, server: LlmServer)
     requests = questions(4)
     model = made(kind, server)
     assert {reply.status for reply in replies(model, submitted(model, requests)).values()} == {ERROR}
-    found = replies(model, submitted(model, requests))
-    assert {(reply.status, reply.sent["mode"]) for reply in found.values()} == {(OK, weaker)}
+    results = replies(model, submitted(model, requests))
+    assert {(reply.status, reply.sent["mode"]) for reply in results.values()} == {(OK, weaker)}
 
 
 def test_what_was_learnt_meanwhile_is_kept(server: LlmServer) -> None:
@@ -430,10 +430,10 @@ FAULTS = [
 def test_faults_when_handing_over(kind: Make, server: LlmServer, saying: Saying, error: type) -> None:
     model = made(kind, server, timeout=0.06 if saying.delay else 5)
     server.say(saying)
-    found = submitted(model, questions(2))
-    assert isinstance(found, error)
+    failure = submitted(model, questions(2))
+    assert isinstance(failure, error)
     if saying.status == 429 and error is Transient:
-        assert (found.retry_after, found.throttled) == (1.0, True)
+        assert (failure.retry_after, failure.throttled) == (1.0, True)
     assert server.batched == []
 
 
@@ -528,5 +528,5 @@ def test_a_key_in_a_result_is_hidden(kind: Make, server: LlmServer) -> None:
 
     server.default = leaking
     model = made(kind, server)
-    found = replies(model, submitted(model, questions(2)))  # looks for keys itself
-    assert sorted(reply.text for reply in found.values()) == ["", "*** ***"]
+    results = replies(model, submitted(model, questions(2)))  # looks for keys itself
+    assert sorted(reply.text for reply in results.values()) == ["", "*** ***"]

@@ -111,18 +111,18 @@ def test_answers_of_another_kind_are_for_the_rubric_to_refuse(
 
 def test_what_it_cannot_decide(server: LlmServer, model: OpenAIDecisions) -> None:
     rubric = rubric_named("liverag")
-    found = outcome(model, rubric.request(dict.fromkeys(rubric.file.sees, "text")))
-    assert isinstance(found, Fatal)
-    assert "use openai:MODEL" in str(found)
+    result = outcome(model, rubric.request(dict.fromkeys(rubric.file.sees, "text")))
+    assert isinstance(result, Fatal)
+    assert "use openai:MODEL" in str(result)
     assert outcome(model, nuggets(tuple(map(str, range(401))))).status == ERROR
     assert server.requests == []
 
 
 @pytest.mark.skipif(HAS_DECISIONS, reason="this SDK has decisions")
 def test_an_sdk_without_decisions(model: OpenAIDecisions) -> None:
-    found = outcome(model, nuggets())
-    assert isinstance(found, Fatal)
-    assert "pip install --upgrade openai" in str(found)
+    result = outcome(model, nuggets())
+    assert isinstance(result, Fatal)
+    assert "pip install --upgrade openai" in str(result)
 
 
 def test_its_name_is_its_own(model: OpenAIDecisions) -> None:

@@ -64,15 +64,15 @@ def judged(**fields: Any) -> dict[str, Any]:
 
 def test_a_judgement_is_found_as_it_stands(frozen: Write) -> None:
     record = judged(judge="someone", reason="It says so.", status="ok", grade=1.0)
-    found = frozen(record).find("q", "mine", "answer", "n1", "crag")
-    assert found == record | {"item_id": "answer"}  # what a record leaves unsaid is said
-    found["grade"] = 0.0
+    judgement = frozen(record).find("q", "mine", "answer", "n1", "crag")
+    assert judgement == record | {"item_id": "answer"}  # what a record leaves unsaid is said
+    judgement["grade"] = 0.0
     assert len(frozen(record)) == 1
 
 
 def test_a_failed_judgement_is_found_too(frozen: Write) -> None:
-    found = frozen(judged(status="refused", label=None)).find("q", "mine", "answer", "n1", "crag")
-    assert found["status"] == "refused"
+    judgement = frozen(judged(status="refused", label=None)).find("q", "mine", "answer", "n1", "crag")
+    assert judgement["status"] == "refused"
 
 
 def test_what_is_left_out_has_a_default(frozen: Write) -> None:
@@ -88,7 +88,7 @@ def test_a_judgement_with_the_rubric_comes_first(frozen: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason"),
+    ("key", "reason"),
     [
         (("Q", "mine", "answer", "n1", "crag"), "the query_id 'Q' is not there"),
         (("q", "yours", "answer", "n1", "crag"), "the run_id 'yours' is not there"),
@@ -98,9 +98,9 @@ def test_a_judgement_with_the_rubric_comes_first(frozen: Write) -> None:
         (("q\x1b[2J", "mine", "answer", "n1", "crag"), "x1b[2J' is not there"),
     ],
 )
-def test_a_miss_raises_and_says_what_is_missing(frozen: Write, wanted: Any, reason: str) -> None:
+def test_a_miss_raises_and_says_what_is_missing(frozen: Write, key: Any, reason: str) -> None:
     with pytest.raises(MissingJudgements) as caught:
-        frozen(judged()).find(*wanted)
+        frozen(judged()).find(*key)
     assert reason in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert caught.value.exit_code == 3
@@ -158,36 +158,36 @@ def test_a_file_of_judgements_cannot_be_asked(frozen: Write) -> None:
 # The scripted model.
 
 
-def said(model: ScriptedModel, request: Request = REQUEST) -> Reply:
+def ask_model(model: ScriptedModel, request: Request = REQUEST) -> Reply:
     return asyncio.run(model.ask(request))
 
 
 def test_a_list_is_said_in_its_order_and_no_further() -> None:
     model = ScriptedModel(["one", Reply(REFUSED, detail="no"), Transient("busy"), "last"])
-    assert said(model) == Reply(OK, "one", served="scripted")
-    assert said(model).status == REFUSED
+    assert ask_model(model) == Reply(OK, "one", served="scripted")
+    assert ask_model(model).status == REFUSED
     with pytest.raises(Transient, match="busy"):
-        said(model)
-    assert said(model).text == "last"
+        ask_model(model)
+    assert ask_model(model).text == "last"
     with pytest.raises(UsageError, match="asked 5 times, expected 4 at most"):
-        said(model)
+        ask_model(model)
     assert (model.calls, model.requests) == (5, [REQUEST] * 5)
 
 
 def test_a_dict_is_searched_for_what_the_request_says() -> None:
     model = ScriptedModel({"Eiffel": "tower", "Judge": "system"}, name="fake", endpoint="here")
-    assert (said(model).text, said(model).served) == ("tower", "fake")
-    assert said(model, Request("Judge.", "", {})).text == "system"
+    assert (ask_model(model).text, ask_model(model).served) == ("tower", "fake")
+    assert ask_model(model, Request("Judge.", "", {})).text == "system"
     with pytest.raises(UsageError, match="no reply to 'Big Ben'"):
-        said(model, Request("", "Big Ben", {}))
+        ask_model(model, Request("", "Big Ben", {}))
 
 
 def test_a_function_is_asked() -> None:
     async def later(request: Request) -> str:
         return request.user[:3]
 
-    assert said(ScriptedModel(later)).text == "The"
-    assert said(ScriptedModel(lambda request: request.system)).text == "Judge."
+    assert ask_model(ScriptedModel(later)).text == "The"
+    assert ask_model(ScriptedModel(lambda request: request.system)).text == "Judge."
 
 
 @pytest.mark.parametrize("name", ["scripted", "scripted:x", "lexical", "Lexical:x"])
@@ -206,8 +206,8 @@ def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
         "models.model_named('openai:m'), models.model_named('anthropic:m')\n"
         "print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert not loaded & {"openai", "anthropic", "httpx", "httpx2", "pydantic"}
 
 
@@ -384,7 +384,7 @@ def test_hostile_text(text: str) -> None:
 @given(st.text(), st.text())
 @example("2½", "21⁄2")
 @example("\u0130", "i\u0307")
-def test_laws(one: str, other: str) -> None:
+def test_rules_are_symmetric_and_imply_one_another(one: str, other: str) -> None:
     assert 0.0 <= _lexical_support(one, other) <= 1.0
     assert token_f1(one, [other]) == token_f1(other, [one])
     assert exact(one, [other]) == exact(other, [one])

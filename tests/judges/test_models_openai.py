@@ -176,8 +176,8 @@ def test_refusals_as_a_list_of_details(server: LlmServer, model: OpenAIChat) -> 
 
 
 def test_too_much_is_no_refusal_of_a_parameter(server: LlmServer, model: OpenAIChat) -> None:
-    said = "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens"
-    server.say(Saying(400, openai_error(said, param="max_tokens")))
+    message = "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens"
+    server.say(Saying(400, openai_error(message, param="max_tokens")))
     reply = outcome(model)
     assert (reply.status, len(server.requests)) == (ERROR, 1)
     assert "maximum context length" in reply.detail
@@ -216,7 +216,9 @@ def test_calls_at_the_same_time_learn_once_each(server: LlmServer, model: OpenAI
         ({**openai_reply(), "usage": {"prompt_tokens": "many", "completion_tokens": -1}}, OK, ""),
     ],
 )
-def test_replies(server: LlmServer, model: OpenAIChat, body: Any, status: str, detail: str) -> None:
+def test_a_reply_is_read_with_its_status(
+    server: LlmServer, model: OpenAIChat, body: Any, status: str, detail: str
+) -> None:
     server.say(Saying(body=body))
     reply = outcome(model)
     assert reply.status == status
@@ -268,20 +270,20 @@ def test_an_error_inside_a_success_counts_as_the_error(server: LlmServer, model:
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
 def test_what_may_pass(server: LlmServer, model: OpenAIChat, status: int) -> None:
     server.say(Saying(status, openai_error("busy")))
-    found = outcome(model)
-    assert isinstance(found, Transient)
-    assert found.throttled == (status in (429, 529))
-    assert f"{status}: busy" in str(found)
+    result = outcome(model)
+    assert isinstance(result, Transient)
+    assert result.throttled == (status in (429, 529))
+    assert f"{status}: busy" in str(result)
 
 
 def test_a_page_for_people_is_no_reply(server: LlmServer, model: OpenAIChat) -> None:
     page = "<html>\x1b[2J<h1>502 Bad Gateway</h1>" + "x" * 10_000
     server.say(Saying(502, page, headers={"content-type": "text/html"}))
-    found = outcome(model)
-    assert isinstance(found, Transient)
-    assert "502 Bad Gateway" in str(found)
-    assert "\x1b" not in str(found)
-    assert len(str(found)) < 500
+    result = outcome(model)
+    assert isinstance(result, Transient)
+    assert "502 Bad Gateway" in str(result)
+    assert "\x1b" not in str(result)
+    assert len(str(result)) < 500
 
 
 @pytest.mark.parametrize(
@@ -303,9 +305,9 @@ def test_what_will_not_pass(
     server: LlmServer, model: OpenAIChat, status: int, error: Any, way_out: str
 ) -> None:
     server.say(Saying(status, error, headers={"location": f"http://{server.host}/elsewhere"}))
-    found = outcome(model)
-    assert isinstance(found, Fatal)
-    assert way_out in str(found)
+    result = outcome(model)
+    assert isinstance(result, Fatal)
+    assert way_out in str(result)
     assert len(server.requests) == 1
 
 
@@ -328,10 +330,10 @@ def test_what_concerns_one_request_only(
     server: LlmServer, model: OpenAIChat, status: int, error: Any, expected: str
 ) -> None:
     server.say(Saying(status, error))
-    found = outcome(model)
-    assert found.status == expected
-    assert str(status) in found.detail
-    assert found.sent["mode"] == "json_schema"
+    result = outcome(model)
+    assert result.status == expected
+    assert str(status) in result.detail
+    assert result.sent["mode"] == "json_schema"
 
 
 @pytest.mark.parametrize(
@@ -353,10 +355,12 @@ def test_what_concerns_one_request_only(
         ("Mon, 99 Foo 2026 99:99:99 GMT", None),
     ],
 )
-def test_retry_after(server: LlmServer, model: OpenAIChat, header: str, seconds: float | None) -> None:
+def test_a_header_says_when_to_try_again(
+    server: LlmServer, model: OpenAIChat, header: str, seconds: float | None
+) -> None:
     server.say(Saying(429, openai_error("slow down"), headers={"retry-after": header}))
-    found = outcome(model)
-    assert (found.retry_after, found.throttled) == (seconds, True)
+    result = outcome(model)
+    assert (result.retry_after, result.throttled) == (seconds, True)
     assert len(server.requests) == 1, "nobody asked again"
 
 
@@ -392,9 +396,9 @@ def test_faults_on_the_line(server: LlmServer, saying: Saying) -> None:
 
 
 def test_nobody_listens() -> None:
-    with LlmServer() as gone:
+    with LlmServer() as stopped:
         pass
-    assert isinstance(outcome(OpenAIChat("m", gone.openai, timeout=5)), Transient)
+    assert isinstance(outcome(OpenAIChat("m", stopped.openai, timeout=5)), Transient)
 
 
 def test_each_loop_has_its_own_client(model: OpenAIChat) -> None:
@@ -407,12 +411,12 @@ def test_many_calls_at_once_go_by_several_clients_of_the_sdk(
 ) -> None:
     import openai
 
-    made: list[openai.AsyncOpenAI] = []
+    clients: list[openai.AsyncOpenAI] = []
 
     class Counted(openai.AsyncOpenAI):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            made.append(self)
+            clients.append(self)
 
     monkeypatch.setattr(openai, "AsyncOpenAI", Counted)
     monkeypatch.setattr(_direct, "find_spec", lambda name: None)
@@ -422,13 +426,13 @@ def test_many_calls_at_once_go_by_several_clients_of_the_sdk(
         return {reply.status for reply in await asyncio.gather(*(model.ask(REQUEST) for _ in range(count)))}
 
     async def job() -> set[str]:
-        said = await ask(40) | await ask(1) | await ask(40)
+        replies = await ask(40) | await ask(1) | await ask(40)
         await model.aclose()
-        return said
+        return replies
 
     assert asyncio.run(job()) == {OK}
-    assert len(made) == 3  # of 16 calls each, and used again
-    assert all(client.is_closed() for client in made)
+    assert len(clients) == 3  # of 16 calls each, and used again
+    assert all(client.is_closed() for client in clients)
 
 
 # Keys.
@@ -484,32 +488,32 @@ def test_a_key_that_a_server_sends_back_is_hidden(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
     server.say(Saying(status, openai_error(f"bad key {OPENAI_KEY}\x1b[2J")))
-    found = outcome(OpenAIChat("m"))  # looks for keys itself
-    assert "***" in (str(found) if isinstance(found, Exception) else found.detail)
-    assert "\x1b" not in str(found)
+    result = outcome(OpenAIChat("m"))  # looks for keys itself
+    assert "***" in (str(result) if isinstance(result, Exception) else result.detail)
+    assert "\x1b" not in str(result)
 
 
 def test_a_key_in_a_reply_is_hidden(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-    told = {**openai_reply(f"It is {OPENAI_KEY}", refusal=OPENAI_KEY), "model": OPENAI_KEY}
-    server.say(Saying(body=told, headers={"x-request-id": OPENAI_KEY}))
+    body = {**openai_reply(f"It is {OPENAI_KEY}", refusal=OPENAI_KEY), "model": OPENAI_KEY}
+    server.say(Saying(body=body, headers={"x-request-id": OPENAI_KEY}))
     assert outcome(OpenAIChat("m")).text == "It is ***"
 
 
 @pytest.mark.parametrize("key", ["sk-ключ-0123456789", "two words", "line\nbreak-0123456789"])
 def test_what_cannot_be_a_key_is_not_sent_nor_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    found = outcome(OpenAIChat("m"))
-    assert isinstance(found, Fatal)
-    assert "OPENAI_API_KEY" in str(found)
-    assert key not in str(found)
+    result = outcome(OpenAIChat("m"))
+    assert isinstance(result, Fatal)
+    assert "OPENAI_API_KEY" in str(result)
+    assert key not in str(result)
 
 
 def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    found = outcome(OpenAIChat("m"))
-    assert isinstance(found, Fatal)
-    assert "set the environment variable OPENAI_API_KEY" in str(found)
+    result = outcome(OpenAIChat("m"))
+    assert isinstance(result, Fatal)
+    assert "set the environment variable OPENAI_API_KEY" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -543,11 +547,11 @@ def test_which_variable_holds_the_key(url: str | None, variable: str) -> None:
         ("openai:@cf/meta/llama@https://h.example/v1", "@cf/meta/llama", "https://h.example/v1"),
     ],
 )
-def test_specs(spec: str, model: str, endpoint: str) -> None:
-    found = model_named(spec, timeout=9)
-    assert isinstance(found, OpenAIChat)
-    assert (found.model, found.endpoint, found.timeout) == (model, endpoint, 9.0)
-    assert found.name == f"openai:{model}"
+def test_a_spec_names_model_and_endpoint(spec: str, model: str, endpoint: str) -> None:
+    built = model_named(spec, timeout=9)
+    assert isinstance(built, OpenAIChat)
+    assert (built.model, built.endpoint, built.timeout) == (model, endpoint, 9.0)
+    assert built.name == f"openai:{model}"
 
 
 @pytest.mark.parametrize(
@@ -623,9 +627,9 @@ def test_the_sdk_asks_its_inventor_and_through_proxies(
 def test_only_a_certificate_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (openssl := shutil.which("openssl")) is None:
         pytest.skip("no openssl here")
-    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem"]
+    request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem"]
     about = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([openssl, *made, *about], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([openssl, *request, *about], cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     with LlmServer() as server:

@@ -11,16 +11,16 @@ from rageval.judges.material import Material, _orders
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 12])
-@pytest.mark.parametrize("wanted", [1, 6, 10, 24])
-def test_orders_are_drawn_without_replacement(number: int, wanted: int) -> None:
-    given = Material((), {}, permutations=wanted, seed=3)
+@pytest.mark.parametrize("requested", [1, 6, 10, 24])
+def test_orders_are_drawn_without_replacement(number: int, requested: int) -> None:
+    given = Material((), {}, permutations=requested, seed=3)
     for query in map(str, range(20)):
-        found = [tuple(order) for order in _orders(number, given, query)]
-        assert len(found) == len(set(found)) == min(wanted, math.factorial(number))
-        assert all(sorted(order) == list(range(number)) for order in found)
-        if math.factorial(number) <= wanted:
-            assert set(found) == set(permutations(range(number)))
-        assert found == [tuple(order) for order in _orders(number, given, query)]
+        orders = [tuple(order) for order in _orders(number, given, query)]
+        assert len(orders) == len(set(orders)) == min(requested, math.factorial(number))
+        assert all(sorted(order) == list(range(number)) for order in orders)
+        if math.factorial(number) <= requested:
+            assert set(orders) == set(permutations(range(number)))
+        assert orders == [tuple(order) for order in _orders(number, given, query)]
 
 
 def test_another_query_has_other_orders() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.judges.foreign import SOURCES as FOREIGN
 from rageval.judges.rubric import RubricFile, rubric_named
@@ -81,9 +81,9 @@ RECORDS = {
     "blank answer": Record("Does it rain?", titled("", "", ""), ["", "It does."], NUGGETS),
     "forty": Record(
         "Does it rain?",
-        [(f"Title {at}", f"Text {at}.") for at in range(40)],
-        [f"Answer {at}." for at in range(40)],
-        [f"fact {at}" for at in range(40)],
+        [(f"Title {number}", f"Text {number}.") for number in range(40)],
+        [f"Answer {number}." for number in range(40)],
+        [f"fact {number}" for number in range(40)],
     ),
 }
 
@@ -173,7 +173,7 @@ def umbrela(template: str, examples: str = "") -> Callable[..., Iterator[Body]]:
 
 
 def windows(items: list[Any], size: int = 10) -> list[list[Any]]:
-    return [items[at : at + size] for at in range(0, len(items), size)]
+    return [items[number : number + size] for number in range(0, len(items), size)]
 
 
 NUGGETIZER = {"temperature": 0.0, "max_completion_tokens": 4096}
@@ -193,7 +193,7 @@ def ragdoll_creates(record: Record, departing: Departing) -> Iterator[Body]:
 def creates_in_windows(query: str, parts: list[list[Any]]) -> Iterator[Body]:
     so_far: list[str] = []
     for docs in parts:
-        context = "\n".join(f"[{at}] {segment}" for at, (_, segment) in enumerate(docs, 1))
+        context = "\n".join(f"[{index}] {segment}" for index, (_, segment) in enumerate(docs, 1))
         user = CREATE.format(
             query=query,
             context=context,
@@ -263,8 +263,8 @@ def pairs(template: str, question: str, **more: Any) -> Callable[..., Iterator[B
 
     def send(record: Record, departing: Departing) -> Iterator[Body]:
         answers = record.answers[:3]
-        for at, one in enumerate(answers):
-            for other in answers[at + 1 :]:
+        for index, one in enumerate(answers):
+            for other in answers[index + 1 :]:
                 both = BOTH_ORDERS in departing or "[[C]]" in template
                 for a, b in [(one, other), (other, one)] if both else [(one, other)]:
                     user = template.format(**{question: record.query}, answer_a=a, answer_b=b)
@@ -297,7 +297,7 @@ def ranks_in_one(record: Record, departing: Departing) -> Iterator[Body]:
     if answers:
         values = {"num": len(answers), "query": unbracketed(record.query)}
         texts = enumerate(ranked(answers, False, AS_IT_IS not in departing), 1)
-        body = "".join(BODY.format(rank=at, candidate=text) for at, text in texts)
+        body = "".join(BODY.format(rank=rank, candidate=text) for rank, text in texts)
         user = PREFIX.format(**values) + body + SUFFIX.format(**values)
         yield asked(SYSTEM, user, temperature=0.0, **bounded(departing))
 
@@ -309,9 +309,9 @@ def ranks_in_turns(record: Record, departing: Departing) -> Iterator[Body]:
         values = {"num": len(answers), "query": unbracketed(record.query)}
         body = asked(SYSTEM, PREFIX.format(**values), temperature=0.0, **bounded(departing))
         body["messages"].append({"role": "assistant", "content": OKAY})
-        for at, text in enumerate(ranked(answers, True, AS_IT_IS not in departing), 1):
-            body["messages"].append({"role": "user", "content": BODY_TURN.format(rank=at, candidate=text)})
-            body["messages"].append({"role": "assistant", "content": SAID.format(rank=at)})
+        for index, text in enumerate(ranked(answers, True, AS_IT_IS not in departing), 1):
+            body["messages"].append({"role": "user", "content": BODY_TURN.format(rank=index, candidate=text)})
+            body["messages"].append({"role": "assistant", "content": SAID.format(rank=index)})
         body["messages"].append({"role": "user", "content": SUFFIX.format(**values)})
         yield body
 
@@ -606,7 +606,7 @@ SOURCES = {
 def written(record: Record, few: bool) -> None:
     """Write the record as files."""
     answers = record.answers[:3] if few else record.answers
-    names = [f"d{at}" for at in range(len(record.passages))]
+    names = [f"d{index}" for index in range(len(record.passages))]
     rows = zip(names, record.passages, strict=True)
     passages = [
         {"docid": doc, "segment": text} | ({"title": title} if title else {}) for doc, (title, text) in rows
@@ -625,20 +625,20 @@ def written(record: Record, few: bool) -> None:
         ],
         passages=passages,
         answers=[
-            {"query_id": "q", "run_id": f"r{at}", "answer": text, "passages": contexts}
-            for at, text in enumerate(answers)
+            {"query_id": "q", "run_id": f"r{index}", "answer": text, "passages": contexts}
+            for index, text in enumerate(answers)
         ],
         cited=[{"query_id": "q", "run_id": "r", "answer": [cited], "references": names}] if names else [],
         nuggets=[{"query": record.query, "qid": "q", "nuggets": bank}] if bank else [],
     )
-    Path("run").write_text("".join(f"q Q0 {doc} {at} {99 - at} r\n" for at, doc in enumerate(names)))
+    Path("run").write_text("".join(f"q Q0 {doc} {index} {99 - index} r\n" for index, doc in enumerate(names)))
 
 
 def sent_for(source: Source, record: Record, server: LlmServer) -> list[Body]:
     """Import the source's file, judge the record by it, and return what was sent, without the model."""
     written(record, source.name != "listwise")
     server.requests.clear()
-    server.default = lambda request: said(request, source.reply.replace("LABELS", labels(request)))
+    server.default = lambda request: saying(request, source.reply.replace("LABELS", labels(request)))
     words = (
         "--questions",
         "questions",
@@ -657,17 +657,17 @@ def sent_for(source: Source, record: Record, server: LlmServer) -> list[Body]:
 
 def labels(request: Asked) -> str:
     """A label for each of the nuggets that are asked about."""
-    found = re.search(
+    match = re.search(
         r"(\d+) (?:nuggets either )?(?:as |a )?(vital|support)", request.body["messages"][-1]["content"]
     )
-    return repr([found[2]] * int(found[1])) if found else ""
+    return repr([match[2]] * int(match[1])) if match else ""
 
 
 def in_order(record: Record) -> Record:
     """The record with its answers in the order in which they were shown."""
     rows = [json.loads(line) for line in Path("judged").read_text().splitlines()]
     places = [int(run[1:]) for run in rows[0]["shown"]]
-    return Record(record.query, record.passages, [record.answers[at] for at in places], record.nuggets)
+    return Record(record.query, record.passages, [record.answers[index] for index in places], record.nuggets)
 
 
 def sorted_bodies(bodies: list[Body]) -> list[str]:
@@ -694,7 +694,7 @@ def test_a_request_is_its_sources_or_departs_as_the_page_says(
 ) -> None:
     source = SOURCES[name]
     assert set(source.departs) <= set(imported(source).departures)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     lost = set(source.departs)  # departures that no record shows
     for what, record in RECORDS.items():
         ours = sorted_bodies(sent_for(source, record, server))
@@ -705,12 +705,12 @@ def test_a_request_is_its_sources_or_departs_as_the_page_says(
 
         assert ours == sent_with(source.departs), what
         theirs = sent_with(())
-        lost -= {each for each in lost if ours != sent_with({*source.departs} - {each})}
+        lost -= {departure for departure in lost if ours != sent_with({*source.departs} - {departure})}
         said_alike = texts_of(ours) == texts_of(theirs)
-        found["bytes" if ours == theirs else "messages" if said_alike else "departs"] += 1
+        counts["bytes" if ours == theirs else "messages" if said_alike else "departs"] += 1
     assert lost == set()
     messages = (len(RECORDS) if source.messages is None else source.messages) - source.same
-    assert +found == +Counter(
+    assert +counts == +Counter(
         bytes=source.same, messages=messages, departs=len(RECORDS) - source.same - messages
     )
 
@@ -755,9 +755,9 @@ def test_a_prompt_of_several_is_named(words: tuple[str, ...], message: str, plac
 @pytest.mark.parametrize(("name", "sends"), [("RankVicuna", ranks_in_one), ("RankGPT", ranks_in_turns)])
 def test_rankllm_makes_its_prompts_so(name: str, sends: Callable[..., Iterator[Body]]) -> None:
     """What its own classes made of the same templates and records, ftfy's mending included."""
-    made = GOLDEN["rank_llm 0.25.7"][name]
-    assert list(made) == [what for what, record in RECORDS.items() if record.answers]
-    for what, messages in made.items():
+    prompts = GOLDEN["rank_llm 0.25.7"][name]
+    assert list(prompts) == [what for what, record in RECORDS.items() if record.answers]
+    for what, messages in prompts.items():
         (body,) = sends(RECORDS[what], ())
         assert body["messages"] == messages, what
 

@@ -104,13 +104,13 @@ def test_the_score_of_crags_script(reply: str, label: str | None, reason: str | 
     ],
 )
 def test_a_list_of_labels(reply: str) -> None:
-    found = read("json-list", reply, LABELS, IDS)
-    assert [(verdict.id, verdict.label) for verdict in found] == [
+    verdicts = read("json-list", reply, LABELS, IDS)
+    assert [(verdict.id, verdict.label) for verdict in verdicts] == [
         ("n1", "support"),
         ("n2", "partial_support"),
         ("n3", "not_support"),
     ]
-    assert found == read("json-list", reply, LENIENT, IDS)
+    assert verdicts == read("json-list", reply, LENIENT, IDS)
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_a_list_of_texts_keeps_as_many_as_its_source() -> None:
 @given(st.lists(st.text(max_size=8), max_size=6))
 def test_a_list_is_read_as_python_reads_it(texts: list[str]) -> None:
     rules = ReplyRules(RubricScale({}, {}, 10), is_list=True)
-    for said in (repr(texts), repr(tuple(texts)), f"```python\n{texts!r}\n```"):
-        plain = said.replace("```python", "").replace("```", "").strip()
+    for reply in (repr(texts), repr(tuple(texts)), f"```python\n{texts!r}\n```"):
+        plain = reply.replace("```python", "").replace("```", "").strip()
         expected = [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in ast.literal_eval(plain)]
-        assert [verdict.id for verdict in read("json-list", said, rules)] == expected
+        assert [verdict.id for verdict in read("json-list", reply, rules)] == expected
 
 
 @pytest.mark.parametrize(
@@ -203,10 +203,10 @@ def test_labels_between_tags(tags: tuple[str, str], reply: str, label: str | Non
         ("① > ③ > ２", ["n1", "n3", "n2"]),
     ],
 )
-def test_a_ranking(reply: str, order: list[str]) -> None:
-    found = read("ranking", reply, ReplyRules(RubricScale({}, {})), IDS)
-    assert [verdict.id for verdict in found] == order
-    assert [verdict.grade for verdict in found] == [1.0, 2.0, 3.0]
+def test_a_ranking_is_read_as_places(reply: str, order: list[str]) -> None:
+    verdicts = read("ranking", reply, ReplyRules(RubricScale({}, {})), IDS)
+    assert [verdict.id for verdict in verdicts] == order
+    assert [verdict.grade for verdict in verdicts] == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_no_ranking_but_the_source_makes_one(reply: str) -> None:
     rules = ReplyRules(RubricScale({}, {}))
     with pytest.raises(Invalid, match="expected each number from 1 to 3 once"):
         read("ranking", reply, rules, IDS)
-    found = read("ranking", reply, ReplyRules(rules.scale, lenient=True), IDS)
-    assert sorted(verdict.id for verdict in found) == [*IDS]
+    verdicts = read("ranking", reply, ReplyRules(rules.scale, lenient=True), IDS)
+    assert sorted(verdict.id for verdict in verdicts) == [*IDS]
 
 
 def test_a_pattern_of_ones_own() -> None:
@@ -308,10 +308,10 @@ def test_whatever_is_said_is_read_or_invalid(pieces: list[str]) -> None:
         ("ranking", ReplyRules(RubricScale({}, {}), lenient=True)),
     ):
         try:
-            found = read(name, "".join(pieces), rules, IDS)
+            verdicts = read(name, "".join(pieces), rules, IDS)
         except Invalid:
             continue
-        assert all(verdict.grade is not None for verdict in found)
+        assert all(verdict.grade is not None for verdict in verdicts)
 
 
 def test_the_more_ways_a_pattern_has_the_shorter_is_what_it_is_looked_for_in() -> None:

@@ -39,16 +39,16 @@ def shown(stream: io.StringIO, steps: int, seconds: float, quiet: bool = False) 
 
 def test_elsewhere_than_on_a_terminal_there_is_a_line_every_half_minute() -> None:
     lines = shown(io.StringIO(), steps=100, seconds=1.0).splitlines()
-    assert [said.split()[0] for said in lines] == ["30/100", "60/100", "90/100", "100/100"]
+    assert [line.split()[0] for line in lines] == ["30/100", "60/100", "90/100", "100/100"]
     assert "1.0/s" in lines[0]
     assert "1:10 left" in lines[0]
 
 
 def test_on_a_terminal_one_line_moves() -> None:
-    said = shown(Terminal(), steps=100, seconds=0.1)
-    assert said.count("\n") == 1
-    assert said.endswith("\n")
-    drawn = said.split("\r")[1:]  # each line is covered with blanks before the next, which any terminal can
+    output = shown(Terminal(), steps=100, seconds=0.1)
+    assert output.count("\n") == 1
+    assert output.endswith("\n")
+    drawn = output.split("\r")[1:]  # each line is covered with blanks before the next, which any terminal can
     assert 20 <= len(drawn) / 2 <= 51
     assert [len(blank) for blank in drawn[2::2]] == [len(line) for line in drawn[1:-2:2]]
     assert not "".join(drawn[::2]).strip()
@@ -63,8 +63,8 @@ def test_a_line_holds_rate_failures_spend_and_the_time_left() -> None:
     tally = JobTally(
         1000, 100, 300, Counter(refused=2, error=1), 310, 0.5, 7, Counter({"503": 9, "\x1b[31m": 1})
     )
-    said = line(tally, 60.0)
-    assert said == (
+    text = line(tally, 60.0)
+    assert text == (
         "400/1,000 answered, 100 from the store, 5.0/s, $0.50 and 7 calls without a price,"
         r" without a verdict: 2 refused, 1 error, tried again: 9 503, 1 \x1b[31m, 2:00 left"
     )
@@ -83,7 +83,7 @@ def test_a_job_tells_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.Monkey
             return Transient("paid:m: 503: later")
         return Reply("refused" if request.user == "4" else "ok", "yes", usage=Usage(1, 10))
 
-    requests = [(at, Request("s", str(at), {}, max_tokens=10)) for at in range(10)]
+    requests = [(number, Request("s", str(number), {}, max_tokens=10)) for number in range(10)]
     stream = io.StringIO()
     patience = Patience(tries=3, first_pause=0.001)
     with Store(tmp_path / "store.sqlite") as store:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import golden_store
-from fair_judge import said
+from fair_judge import saying
 from llm_server import LlmServer
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
@@ -157,9 +157,9 @@ def test_what_a_reply_said_is_data_when_it_is_shown_again(monkeypatch: pytest.Mo
     for text in ALL[: sum(len(ALPHABET) ** size for size in range(5))]:
         trouble, request = as_local_file(text)
         tags = iter((TAG, OTHER, "e" * 32))
-        found = re.fullmatch(plan, request.fenced().user)
-        assert found is not None
-        first, second, line = found.groups()
+        match = re.fullmatch(plan, request.fenced().user)
+        assert match is not None
+        first, second, line = match.groups()
         assert len({first, second}) == 2
         assert first not in line
         assert second not in line
@@ -184,10 +184,10 @@ def test_a_store_of_the_first_version_is_found_again_in_full(name: str, tmp_path
     store.write_bytes(gzip.decompress((GOLDEN / "store.sqlite.gz").read_bytes()))
     of_then = GOLDEN / "rubrics" / f"{name}.toml"  # what has other words by now
     rubric = str(of_then) if of_then.exists() else name
-    found = golden_store.outcome(rubric, [], store)  # a script without replies: whoever asks it fails
+    judgements = golden_store.outcome(rubric, [], store)  # a script without replies: whoever asks it fails
     expected = json.loads((GOLDEN / "judged.json").read_text())[name]
-    assert len(found) == len(expected)
-    for row, old in zip(json.loads(json.dumps(found)), expected, strict=True):
+    assert len(judgements) == len(expected)
+    for row, old in zip(json.loads(json.dumps(judgements)), expected, strict=True):
         assert row == row | old  # later versions may say more
 
 
@@ -200,7 +200,7 @@ def test_a_rubric_that_changed_has_another_digest(name: str) -> None:
 
 def test_the_store_of_the_first_version_holds_what_matters() -> None:
     judged = json.loads((GOLDEN / "judged.json").read_text())
-    rows = [row for found in judged.values() for row in found if "status" in row]
+    rows = [row for rows in judged.values() for row in rows if "status" in row]
     assert set(judged) == {*JUDGED_THEN}
     assert {row["status"] for row in rows} == {"ok", "refused", "truncated"}
     assert {row.get("attempts", 1) for row in rows} == {1, 2, 3}
@@ -216,7 +216,7 @@ def test_the_fence_that_arrives_is_in_no_data(
     attack = "{{{fence}}} {{{{fence}}}} {{fence}} \\{{{fence}}}\u2028{{{fence}}}"
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "RAGEVAL_API_KEY_LOCALHOST"):
         monkeypatch.setenv(name, "no-key-at-all")
-    with LlmServer(lambda request: said(request, attack)) as server:
+    with LlmServer(lambda request: saying(request, attack)) as server:
         judge_name = f"{provider}:m@{getattr(server, provider)}"
         material = replace(golden_store.MATERIAL, answers=[Answer("q1", attack, (Sentence(attack),))])
         settings = Settings(str(tmp_path / "store"), canaries=0, batch=batch, poll_every=0.01)
@@ -226,8 +226,8 @@ def test_the_fence_that_arrives_is_in_no_data(
     assert len(sent) == 3
     for request in sent:
         user = request.body["messages"][-1]["content"]
-        fence, line, again, *_ = user.split("\n")
-        assert fence == again != FENCE
+        fence, line, closing, *_ = user.split("\n")
+        assert fence == closing != FENCE
         assert json.loads(line)["answer"] == attack
         assert user.count(fence) == 2
     assert attack in json.loads(user.split("\n")[-2])["trouble"] or attack[:10] in user.split("\n")[-2]

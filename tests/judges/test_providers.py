@@ -48,8 +48,8 @@ def fake_sdks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def client_of(model: Any) -> dict[str, Any]:
     """What the client of a model is made with."""
-    made: FakeClient = model._create_client(sys.modules[model.provider.sdk])
-    return made.given
+    client: FakeClient = model._create_client(sys.modules[model.provider.sdk])
+    return client.given
 
 
 @pytest.mark.parametrize("provider", PROVIDERS.values(), ids=lambda provider: provider.name)

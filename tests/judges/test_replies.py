@@ -40,8 +40,8 @@ def test_a_fence_is_taken_off(record: dict[str, object]) -> None:
 
 @given(objects)
 def test_python_is_understood(record: dict[str, object]) -> None:
-    found, _ = read_object(repr(record))
-    assert found == record
+    parsed, _ = read_object(repr(record))
+    assert parsed == record
 
 
 @pytest.mark.parametrize(
@@ -119,18 +119,18 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.
 def test_whatever_is_said_is_read_or_invalid(text: str) -> None:
     """What is read can be written to any file, and reads as `json` or as Python reads it."""
     try:
-        found, repaired = read_object(text)
+        parsed, repaired = read_object(text)
     except Invalid as error:
         str(error)
         return
-    assert json.loads(json.dumps(found, ensure_ascii=False).encode()) == found
+    assert json.loads(json.dumps(parsed, ensure_ascii=False).encode()) == parsed
     if not repaired:
-        assert found == halves_mended(json.loads(text.strip()))
+        assert parsed == replace_halves(json.loads(text.strip()))
 
 
-def halves_mended(value: object) -> object:
-    said = json.dumps(value, ensure_ascii=False)
-    return json.loads(re.sub("[\ud800-\udfff]", "\ufffd", said))
+def replace_halves(value: object) -> object:
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(re.sub("[\ud800-\udfff]", "\ufffd", text))
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_python_reads_as_python_does(record: dict[str, object]) -> None:
             expected = ast.literal_eval(text)
         except SyntaxError:
             continue
-        assert read_object(text)[0] == halves_mended(expected)
+        assert read_object(text)[0] == replace_halves(expected)
 
 
 @pytest.mark.parametrize(
@@ -180,20 +180,20 @@ ENDLESS = {
     "minus": lambda size: "{'a': " + "-" * size + "1}",
     "digits": lambda size: "{'a': " + "1" * size + "}",
     "words": lambda size: "{'a': " + "True" * (size // 4) + "}",
-    "keys": lambda size: "{" + ",".join(f"'{at}':0" for at in range(size // 9)) + ",}",
+    "keys": lambda size: "{" + ",".join(f"'{number}':0" for number in range(size // 9)) + ",}",
     "escapes": lambda size: "{'a': '" + "\\x41" * (size // 4) + "'}",
 }
 
 
 def seconds(text: str) -> float:
     """The least processor time of three goes at a text."""
-    found = []
+    times = []
     for _ in range(3):
         before = time.process_time()
         with suppress(Invalid):
             read_object(text)
-        found.append(time.process_time() - before)
-    return min(found)
+        times.append(time.process_time() - before)
+    return min(times)
 
 
 @pytest.mark.slow
@@ -234,9 +234,12 @@ def test_a_list_of_verdicts_must_hold_each_once(verdicts: object, expected: str)
 
 
 def test_verdicts_come_in_the_order_of_the_ids() -> None:
-    said = {"verdicts": [GOOD | {"id": "n2", "label": "Not Support"}, GOOD]}
-    found = KINDS["labels"].read(said, SUPPORT, ("n1", "n2"))
-    assert [(v.id, v.label, v.grade) for v in found] == [("n1", "support", 1.0), ("n2", "not_support", 0.0)]
+    reply = {"verdicts": [GOOD | {"id": "n2", "label": "Not Support"}, GOOD]}
+    verdicts = KINDS["labels"].read(reply, SUPPORT, ("n1", "n2"))
+    assert [(v.id, v.label, v.grade) for v in verdicts] == [
+        ("n1", "support", 1.0),
+        ("n2", "not_support", 0.0),
+    ]
 
 
 @pytest.mark.parametrize("value", [2.1, -1.1, "2", None, True, [2], 1e400])
@@ -246,8 +249,8 @@ def test_a_number_off_the_scale_is_never_clipped(value: object) -> None:
 
 
 def test_numbers_between_the_levels_are_kept() -> None:
-    found = KINDS["grades"].read({"reason": "r", "correctness": 1.5, "faithfulness": -1}, GRADES, ())
-    assert [(v.id, v.grade, v.reason) for v in found] == [
+    verdicts = KINDS["grades"].read({"reason": "r", "correctness": 1.5, "faithfulness": -1}, GRADES, ())
+    assert [(v.id, v.grade, v.reason) for v in verdicts] == [
         ("correctness", 1.5, "r"),
         ("faithfulness", -1.0, "r"),
     ]
@@ -260,16 +263,16 @@ def test_a_ranking_must_be_a_permutation(ranking: object) -> None:
 
 
 def test_a_ranking_gives_places() -> None:
-    found = KINDS["permutation"].read({"ranking": ["a2", "a1"]}, SUPPORT, ("a1", "a2"))
-    assert {v.id: v.grade for v in found} == {"a2": 1.0, "a1": 2.0}
+    verdicts = KINDS["permutation"].read({"ranking": ["a2", "a1"]}, SUPPORT, ("a1", "a2"))
+    assert {v.id: v.grade for v in verdicts} == {"a2": 1.0, "a1": 2.0}
 
 
 def test_a_matrix_says_something_of_every_pair() -> None:
-    said = {"documents": [{"id": "d2", "supports": ["n2"]}, {"id": "d1", "supports": []}]}
-    found = KINDS["matrix"].read(
-        said, RubricScale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
+    reply = {"documents": [{"id": "d2", "supports": ["n2"]}, {"id": "d1", "supports": []}]}
+    verdicts = KINDS["matrix"].read(
+        reply, RubricScale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
     )
-    assert {v.id: v.label for v in found} == {
+    assert {v.id: v.label for v in verdicts} == {
         "d1\tn1": "not_support",
         "d1\tn2": "not_support",
         "d2\tn1": "not_support",

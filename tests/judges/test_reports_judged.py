@@ -26,7 +26,7 @@ ANSWERS = [
         "query_id": "7",
         "run_id": "r",
         "references": ["d1", "d2"],
-        "answer": [{"text": each.text, "citations": list(each.citations)} for each in SENTENCES],
+        "answer": [{"text": sentence.text, "citations": list(sentence.citations)} for sentence in SENTENCES],
     }
 ]
 QUESTIONS = [{"query_id": "7", "question": "Tell of the bridge."}]
@@ -48,8 +48,8 @@ def test_the_tree_is_asked_only_as_far_as_needed_and_scored_as_one_judge(tmp_pat
         nugget.text: {
             "question": nugget.text, "query_id": "7", "question_id": nugget.nugget_id,
             "answers": {
-                each.text: {"answer": each.text, "references": [{"doc_id": each.references[0].doc_id}]}
-                for each in nugget.answers
+                answer.text: {"answer": answer.text, "references": [{"doc_id": answer.references[0].doc_id}]}
+                for answer in nugget.answers
             },
         }
         for nugget in BANK
@@ -63,17 +63,17 @@ def test_the_tree_is_asked_only_as_far_as_needed_and_scored_as_one_judge(tmp_pat
             yes if is_so and "It was built" in str(request) else yes | {"evidence": "", "label": "no"}
         )
 
-    found = [("n1", "built in 1450", "yes"), ("n2", "", "no")]
-    verdicts = [{"id": name, "evidence": quote, "label": label} for name, quote, label in found]
+    supports = [("n1", "built in 1450", "yes"), ("n2", "", "no")]
+    verdicts = [{"id": name, "evidence": quote, "label": label} for name, quote, label in supports]
     cited, answers = ScriptedModel(attests), ScriptedModel([json.dumps({"verdicts": verdicts})])
     need = ScriptedModel(['{"reason": "r", "label": "required"}'])
-    said = judged(tmp_path, "argue-attested", cited, passages=PASSAGES)
-    said += judged(tmp_path, "argue-need", need, nuggets=bank)
-    said += judged(tmp_path, "argue-answers", answers, nuggets=bank)
+    judgements = judged(tmp_path, "argue-attested", cited, passages=PASSAGES)
+    judgements += judged(tmp_path, "argue-need", need, nuggets=bank)
+    judgements += judged(tmp_path, "argue-answers", answers, nuggets=bank)
     assert (cited.calls, need.calls, answers.calls) == (3, 1, 1)  # one a citation, one a sentence without
-    assert {row["status"] for row in said} == {"ok"}
-    assert len({row["judge"] for row in said}) == 1
-    scores = rageval.evaluate_answers("official:ragtime", said, answers=ANSWERS, nuggets=bank)["r"]
+    assert {row["status"] for row in judgements} == {"ok"}
+    assert len({row["judge"] for row in judgements}) == 1
+    scores = rageval.evaluate_answers("official:ragtime", judgements, answers=ANSWERS, nuggets=bank)["r"]
     values = [score.value for score in scores.values()]
     # Citations: d1 states an answer of the bank twice, d2 none; one of three attests; one of three sentences.
     assert values[:5] == [2 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2]
@@ -81,13 +81,13 @@ def test_the_tree_is_asked_only_as_far_as_needed_and_scored_as_one_judge(tmp_pat
 
 def test_what_cannot_be_read_is_missing(tmp_path: Path) -> None:
     model = ScriptedModel(lambda request: '{"label": "perhaps"}')
-    said = judged(tmp_path, "argue-need", model)
-    assert [row["status"] for row in said] == ["invalid"]
-    assert all("label" not in row for row in said)
+    judgements = judged(tmp_path, "argue-need", model)
+    assert [row["status"] for row in judgements] == ["invalid"]
+    assert all("label" not in row for row in judgements)
 
 
 def test_sentences_before_are_shown() -> None:
-    answer = Answer("7", "r", tuple(Sentence(f"{at}.", ()) for at in range(6)))
+    answer = Answer("7", "r", tuple(Sentence(f"{number}.", ()) for number in range(6)))
     material = Material([answer], {"7": Question("7", "Tell.")}, {"7": BANK})
     shown = [task.data["before"] for task in tasks(rubric_named("argue-need"), material)]
     assert shown == [[], ["0."], ["0.", "1."], ["0.", "1.", "2."], ["1.", "2.", "3."], ["2.", "3.", "4."]]
@@ -116,8 +116,8 @@ def test_stances_are_judged_by_short_answers(tmp_path: Path) -> None:
     reply = {"verdicts": [{"id": "n1", "evidence": "built in 1450", "label": "supports"},
                           {"id": "n2", "evidence": "", "label": "none"}]}  # fmt: skip
     model = ScriptedModel([json.dumps(reply)])
-    said = judged(tmp_path, "stance", model, nuggets=rubric)
-    assert [(row["aspect"], row["label"]) for row in said] == [("a1", "supports"), ("a2", "none")]
+    judgements = judged(tmp_path, "stance", model, nuggets=rubric)
+    assert [(row["aspect"], row["label"]) for row in judgements] == [("a1", "supports"), ("a2", "none")]
     assert '"When was it built, and by whom? in 1450"' in str(model.requests[0])
-    scores = rageval.evaluate_answers("official:dragun", said, nuggets=rubric)["r"]
+    scores = rageval.evaluate_answers("official:dragun", judgements, nuggets=rubric)["r"]
     assert [score.value for score in scores.values()] == [0.5, 0.0]

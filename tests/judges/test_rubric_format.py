@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fair_judge import said, write_lines
+from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
@@ -64,7 +64,7 @@ def test_no_value_leaves_its_place_in_a_template_with_fences(
         sent = rubric.request(data).fenced()
         lines = sent.user.splitlines()
         fences = [line for line in lines if line in (TAG, *others)]
-        assert [fences[at] == fences[at + 1] for at in (0, 2, 4)] == [True] * 3
+        assert [fences[number] == fences[number + 1] for number in (0, 2, 4)] == [True] * 3
         assert len(set(fences)) == 3
         shown = [json.loads(lines[lines.index(fence) + 1]) for fence in dict.fromkeys(fences)]
         assert shown == [data["question"], data["answer"], data["question"]]
@@ -144,18 +144,18 @@ def test_examples_are_shown_as_turns_as_what_is_asked_about_is(place: Path, serv
     Path("shots").rename("shots.jsonl")
     rubric = rubric_of(place, PLAIN + '[examples]\nas = "turns"\nfile = "shots.jsonl"\n')
     write_answers(place)
-    server.default = lambda asked: said(asked, VERDICT)
-    for provider, at in (("openai", 1), ("anthropic", 0)):
+    server.default = lambda asked: saying(asked, VERDICT)
+    for provider, first in (("openai", 1), ("anthropic", 0)):
         judged(place, rubric, f"{provider}:m")
         sent = server.bodies[-1]["messages"]
-        assert [turn["role"] for turn in sent[at:]] == ["user", "assistant"] * 2 + ["user"]
-        blocks = [turn["content"].split("\n") for turn in sent[at:] if turn["role"] == "user"]
+        assert [turn["role"] for turn in sent[first:]] == ["user", "assistant"] * 2 + ["user"]
+        blocks = [turn["content"].split("\n") for turn in sent[first:] if turn["role"] == "user"]
         fences = {block[0] for block in blocks} | {block[2] for block in blocks}
         assert len(fences) == 1  # one a call, which the system text names
         shown = [json.loads(block[1]) for block in blocks]
         kept = [{name: example[name] for name in ("question", "answer")} for example in EXAMPLES]
         assert shown == [*kept, {"question": "Is it?", "answer": "It is."}]
-        said_then = [turn["content"] for turn in sent[at:] if turn["role"] == "assistant"]
+        said_then = [turn["content"] for turn in sent[first:] if turn["role"] == "assistant"]
         assert said_then == ['{"label": "good"}', "bad {answer}"]
 
 
@@ -165,12 +165,12 @@ def test_examples_of_a_job_change_the_digest_and_the_key(place: Path) -> None:
         Path(name).rename(f"{name}.jsonl")
     Path("text").write_text("For example, {this} is good.")
     plain = rubric_named("crag-auto")
-    found = [plain, *(plain.with_examples(name) for name in ("one.jsonl", "two.jsonl", "text"))]
+    rubrics = [plain, *(plain.with_examples(name) for name in ("one.jsonl", "two.jsonl", "text"))]
     data = {"question": "?", "time": "", "gold": ["a"], "answer": "b"}
-    assert len({rubric.digest for rubric in found}) == 4
-    assert len({rubric.request(data).key("m", "") for rubric in found}) == 4
-    assert "For example, {this} is good." in found[3].request(data).system
-    assert [len(rubric.request(data).turns) for rubric in found] == [0, 1, 2, 0]
+    assert len({rubric.digest for rubric in rubrics}) == 4
+    assert len({rubric.request(data).key("m", "") for rubric in rubrics}) == 4
+    assert "For example, {this} is good." in rubrics[3].request(data).system
+    assert [len(rubric.request(data).turns) for rubric in rubrics] == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -387,10 +387,10 @@ def test_an_answer_is_cut_before_it_is_shown(tmp_path: Path, monkeypatch: pytest
     assert "Said: one two  three, to" in by_words.request(data).user
     path = tmp_path / "tokenizer.json"
     path.write_text("{}")
-    told = f'{UNFENCED}{trim}tokens = 5\ntokenizer = "{path.name}"\nsha256 = '
+    stated = f'{UNFENCED}{trim}tokens = 5\ntokenizer = "{path.name}"\nsha256 = '
     with pytest.raises(InputError, match=r"mine.toml:\d+: trim: .* has changed"):
-        rubric_of(tmp_path, f'{told}"0"\n')
-    right = f'{told}"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"\n'
+        rubric_of(tmp_path, f'{stated}"0"\n')
+    right = f'{stated}"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"\n'
     by_tokens = rubric_of(tmp_path, right)
     assert by_tokens.digest != by_words.digest
     monkeypatch.setitem(sys.modules, "tokenizers", None)
@@ -442,11 +442,11 @@ def test_a_class_that_has_no_fence_has_to_say_so(tmp_path: Path) -> None:
 def test_departures_are_printed_before_anybody_is_asked(tmp_path: Path) -> None:
     write_answers(tmp_path)
     words = ("judge", "crag-auto", tmp_path / "answers", "--questions", tmp_path / "questions")
-    told = command(*words, "--judge", "openai:m", "--dry-run").out
+    output = command(*words, "--judge", "openai:m", "--dry-run").out
     assert (
-        "crag-auto follows CRAG (Yang et al., 2024), automatic evaluation; KDD Cup 2024, with these" in told
+        "crag-auto follows CRAG (Yang et al., 2024), automatic evaluation; KDD Cup 2024, with these" in output
     )
-    assert "\n  asks for an evidence quote\n" in told
+    assert "\n  asks for an evidence quote\n" in output
 
 
 def test_compat_is_refused_where_no_source_has_a_rule(tmp_path: Path) -> None:
@@ -527,16 +527,16 @@ def test_a_criterion_needs_no_quote_but_no_false_one(
 
 def test_nuggets_are_gathered_from_passages_of_a_grade(place: Path, server: LlmServer) -> None:
     write_lines(
-        passages=[{"id": f"d{at}", "text": f"Fact {at}."} for at in range(5)],
+        passages=[{"id": f"d{number}", "text": f"Fact {number}."} for number in range(5)],
         questions=[{"query_id": "q", "question": "?"}],
     )
-    Path("run").write_text("".join(f"q Q0 d{at} {at} {9 - at} r\n" for at in (3, 1, 0)))
-    Path("qrels").write_text("".join(f"q 0 d{at} {at}\n" for at in range(5)))
+    Path("run").write_text("".join(f"q Q0 d{number} {number} {9 - number} r\n" for number in (3, 1, 0)))
+    Path("qrels").write_text("".join(f"q 0 d{number} {number}\n" for number in range(5)))
     shown: list[list[str]] = []
 
     def reply(asked: Asked) -> Any:
         shown.append(json.loads(asked.body["messages"][-1]["content"].split("\n")[1])["passages"])
-        return said(asked, '{"nuggets": ["a"]}')
+        return saying(asked, '{"nuggets": ["a"]}')
 
     server.default = reply
     words = ("judge", "nuggetize-iterative", "--passages", "passages", "--questions", "questions")

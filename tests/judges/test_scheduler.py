@@ -30,7 +30,10 @@ Said = Callable[[Request], Any]
 
 
 def asked(count: int, start: int = 0) -> list[tuple[int, Request]]:
-    return [(at, Request("Judge.", f"Text {at}.", {"type": "object"})) for at in range(start, start + count)]
+    return [
+        (number, Request("Judge.", f"Text {number}.", {"type": "object"}))
+        for number in range(start, start + count)
+    ]
 
 
 def late(say: Said = lambda request: request.user, seconds: float = 0.002) -> Said:
@@ -51,26 +54,26 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def ends(error: type[Exception], requests: Any, model: ScriptedModel, store: Store, **how: Any) -> list[Any]:
     """The replies before the job ends with this error; `error` says what the store holds for a way on."""
-    found = []
+    replies = []
     with pytest.raises(error) as caught:
-        found.extend(ask_all(requests, model, store, **{"patience": HASTY, **how}))
+        replies.extend(ask_all(requests, model, store, **{"patience": HASTY, **how}))
     if error is JudgeFailed:
         assert caught.value.exit_code == 3
         assert store.path in str(caught.value)
     assert store.stats()["claims"] == 0
-    return found
+    return replies
 
 
 @pytest.mark.parametrize("most", [None, 3])
 def test_who_was_let_in_and_makes_no_call_has_used_no_leave(store: Store, most: int | None) -> None:
     """All begin at once; the first is sent away, and the others wait without a call."""
-    said: Iterator[Any] = iter([Transient("429", retry_after=0.01, throttled=True)])
-    model = ScriptedModel(lambda request: next(said, request.user))
+    outcomes: Iterator[Any] = iter([Transient("429", retry_after=0.01, throttled=True)])
+    model = ScriptedModel(lambda request: next(outcomes, request.user))
     budget = Budget(max_calls=most)
     how: dict[str, Any] = {"concurrency": 8, "budget": budget}
     if most is None:
-        found = list(ask_all(asked(8), model, store, patience=HASTY, **how))
-        assert [reply.text for _, reply in found] == [request.user for _, request in asked(8)]
+        replies = list(ask_all(asked(8), model, store, patience=HASTY, **how))
+        assert [reply.text for _, reply in replies] == [request.user for _, request in asked(8)]
     else:
         ends(BudgetReached, asked(8), model, store, **how)
     assert budget.calls == model.calls == (most or 9)
@@ -80,16 +83,18 @@ def test_who_was_let_in_and_makes_no_call_has_used_no_leave(store: Store, most: 
 def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
     model = ScriptedModel(late())
     questions = [(number + copy, request) for number, request in asked(300) for copy in (0, 1000)]
-    found = list(ask_all(questions, model, store, concurrency=32))
-    assert [(number, reply.text) for number, reply in found] == [(at, said.user) for at, said in questions]
+    replies = list(ask_all(questions, model, store, concurrency=32))
+    assert [(number, reply.text) for number, reply in replies] == [
+        (number, request.user) for number, request in questions
+    ]
     assert model.calls == 300
-    again = list(ask_all(iter(questions), model, store, budget=Budget(max_calls=0)))
-    assert again == found
+    repeat = list(ask_all(iter(questions), model, store, budget=Budget(max_calls=0)))
+    assert repeat == replies
     assert model.calls == 300
 
 
 def test_a_reply_is_stored_before_it_is_seen_and_each_call_has_its_own_fence(store: Store) -> None:
-    requests = [(at, Request.of(("s",), (Mark(), f" {at} ", Mark()), {})) for at in range(50)]
+    requests = [(number, Request.of(("s",), (Mark(), f" {number} ", Mark()), {})) for number in range(50)]
     model = ScriptedModel(late())
     with Store(store.path, read_only=True) as other:
         for number, reply in ask_all(requests, model, store):
@@ -110,9 +115,9 @@ def test_what_fails_for_the_moment_is_tried_again_and_in_the_end_given_up(
         return request.user
 
     model = ScriptedModel(late(say))
-    found = dict(ask_all(asked(20), model, store, concurrency=4, patience=PATIENT))
-    assert [at for at, reply in found.items() if reply.status != "ok"] == [3]
-    assert (found[3].status, found[3].detail) == ("error", "m: 500: sorry")
+    replies = dict(ask_all(asked(20), model, store, concurrency=4, patience=PATIENT))
+    assert [number for number, reply in replies.items() if reply.status != "ok"] == [3]
+    assert (replies[3].status, replies[3].detail) == ("error", "m: 500: sorry")
     assert {text: count for text, count in tries.items() if count > 1} == {
         "Text 3.": 4,
         "Text 7.": 3,
@@ -128,9 +133,9 @@ def test_what_does_not_end_is_ended(store: Store, unhurried: None) -> None:
         await asyncio.sleep(0 if request.user != "Text 1." else 3000)
         return "ok"
 
-    found = dict(ask_all(asked(3), ScriptedModel(say), store, patience=PATIENT))
-    assert [found[at].status for at in range(3)] == ["ok", "error", "ok"]
-    assert "no answer within 5 seconds" in found[1].detail
+    replies = dict(ask_all(asked(3), ScriptedModel(say), store, patience=PATIENT))
+    assert [replies[number].status for number in range(3)] == ["ok", "error", "ok"]
+    assert "no answer within 5 seconds" in replies[1].detail
 
 
 def test_a_failure_of_one_call_holds_no_other_up(store: Store, unhurried: None) -> None:
@@ -141,42 +146,42 @@ def test_a_failure_of_one_call_holds_no_other_up(store: Store, unhurried: None) 
         times.append(now())
         return Transient("503") if len(times) == 1 else "ok"
 
-    found = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow))
-    assert all(reply.status == "ok" for _, reply in found)
-    assert len([at for at in times if at < times[0] + 20]) == 100, "only the failed call waits"
+    replies = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow))
+    assert all(reply.status == "ok" for _, reply in replies)
+    assert len([time for time in times if time < times[0] + 20]) == 100, "only the failed call waits"
 
 
 @pytest.mark.slow
 def test_one_word_to_wait_stops_everybody_and_then_a_single_call_looks(store: Store, unhurried: None) -> None:
-    begun: list[float] = []
-    told: list[float] = []
+    started: list[float] = []
+    refusals: list[float] = []
 
     async def say(request: Request) -> Any:
-        begun.append(now())
-        sent_away = len(begun) == 20
+        started.append(now())
+        sent_away = len(started) == 20
         await asyncio.sleep(0.02)
         if not sent_away:
             return "ok"
-        told.append(now())
+        refusals.append(now())
         return Transient("429", retry_after=30, throttled=True)
 
     list(ask_all(asked(60), ScriptedModel(say), store, concurrency=8))
-    after = sorted(at for at in begun if at > told[0])
-    assert after[0] >= told[0] + 29
+    after = sorted(time for time in started if time > refusals[0])
+    assert after[0] >= refusals[0] + 29
     assert after[1] >= after[0] + 0.02, "the others wait for the one that looks"
-    assert len(begun) == 61
+    assert len(started) == 61
 
 
 def test_who_was_let_in_before_a_refusal_came_back_looks_again(store: Store, unhurried: None) -> None:
-    begun: list[float] = []
+    started: list[float] = []
 
     def say(request: Request) -> Any:
-        begun.append(now())
-        return Transient("429", retry_after=20, throttled=True) if len(begun) == 1 else "ok"
+        started.append(now())
+        return Transient("429", retry_after=20, throttled=True) if len(started) == 1 else "ok"
 
     list(ask_all(asked(8), ScriptedModel(say), store, concurrency=8))
-    assert len(begun) == 9
-    assert begun[1] >= begun[0] + 19, "all eight were inside when the first one was refused"
+    assert len(started) == 9
+    assert started[1] >= started[0] + 19, "all eight were inside when the first one was refused"
 
 
 @pytest.mark.slow
@@ -192,10 +197,10 @@ def test_calls_that_are_lost_on_the_way_hold_no_other_up_and_may_have_cost_the_m
         return Lost("worker gone") if tries[request.user] == 1 and len(tries) <= 20 else "ok"
 
     budget, slow = Budget(max_calls=120), Patience(first_pause=50)
-    found = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow, budget=budget))
-    assert all(reply.status == "ok" for _, reply in found)
+    replies = list(ask_all(asked(100), ScriptedModel(late(say, 0.001)), store, patience=slow, budget=budget))
+    assert all(reply.status == "ok" for _, reply in replies)
     assert (budget.calls, sum(tries.values())) == (120, 120)
-    assert len([at for at in times if at < times[0] + 30]) == 100, "only the lost ones wait"
+    assert len([time for time in times if time < times[0] + 30]) == 100, "only the lost ones wait"
 
 
 @pytest.mark.slow
@@ -208,8 +213,8 @@ def test_a_storm_of_refusals_costs_few_calls(store: Store, unhurried: None) -> N
         return Transient("429", waits, throttled=True) if now() < start[0] + 50 else request.user
 
     model = ScriptedModel(late(say))
-    found = list(ask_all(asked(300), model, store, concurrency=32, patience=Patience(longest_pause=10)))
-    assert all(reply.status == "ok" for _, reply in found)
+    replies = list(ask_all(asked(300), model, store, concurrency=32, patience=Patience(longest_pause=10)))
+    assert all(reply.status == "ok" for _, reply in replies)
     assert model.calls <= 1.2 * 300
 
 
@@ -234,16 +239,16 @@ def test_the_gate_narrows_once_for_all_who_were_inside_and_widens_again() -> Non
         widths = []
         for _ in range(2):
             entered = [await gate.__aenter__() for _ in range(gate.width)]
-            for begun in entered:
-                gate.narrow(begun, None, throttled=True)
+            for start in entered:
+                gate.narrow(start, None, throttled=True)
                 await gate.__aexit__()
-            async with gate as begun:
+            async with gate as start:
                 widths.append(gate.width)
-                gate.widen(begun)
+                gate.widen(start)
             widths.append(gate.width)
         for _ in range(200):
-            async with gate as begun:
-                gate.widen(begun)
+            async with gate as start:
+                gate.widen(start)
         return [*widths, gate.width]
 
     assert asyncio.run(through()) == [1, 8, 1, 4, 16]
@@ -273,10 +278,10 @@ def test_a_provider_that_goes_away_ends_the_job(store: Store) -> None:
     going = ScriptedModel(
         late(lambda request: Transient("m: connection refused") if going.calls >= 100 else request.user)
     )
-    found = ends(JudgeFailed, asked(2000), going, store, concurrency=16)
+    replies = ends(JudgeFailed, asked(2000), going, store, concurrency=16)
     kept = store.stats()["replies"]
     assert 100 - 16 <= kept < 100
-    assert len(found) <= kept
+    assert len(replies) <= kept
     assert going.calls < 150, "a model that is gone is not asked 2,000 times"
     back = ScriptedModel(late())
     assert len(list(ask_all(asked(2000), back, store))) == 2000
@@ -296,7 +301,9 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
     prices = tmp_path / "prices.toml"
     prices.write_text('[models]\n"paid:m" = { input = 0, output = 1000 }')
     monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
-    requests = [(at, Request("s", str(at), {}, max_tokens=100)) for at in range(200)]  # at most 10 cents each
+    requests = [
+        (number, Request("s", str(number), {}, max_tokens=100)) for number in range(200)
+    ]  # at most 10 cents each
     model = ScriptedModel(late(lambda request: Reply("ok", "r", usage=Usage(5, 50))), name="paid:m")
     budget = Budget(max_cost=2.0)
     ends(BudgetReached, requests, model, store, budget=budget, concurrency=16)
@@ -325,10 +332,12 @@ def test_refresh_asks_again_but_not_twice_in_one_job(store: Store) -> None:
     before = list(ask_all(asked(20), model, store, concurrency=1))
     budget = Budget()
     for _ in range(2):
-        again = list(ask_all(asked(20) + asked(20), model, store, refresh=True, budget=budget, concurrency=1))
+        refreshed = list(
+            ask_all(asked(20) + asked(20), model, store, refresh=True, budget=budget, concurrency=1)
+        )
     assert model.calls == 40
-    assert {reply.text for _, reply in before}.isdisjoint(reply.text for _, reply in again)
-    assert dict(ask_all(asked(20), model, store)) == dict(again)
+    assert {reply.text for _, reply in before}.isdisjoint(reply.text for _, reply in refreshed)
+    assert dict(ask_all(asked(20), model, store)) == dict(refreshed)
 
 
 def test_it_works_where_a_loop_is_running(store: Store) -> None:
@@ -360,8 +369,8 @@ def test_a_budget_outlives_a_job_that_was_left_while_it_ended(store: Store) -> N
     next(replies)
     assert left.wait(60)
     replies.close()  # type: ignore[attr-defined]
-    found = list(ask_all(asked(5, start=5), ScriptedModel(late()), store, budget=budget))
-    assert (len(found), budget.calls) == (5, 10)
+    second = list(ask_all(asked(5, start=5), ScriptedModel(late()), store, budget=budget))
+    assert (len(second), budget.calls) == (5, 10)
 
 
 def test_who_waits_for_money_hears_of_all_that_is_settled(
@@ -372,10 +381,10 @@ def test_who_waits_for_money_hears_of_all_that_is_settled(
     prices.write_text('[models]\n"paid:m" = { input = 0, output = 1000 }')
     monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
     budget, calls = Budget(max_cost=0.205), iter(range(3))
-    begun: list[float] = []
+    started: list[float] = []
 
     async def answer(request: Request) -> Reply:
-        begun.append(now())
+        started.append(now())
         call = next(calls)
         if call == 0:
             await asyncio.sleep(0.01)
@@ -383,10 +392,12 @@ def test_who_waits_for_money_hears_of_all_that_is_settled(
             await asyncio.sleep(0)  # its answer comes right after the first one is settled
         return Reply("ok", "r", usage=Usage(5, 50))
 
-    requests = [(at, Request("s", str(at), {}, max_tokens=100)) for at in range(3)]  # at most 10 cents each
+    requests = [
+        (number, Request("s", str(number), {}, max_tokens=100)) for number in range(3)
+    ]  # at most 10 cents each
     model = ScriptedModel(answer, name="paid:m")
     assert len(list(ask_all(requests, model, store, budget=budget, concurrency=3))) == 3
-    assert begun[-1] - begun[0] < 0.9
+    assert started[-1] - started[0] < 0.9
 
 
 def test_errors_that_are_bugs_stay_what_they_are(store: Store) -> None:
@@ -490,14 +501,14 @@ def test_a_reply_of_a_plugin_that_no_store_can_hold_takes_no_others_with_it(
     """All of them come at the same moment, and are stored in one transaction."""
     ready = asyncio.Event()
 
-    async def said(request: Request) -> object:
+    async def reply(request: Request) -> object:
         if request.user == "Text 7.":
             ready.set()
             return bad
         await ready.wait()
         return Reply("ok", "yes", usage=Usage(5, 1))
 
-    model = ScriptedModel(said, "plugin:m")  # type: ignore[arg-type]
+    model = ScriptedModel(reply, "plugin:m")  # type: ignore[arg-type]
     with pytest.raises(JudgeFailed, match=r"plugin:m: (a reply cannot be stored|expected a Reply)"):
         list(ask_all(asked(8), model, store))
     assert store.stats()["replies"] == 7

@@ -54,16 +54,16 @@ def test_known_limits(question: str, gold: list[str], answer: str) -> None:
 
 def slow_features(answer: str, question: str, golds: list[str]) -> dict[str, float]:
     """The features, one by one, of gold answers taken by themselves."""
-    words, said = re.compile(r"\w+"), folded(answer)
+    words, plain_answer = re.compile(r"\w+"), folded(answer)
     kept = list(dict.fromkeys(filter(None, map(folded, golds))))
-    there, asked = set(words.findall(said)), set(words.findall(folded(question)))
+    there, asked = set(words.findall(plain_answer)), set(words.findall(folded(question)))
 
     def plain(text: str) -> list[str]:
         return [word for word in words.findall(text) if word not in ("a", "an", "the")]
 
     def runs(text: str) -> set[str]:
         around = f" {text} "
-        return {around[at : at + 3] for at in range(len(around) - 2)}
+        return {around[index : index + 3] for index in range(len(around) - 2)}
 
     def best(values: list[float]) -> float:
         return max(values, default=0.0)
@@ -74,22 +74,22 @@ def slow_features(answer: str, question: str, golds: list[str]) -> dict[str, flo
     def numbers(text: str) -> set[str]:
         return set(re.findall(r"\d+", re.sub(r"(\d),(?=\d{3})", r"\1", text)))
 
-    found = {
+    features = {
         "contains": best([float(contains(answer, [gold])) for gold in kept]),
         "gold_words": best([share(there, set(plain(gold))) for gold in kept]),
         "gold_characters": best(
-            [1.0 if contains(answer, [gold]) else share(runs(said), runs(gold)) for gold in kept]
+            [1.0 if contains(answer, [gold]) else share(runs(plain_answer), runs(gold)) for gold in kept]
         ),
-        "gold_numbers": best([share(numbers(said), numbers(gold), 0.5) for gold in kept]),
+        "gold_numbers": best([share(numbers(plain_answer), numbers(gold), 0.5) for gold in kept]),
         "has_numbers": float(any(map(numbers, kept))),
-        "length": math.log(1 + len(words.findall(said))),
+        "length": math.log(1 + len(words.findall(plain_answer))),
         "gold_length": math.log(1 + sum(len(words.findall(gold)) for gold in kept) / max(1, len(kept))),
         "gold_in_question": best([share(asked, set(plain(gold))) for gold in kept]),
         "several_golds": float(len(kept) > 1),
     }
-    found["contains_and_numbers"] = found["contains"] * found["has_numbers"]
-    found["characters_and_numbers"] = found["gold_characters"] * found["has_numbers"]
-    return found
+    features["contains_and_numbers"] = features["contains"] * features["has_numbers"]
+    features["characters_and_numbers"] = features["gold_characters"] * features["has_numbers"]
+    return features
 
 
 TEXTS = st.lists(
@@ -118,23 +118,23 @@ TEXTS = st.lists(
 @given(TEXTS, TEXTS, st.lists(TEXTS, max_size=3))
 def test_features_are_what_they_say(answer: str, question: str, golds: list[str]) -> None:
     numbers = short.features(answer, question, golds)
-    found = dict(zip(short.FEATURES, numbers, strict=False))
+    features = dict(zip(short.FEATURES, numbers, strict=False))
     for name, value in slow_features(answer, question, golds).items():
-        assert found[name] == pytest.approx(value, abs=1e-12), name
+        assert features[name] == pytest.approx(value, abs=1e-12), name
     assert len(numbers) == len(short.FEATURES) + 1
 
 
 @given(TEXTS, TEXTS, st.lists(TEXTS, max_size=4))
 def test_the_order_of_gold_answers_does_not_matter(answer: str, question: str, golds: list[str]) -> None:
-    one, other = (short.features(answer, question, each) for each in (golds, golds[::-1]))
+    one, other = (short.features(answer, question, order) for order in (golds, golds[::-1]))
     assert one == pytest.approx(other, abs=1e-12)
     assert 0 <= short.packed().chance(answer, question, golds) <= 1
 
 
 def test_f1_is_that_of_the_judge_of_this_name_but_for_marks() -> None:
     for answer, gold in (("the tall tower", "Tower"), ("Paris", "Paris"), ("x", "y"), ("a b b", "b c")):
-        found = short.features(answer, "", (gold,))[short.FEATURES.index("token_f1")]
-        assert found == pytest.approx(token_f1(answer, [gold]))
+        f1 = short.features(answer, "", (gold,))[short.FEATURES.index("token_f1")]
+        assert f1 == pytest.approx(token_f1(answer, [gold]))
 
 
 def test_the_chance_is_the_formula() -> None:
@@ -153,8 +153,8 @@ def test_other_numbers_cap_the_chance_and_leave_doubt() -> None:
 
 
 def test_the_file_of_the_package() -> None:
-    found = short.record()
-    measured = found.measured
+    record = short.record()
+    measured = record.measured
     assert measured["error"] <= 0.04
     assert measured["kappa"] >= 0.75
     assert measured["bias"] <= 0.03
@@ -167,17 +167,19 @@ def worlds(number: int, seed: int = 1) -> tuple[list[tuple[float, ...]], list[st
     """Answers of five systems to questions: rows of features, and whose they are."""
     draw = random.Random(seed)
     rows, groups = [], []
-    for at in range(number):
-        gold = f"word{at % 7} name{at}"
-        answer = draw.choice([gold, f"It is {gold}.", f"name{at}", "something else", f"word{at % 7} other"])
+    for index in range(number):
+        gold = f"word{index % 7} name{index}"
+        answer = draw.choice(
+            [gold, f"It is {gold}.", f"name{index}", "something else", f"word{index % 7} other"]
+        )
         rows.append(short.features(answer, "What is it?", (gold,)))
-        groups.append(f"q{at // 3}")
+        groups.append(f"q{index // 3}")
     return rows, groups
 
 
 def test_a_fit_has_no_slope_left() -> None:
     rows, _ = worlds(120)
-    right = [row[0] > 0 or at % 5 == 0 for at, row in enumerate(rows)]
+    right = [row[0] > 0 or index % 5 == 0 for index, row in enumerate(rows)]
     penalty = 2.0
     curve = short.fit(rows, right, penalty)
 
@@ -190,9 +192,9 @@ def test_a_fit_has_no_slope_left() -> None:
         return -math.fsum(likelihood) + penalty / 2 * math.fsum(weight**2 for weight in weights)
 
     best = loss(curve.intercept, list(curve.weights))
-    for at in range(len(curve.weights)):
+    for index in range(len(curve.weights)):
         for step in (-0.01, 0.01):
-            moved = [weight + step * (at == place) for place, weight in enumerate(curve.weights)]
+            moved = [weight + step * (index == place) for place, weight in enumerate(curve.weights)]
             assert loss(curve.intercept, moved) > best - 1e-9
     assert loss(curve.intercept + 0.01, list(curve.weights)) > best
     assert loss(curve.intercept - 0.01, list(curve.weights)) > best
@@ -228,11 +230,12 @@ def test_random_labels_do_not_pretend_to_teach() -> None:
 
 
 def test_folds_keep_a_question_together() -> None:
-    groups = [f"q{at // 4}" for at in range(60)]
+    groups = [f"q{number // 4}" for number in range(60)]
     folds = short._folds(groups)
     assert sorted(place for fold in folds for place in fold) == list(range(60))
     assert all(
-        len({at for at, fold in enumerate(folds) for p in fold if groups[p] == q}) == 1 for q in set(groups)
+        len({number for number, fold in enumerate(folds) for p in fold if groups[p] == q}) == 1
+        for q in set(groups)
     )
 
 
@@ -249,7 +252,7 @@ ASKED = [{"query_id": "q1", "question": "What is the capital of France?", "answe
 
 
 def rows_of(*texts: str, rubric: str = "crag") -> list[dict]:
-    answers = [{"query_id": "q1", "run_id": f"s{at}", "answer": text} for at, text in enumerate(texts)]
+    answers = [{"query_id": "q1", "run_id": f"s{index}", "answer": text} for index, text in enumerate(texts)]
     with pytest.warns(UserWarning, match="was wrong on"):
         return list(rageval.judge(rubric, answers, "short", questions=ASKED))
 
@@ -296,21 +299,23 @@ def written(folder: Path, question: str = "What is the capital of France?") -> t
 
 def test_it_judges_where_no_judge_is_named_and_right_answers_are_there(tmp_path: Path) -> None:
     answers, questions = written(tmp_path)
-    done = CliRunner().invoke(main, ["judge", "crag", answers, "--questions", questions])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["judge"] == short.packed().name
-    assert "no judge named" in done.stderr
-    assert str(short.error_remark()) in done.stderr
-    done = CliRunner().invoke(main, ["judge", "nugget-support", answers, "--questions", questions])
-    assert done.exit_code == 2
-    assert "no judge named; use a model" in done.stderr
+    result = CliRunner().invoke(main, ["judge", "crag", answers, "--questions", questions])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["judge"] == short.packed().name
+    assert "no judge named" in result.stderr
+    assert str(short.error_remark()) in result.stderr
+    result = CliRunner().invoke(main, ["judge", "nugget-support", answers, "--questions", questions])
+    assert result.exit_code == 2
+    assert "no judge named; use a model" in result.stderr
 
 
 def test_another_language_has_no_error_rate(tmp_path: Path) -> None:
     answers, questions = written(tmp_path, "Wie heißt die Hauptstadt von Frankreich?")
-    done = CliRunner().invoke(main, ["judge", "crag", answers, "--questions", questions, "--judge", "short"])
-    assert "1 of 1 questions do not look English" in done.stderr
-    assert "was wrong on" not in done.stderr
+    result = CliRunner().invoke(
+        main, ["judge", "crag", answers, "--questions", questions, "--judge", "short"]
+    )
+    assert "1 of 1 questions do not look English" in result.stderr
+    assert "was wrong on" not in result.stderr
 
 
 def test_a_long_answer_is_said_to_be_one() -> None:
@@ -321,20 +326,30 @@ def test_a_long_answer_is_said_to_be_one() -> None:
 
 def test_a_fit_is_said_and_named(tmp_path: Path) -> None:
     asked = [
-        {"query_id": f"q{at}", "question": "What is it?", "answer": [f"word name{at}"]} for at in range(60)
+        {"query_id": f"q{number}", "question": "What is it?", "answer": [f"word name{number}"]}
+        for number in range(60)
     ]
-    said = [
-        {"query_id": f"q{at}", "run_id": "s", "answer": f"word name{at}" if at % 2 else f"name{at}"}
-        for at in range(60)
+    answers = [
+        {
+            "query_id": f"q{number}",
+            "run_id": "s",
+            "answer": f"word name{number}" if number % 2 else f"name{number}",
+        }
+        for number in range(60)
     ]
     labels = [
-        {**{key: each[key] for key in ("query_id", "run_id")}, "label": "perfect" if at % 2 else "incorrect",
-         "judge": "person:kim", "rubric": "crag"}
-        for at, each in enumerate(said)
-    ]  # fmt: skip
+        {
+            "query_id": answer["query_id"],
+            "run_id": answer["run_id"],
+            "label": "perfect" if number % 2 else "incorrect",
+            "judge": "person:kim",
+            "rubric": "crag",
+        }
+        for number, answer in enumerate(answers)
+    ]
     with pytest.warns(UserWarning, match="cross-validated on 60 labels"):
-        judged = rageval.judge("crag", said, "short", questions=asked, fit=labels)
+        judged = rageval.judge("crag", answers, "short", questions=asked, fit=labels)
     assert {row["judge"] for row in judged} != {short.packed().name}
     assert [row["label"] for row in judged[:2]] == ["incorrect", "perfect"]
     with pytest.raises(UsageError, match="not among the judges"):
-        rageval.judge("crag", said, "contains", questions=asked, fit=labels)
+        rageval.judge("crag", answers, "contains", questions=asked, fit=labels)

@@ -60,7 +60,7 @@ def keep(store: Store, request: Request = REQUEST, reply: Reply = REPLY) -> str:
 
 
 def many(count: int) -> list[Request]:
-    return [replace(REQUEST, user=f"Text {at}.") for at in range(count)]
+    return [replace(REQUEST, user=f"Text {number}.") for number in range(count)]
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_what_is_kept_comes_back_and_goes_from_store_to_store(request: Request, 
     with Store(":memory:") as store, Store(":memory:") as other:
         kept = store.put(key_of(request), request, reply, "m", "http://e")
         assert kept == reply == store.get(key_of(request))
-        found = other.import_(store.export())
-        assert (found.added, found.same, found.conflicts, found.damaged) == (1, 0, [], [])
+        imported = other.import_(store.export())
+        assert (imported.added, imported.same, imported.conflicts, imported.damaged) == (1, 0, [], [])
         assert [*other.rows()] == [*store.rows()]
         assert next(other.rows()).request == request
         assert other.import_(store.export()).same == 1
@@ -100,10 +100,10 @@ def test_a_key_tells_apart_whatever_can_change_the_answer() -> None:
     program = f"from rageval.judges.base import Request; print({REQUEST!r}.key('m', 'e'))"
     for seed in "12":
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        said = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True
         )
-        assert said.stdout.strip() == REQUEST.key("m", "e")
+        assert result.stdout.strip() == REQUEST.key("m", "e")
 
 
 def test_an_error_is_not_kept_and_a_newer_reply_takes_the_place_of_an_older(path: Path) -> None:
@@ -124,8 +124,8 @@ def test_a_flipped_bit_costs_one_reply(path: Path) -> None:
         list(ask_all(enumerate(requests), model, store))
         store.reading().__enter__().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray(path.read_bytes())
-    at = content.index(b'"text":"Text 30."')
-    content[at + 14] ^= 1
+    position = content.index(b'"text":"Text 30."')
+    content[position + 14] ^= 1
     path.write_bytes(content)
     with Store(path) as store:
         assert store.stats() | {"path": ""} == {
@@ -136,8 +136,8 @@ def test_a_flipped_bit_costs_one_reply(path: Path) -> None:
             "models": {"m": 59},
             "statuses": {"ok": 59},
         }
-        found = list(ask_all(enumerate(requests), model, store))
-        assert [reply.text for _, reply in found] == [request.user for request in requests]
+        replies = list(ask_all(enumerate(requests), model, store))
+        assert [reply.text for _, reply in replies] == [request.user for request in requests]
         assert model.calls == 61, "that row alone is asked again"
     with Store(path) as store:
         assert store.stats()["damaged"] == 0
@@ -160,9 +160,9 @@ def test_whatever_bytes_are_overwritten_no_wrong_reply_comes_out(path: Path) -> 
         path.write_bytes(content)
         with suppress(InputError), Store(path, read_only=True) as store:
             replies = {request.user: store.get(key_of(request)) for request in requests}
-            found = [(text, reply.text) for text, reply in replies.items() if reply]
-            assert all(text == said for text, said in found)
-            lost += len(replies) - len(found)
+            intact = [(text, reply.text) for text, reply in replies.items() if reply]
+            assert all(text == reply_text for text, reply_text in intact)
+            lost += len(replies) - len(intact)
     assert lost
 
 
@@ -176,10 +176,15 @@ def test_an_import_lists_what_it_does_not_take(path: Path, tmp_path: Path) -> No
         lines = [*theirs.export()]
         edited = lines[0].replace("Is it", "Was it").replace("Text", "Test")
         error = json.dumps(json.loads(lines[0]) | {"reply": {"status": "error"}})
-        found = mine.import_([edited, "{}", "[]", "", error, *lines, lines[0][:50]])
-        assert (found.added, found.same, found.conflicts) == (2, 0, [key_of(two)])
-        assert [said.split(":")[0] for said in found.damaged] == ["line 1", "line 2", "line 3", "line 5"]
-        assert found.torn
+        imported = mine.import_([edited, "{}", "[]", "", error, *lines, lines[0][:50]])
+        assert (imported.added, imported.same, imported.conflicts) == (2, 0, [key_of(two)])
+        assert [problem.split(":")[0] for problem in imported.damaged] == [
+            "line 1",
+            "line 2",
+            "line 3",
+            "line 5",
+        ]
+        assert imported.torn
         assert mine.get(key_of(two)) == REPLY
         assert mine.merge(tmp_path / "other.sqlite").conflicts == [key_of(two)]
         assert len([*mine.rows()]) == 4
@@ -205,8 +210,8 @@ def test_no_secret_gets_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, secret in secrets.items():
         monkeypatch.setenv(name, secret)
     with Store(path) as store:
-        for at, secret in enumerate(secrets.values()):
-            said = replace(
+        for index, secret in enumerate(secrets.values()):
+            reply = replace(
                 REPLY,
                 text=f"Bearer {secret}.",
                 detail=secret,
@@ -214,7 +219,7 @@ def test_no_secret_gets_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 request_id=secret,
                 served=secret,
             )
-            kept = store.put(f"{at}", REQUEST, said, "m", "http://e")
+            kept = store.put(f"{index}", REQUEST, reply, "m", "http://e")
             assert kept.text == "Bearer ***."
             with pytest.raises(UsageError, match="user name or password"):
                 store.put("9", REQUEST, REPLY, "m", f"https://me:{secret}@host/v1")
@@ -343,19 +348,19 @@ except OutputError as error:
 @pytest.mark.skipif(os.name != "posix", reason="limits are those of POSIX")
 @pytest.mark.parametrize("limit", ["pages", "file"])
 def test_a_full_disk_ends_the_job_and_spoils_nothing(path: Path, limit: str) -> None:
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", FULL, path, limit], capture_output=True, text=True, timeout=60
     )
-    assert said.returncode == 2
-    assert f"{path}: the disk " in said.stderr
-    assert "Traceback" not in said.stderr
-    seen = list(map(int, said.stdout.split()))
+    assert result.returncode == 2
+    assert f"{path}: the disk " in result.stderr
+    assert "Traceback" not in result.stderr
+    seen = list(map(int, result.stdout.split()))
     assert 10 < len(seen) < 1000
     with Store(path) as store:
         assert store.stats()["replies"] >= len(seen)
         assert store.stats()["damaged"] == 0
         model = ScriptedModel(lambda request: "asked")
-        requests = [(at, Request("Judge.", f"Text {at}.", {})) for at in seen]
+        requests = [(number, Request("Judge.", f"Text {number}.", {})) for number in seen]
         list(ask_all(requests, model, store))
         assert model.calls == 0, "all that was acknowledged is there"
     with closing(sqlite3.connect(path)) as connection:
@@ -370,10 +375,10 @@ def test_files_that_are_no_store_are_left_alone(tmp_path: Path) -> None:
     Store(newer).close()
     with closing(sqlite3.connect(newer)) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    for path, said in ((text, "is not a store"), (other, "not a store"), (newer, "newer rageval")):
+    for path, message in ((text, "is not a store"), (other, "not a store"), (newer, "newer rageval")):
         before = path.read_bytes()
         for read_only in (True, False):
-            with pytest.raises(InputError, match=said):
+            with pytest.raises(InputError, match=message):
                 Store(path, read_only=read_only)
         assert path.read_bytes() == before
     with pytest.raises(InputError, match="no such store"):

@@ -57,22 +57,22 @@ def on_call(number: int, what: Callable[[], None]) -> Callable[[Asked], Saying]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [delete, replace])
-@pytest.mark.parametrize("at", [1, 5, COUNT])
+@pytest.mark.parametrize("when", [1, 5, COUNT])
 def test_a_store_that_is_gone_ends_the_job_and_what_was_in_it_is_kept(
-    server: LlmServer, how: Callable[[], None], at: int
+    server: LlmServer, how: Callable[[], None], when: int
 ) -> None:
-    server.default = on_call(at, how)
+    server.default = on_call(when, how)
     words = (*CRAG, "--canaries", "0", "--concurrency", "1", "-o", "judged")
     outcome = command(*words)
     assert (outcome.code, outcome.err.count("\n")) == (3, 1)
     assert "store.sqlite: the store was deleted or replaced while it was in use" in outcome.err
     assert not Path("judged").exists()
-    assert len(server.requests) == at, "nothing more is asked"
+    assert len(server.requests) == when, "nothing more is asked"
     (kept,) = Path("folder").glob("store.sqlite.rescued-*")
     assert f"continue with --store {kept.absolute()}" in outcome.err
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     with Store(kept, read_only=True) as store:
-        assert store.stats()["replies"] == at - 1
+        assert store.stats()["replies"] == when - 1
     assert command(*words, "--store", str(kept)).code == 0
     assert len(server.requests) == COUNT + 1, "only the reply that had nowhere to go is asked for again"
 
@@ -111,8 +111,8 @@ def test_a_store_is_lost_to_all_who_write_and_only_once() -> None:
             with pytest.raises(StoreLost):
                 store.claim("1" * 64)
     (kept,) = Path("folder").glob("store.sqlite.rescued-*")
-    with Store(kept) as again:
-        assert again.get("0" * 64) == Reply("ok", "kept")
+    with Store(kept) as reopened:
+        assert reopened.get("0" * 64) == Reply("ok", "kept")
 
 
 def modes(name: str) -> set[int]:
@@ -141,16 +141,16 @@ def test_nobody_else_reads_a_store() -> None:
 
 def test_a_batch_is_synced_before_a_provider_is_told_of_it_and_the_rest_at_the_next_beat() -> None:
     with Store() as store:
-        said: list[str] = []
-        store._connection.set_trace_callback(said.append)
+        statements: list[str] = []
+        store._connection.set_trace_callback(statements.append)
         store.batches.add("intent", "openai:m", ["0" * 64], "intended")
-        assert [words.split()[0] for words in said] == ["PRAGMA", "BEGIN", "INSERT", "COMMIT", "PRAGMA"]
-        assert said[0] == "PRAGMA synchronous=FULL"
+        assert [words.split()[0] for words in statements] == ["PRAGMA", "BEGIN", "INSERT", "COMMIT", "PRAGMA"]
+        assert statements[0] == "PRAGMA synchronous=FULL"
         (level,) = store._connection.execute("PRAGMA synchronous").fetchone()
         assert level == 1
-        del said[:]
+        del statements[:]
         store.beat()
-        assert said[-1] == "PRAGMA wal_checkpoint(PASSIVE)"
+        assert statements[-1] == "PRAGMA wal_checkpoint(PASSIVE)"
         store._connection.set_trace_callback(None)
 
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 NAME, ENDPOINT = "paid:m", "http://provider"
 FAST: dict[str, Any] = {"poll_every": 0.001, "patience": Patience(first_pause=0.001)}
-QUESTIONS = [f"Text {at}." for at in range(8)]
+QUESTIONS = [f"Text {number}." for number in range(8)]
 SOME = st.sets(st.sampled_from(QUESTIONS), min_size=1, max_size=6).map(sorted)
 STORES = ("a", "b")
 A_STORE = st.sampled_from(STORES)
@@ -93,7 +93,7 @@ class Provider:
             raise Lost("the reply was lost")
         return batch
 
-    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+    async def find(self, intent: str, keys: Sequence[str], since: str, names: Collection[str]) -> str | None:
         self.looks[intent] += 1
         return self.tags.get(intent) if self.looks[intent] >= self.listed_after[intent] else None
 
@@ -119,7 +119,7 @@ class Judging(RuleBasedStateMachine):
         self.provider = Provider(self.server)
         self.model = ScriptedModel(lambda asked: self.server.answer(asked.user), NAME, ENDPOINT)
         self.owners: dict[tuple[str, int], Store] = {}
-        self.held: dict[str, dict[str, str]] = {name: {} for name in STORES}
+        self.kept: dict[str, dict[str, str]] = {name: {} for name in STORES}
         self.batches: dict[str, list[dict[str, str]]] = {
             name: [] for name in STORES
         }  # handed over by the dead
@@ -141,27 +141,27 @@ class Judging(RuleBasedStateMachine):
     def asked(self, name: str, texts: Sequence[str], replies: Any, expected: int) -> None:
         """The replies are those that the store holds, and so many were paid for."""
         before = sum(self.server.paid.values())
-        found = {texts[number]: reply for number, reply in replies}
-        assert set(found) == set(texts)
-        assert {reply.status for reply in found.values()} == {"ok"}
-        for text, reply in found.items():
-            assert self.held[name].setdefault(text, reply.text) == reply.text
+        replies_by_text = {texts[number]: reply for number, reply in replies}
+        assert set(replies_by_text) == set(texts)
+        assert {reply.status for reply in replies_by_text.values()} == {"ok"}
+        for text, reply in replies_by_text.items():
+            assert self.kept[name].setdefault(text, reply.text) == reply.text
         assert sum(self.server.paid.values()) - before == expected
 
     def missing(self, name: str, texts: Sequence[str]) -> list[str]:
-        return [text for text in texts if text not in self.held[name]]
+        return [text for text in texts if text not in self.kept[name]]
 
     @rule(name=A_STORE, owner=AN_OWNER, texts=SOME)
     def ask(self, name: str, owner: int, texts: list[str]) -> None:
-        requests = [(at, request(text)) for at, text in enumerate(texts)]
+        requests = [(index, request(text)) for index, text in enumerate(texts)]
         replies = ask_all(requests, self.model, self.store(name, owner), concurrency=3)
         self.asked(name, texts, replies, len(self.missing(name, texts)))
 
     @rule(name=A_STORE, texts=SOME)
     def ask_anew(self, name: str, texts: list[str]) -> None:
         for text in texts:
-            self.held[name].pop(text, None)
-        requests = [(at, request(text)) for at, text in enumerate(texts)]
+            self.kept[name].pop(text, None)
+        requests = [(index, request(text)) for index, text in enumerate(texts)]
         replies = ask_all(requests, self.model, self.store(name, 0), refresh=True)
         self.asked(name, texts, replies, len(texts))
 
@@ -170,7 +170,7 @@ class Judging(RuleBasedStateMachine):
         before = sum(self.server.paid.values())
         union = {*texts[0], *texts[1]}
         expected = len(self.missing(name, sorted(union)))
-        found: list[Any] = [None, None]
+        results: list[Any] = [None, None]
 
         async def in_a_moment(asked: Request) -> Reply:
             await asyncio.sleep(0.003)  # so that the other one comes upon it
@@ -179,8 +179,8 @@ class Judging(RuleBasedStateMachine):
         slow = ScriptedModel(in_a_moment, NAME, ENDPOINT)
 
         def work(owner: int) -> None:
-            requests = [(at, request(text)) for at, text in enumerate(texts[owner])]
-            found[owner] = list(ask_all(requests, slow, self.store(name, owner), concurrency=2))
+            requests = [(index, request(text)) for index, text in enumerate(texts[owner])]
+            results[owner] = list(ask_all(requests, slow, self.store(name, owner), concurrency=2))
 
         for owner in range(2):
             self.store(name, owner)
@@ -190,9 +190,9 @@ class Judging(RuleBasedStateMachine):
         for thread in threads:
             thread.join()
         for owner in range(2):
-            for number, reply in found[owner]:
+            for number, reply in results[owner]:
                 text = texts[owner][number]
-                assert self.held[name].setdefault(text, reply.text) == reply.text
+                assert self.kept[name].setdefault(text, reply.text) == reply.text
         assert sum(self.server.paid.values()) - before == expected
 
     @rule(name=A_STORE, owner=AN_OWNER, texts=SOME)
@@ -227,13 +227,13 @@ class Judging(RuleBasedStateMachine):
         there = {
             text: reply for batch in self.batches[name] for text, reply in batch.items() if text in missing
         }
-        self.held[name].update(there)
+        self.kept[name].update(there)
         self.batches[name] = [
             batch
             for batch in self.batches[name]
             if not set(batch) <= set(texts) or set(batch).isdisjoint(missing)
         ]
-        requests = [(at, request(text)) for at, text in enumerate(texts)]
+        requests = [(index, request(text)) for index, text in enumerate(texts)]
         replies = ask_in_batches(requests, self.provider, self.store(name, owner), **FAST)
         self.asked(name, texts, replies, len(missing) - len(there))
         self.provider.trouble = ""
@@ -253,8 +253,8 @@ class Judging(RuleBasedStateMachine):
             if was_accepted:
                 requests = [(key, request(free[key])) for key in mine]
                 batch = asyncio.run(self.provider.submit(requests, intent))
-                said = self.provider.accepted[batch]
-                self.batches[name].append({free[key]: said[key].text for key in mine})
+                accepted = self.provider.accepted[batch]
+                self.batches[name].append({free[key]: accepted[key].text for key in mine})
         self.die(name, owner)
 
     @rule(name=A_STORE, text=st.sampled_from(QUESTIONS), column=st.sampled_from(["reply", "created", "job"]))
@@ -262,7 +262,7 @@ class Judging(RuleBasedStateMachine):
         """One letter of it; that row alone is as good as none."""
         changed = f"UPDATE replies SET {column} = {column} || 'x' WHERE key = ?"
         self.store(name, 0)._connection.execute(changed, (KEYS[text],))
-        self.held[name].pop(text, None)
+        self.kept[name].pop(text, None)
 
     @rule(name=A_STORE, by_lines=st.booleans())
     def take_over_from_the_other(self, name: str, by_lines: bool) -> None:
@@ -272,7 +272,7 @@ class Judging(RuleBasedStateMachine):
             self.store(name, 0).import_([*source.export()])
         else:
             self.store(name, 0).merge(source.path)
-        self.held[name] = {**self.held[other], **self.held[name]}
+        self.kept[name] = {**self.kept[other], **self.kept[name]}
 
     @rule(name=A_STORE)
     def delete(self, name: str) -> None:
@@ -281,21 +281,21 @@ class Judging(RuleBasedStateMachine):
                 self.die(name, owner)
         for path in self.folder.glob(f"{name}.sqlite*"):
             path.unlink()
-        self.held[name], self.batches[name] = {}, []
+        self.kept[name], self.batches[name] = {}, []
 
     @rule(name=A_STORE, owner=AN_OWNER)
     def close(self, name: str, owner: int) -> None:
         self.store(name, owner).close()
         del self.owners[name, owner]
 
-    @precondition(lambda self: hasattr(self, "held"))
+    @precondition(lambda self: hasattr(self, "kept"))
     @invariant()
     def what_was_answered_is_there(self) -> None:
         for name in STORES:
-            for text, said in self.held[name].items():
-                found = self.store(name, 0).get(KEYS[text])
-                assert found is not None
-                assert found.text == said
+            for text, reply in self.kept[name].items():
+                stored = self.store(name, 0).get(KEYS[text])
+                assert stored is not None
+                assert stored.text == reply
 
     def teardown(self) -> None:
         if not hasattr(self, "owners"):

@@ -24,8 +24,14 @@ ITEMS = 126
 TRIES = 3
 NOISE = "I would say that this is *quite* right, \x1b[31mall in all."
 GOOD = json.dumps({"evidence": "", "reason": "no", "label": "incorrect"})
-ANSWERS = [{"query_id": f"q{at:03}", "run_id": "ours", "answer": f"answer {at:03}."} for at in range(ITEMS)]
-GOLD = [{"query_id": f"q{at:03}", "question": f"Where is {at}?", "answer": "Oslo"} for at in range(ITEMS)]
+ANSWERS = [
+    {"query_id": f"q{number:03}", "run_id": "ours", "answer": f"answer {number:03}."}
+    for number in range(ITEMS)
+]
+GOLD = [
+    {"query_id": f"q{number:03}", "question": f"Where is {number}?", "answer": "Oslo"}
+    for number in range(ITEMS)
+]
 Say = Callable[[Request], "Reply | str"]
 
 
@@ -83,16 +89,16 @@ def test_all_canaries_unreadable_end_the_job_before_it_begins(store: Path) -> No
     with pytest.raises(JudgeFailed) as failed:
         asked(model, store, canaries=6)
     assert model.calls == 6 * TRIES == stored(store)
-    said = str(failed.value)
-    assert "no reply about any of 6 canaries" in said
-    assert "most often: expected one JSON object and nothing else" in said
-    assert "I would say that this is *quite* right, \\x1b[31mall" in said
+    message = str(failed.value)
+    assert "no reply about any of 6 canaries" in message
+    assert "most often: expected one JSON object and nothing else" in message
+    assert "I would say that this is *quite* right, \\x1b[31mall" in message
     assert failed.value.exit_code == 3
     # The same command asks nothing, and says the same.
-    again = ScriptedModel(lambda request: NOISE)
+    second = ScriptedModel(lambda request: NOISE)
     with pytest.raises(JudgeFailed, match="6 canaries"):
-        asked(again, store, canaries=6)
-    assert again.calls == 0
+        asked(second, store, canaries=6)
+    assert second.calls == 0
 
 
 @pytest.mark.some(2)
@@ -126,13 +132,13 @@ def test_a_judge_that_has_to_be_told_is_let_on(store: Path) -> None:
 def test_unreadable_replies_here_and_there_stop_nothing(store: Path) -> None:
     model = ScriptedModel(lambda request: NOISE if number_in(request) % 4 else GOOD)
     judged = asked(model, store)
-    assert sum(row["status"] == "invalid" for row in judged) == sum(at % 4 > 0 for at in range(ITEMS))
+    assert sum(row["status"] == "invalid" for row in judged) == sum(number % 4 > 0 for number in range(ITEMS))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*answered")  # each of these runs answers one question
 def test_what_is_alike_has_one_reply_and_is_no_run(store: Path) -> None:
-    alike = [{**ANSWERS[0], "run_id": f"run{at}"} for at in range(2 * IN_A_ROW)]
+    alike = [{**ANSWERS[0], "run_id": f"run{number}"} for number in range(2 * IN_A_ROW)]
     model = ScriptedModel(lambda request: GOOD if number_in(request) else NOISE)
     judged = asked(model, store, [*alike, *ANSWERS[1:50]])
     assert sum(row["status"] == "invalid" for row in judged) == 2 * IN_A_ROW
@@ -239,12 +245,12 @@ def test_retry_buys_what_failed_so_and_nothing_else(store: Path, status: str) ->
     others = [name for name in ("invalid", "truncated", "refused", "filtered") if name != status]
     assert asked(moody.model, store, retry=others) == first
     assert moody.model.calls == calls
-    again = asked(moody.model, store, retry=status, max_calls=bad)
-    assert {row["status"] for row in again} == {"ok"}
+    retried = asked(moody.model, store, retry=status, max_calls=bad)
+    assert {row["status"] for row in retried} == {"ok"}
     assert moody.model.calls == calls + bad
     # And with nothing left to try again, nothing is bought.
-    assert asked(moody.model, store, retry=status, max_calls=0) == again
-    assert asked(moody.model, store, max_calls=0) == again
+    assert asked(moody.model, store, retry=status, max_calls=0) == retried
+    assert asked(moody.model, store, max_calls=0) == retried
 
 
 def test_what_was_bought_just_now_is_not_tried_again(store: Path) -> None:
@@ -304,22 +310,22 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         model = ScriptedModel(say)
         monkeypatch.setattr("rageval.judges.panel.model_named", lambda spec, **options: model)
         words = ("judge", "crag", "answers", "--questions", "questions", "--judge", "mine:m")
-        found = command(*words, "--store", "store", "-o", "judged", *more)
-        return model.calls, found
+        outcome = command(*words, "--store", "store", "-o", "judged", *more)
+        return model.calls, outcome
 
     return run
 
 
 def test_the_command_ends_with_3_and_says_why(job: Callable[..., Any]) -> None:
-    calls, done = job(lambda request: NOISE)
-    assert (calls, done.code, done.out) == (18, 3, "")
-    assert "6/6 answered" in done.err
-    assert "judged," not in done.err
-    assert "no reply about any of 6 canaries" in done.err
-    assert "--retry invalid" in done.err
+    calls, outcome = job(lambda request: NOISE)
+    assert (calls, outcome.code, outcome.out) == (18, 3, "")
+    assert "6/6 answered" in outcome.err
+    assert "judged," not in outcome.err
+    assert "no reply about any of 6 canaries" in outcome.err
+    assert "--retry invalid" in outcome.err
     assert not Path("judged").exists()
-    calls, done = job(lambda request: GOOD, "--retry", "invalid")
-    assert (calls, done.code) == (6 + ITEMS, 0), done.err
+    calls, outcome = job(lambda request: GOOD, "--retry", "invalid")
+    assert (calls, outcome.code) == (6 + ITEMS, 0), outcome.err
     assert job(lambda request: GOOD, "--retry", "invalid")[0] == 0
-    calls, done = job(lambda request: GOOD, "--retry", "wrong")
-    assert (calls, done.code) == (0, 2)
+    calls, outcome = job(lambda request: GOOD, "--retry", "wrong")
+    assert (calls, outcome.code) == (0, 2)

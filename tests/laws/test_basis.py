@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from rageval.cli import main
 from rageval.measures import builtin
 from rageval.measures.base import MEAN, NEITHER
@@ -23,13 +24,13 @@ from rageval.subjects import ANSWERS, kind_of_measure
 from rageval.testing._answer_cases import asked_for, judgements_on
 
 Row = dict[str, Any]
-SYSTEMS, QUERIES = ("good", "bad"), [f"q{at:02d}" for at in range(24)]
+SYSTEMS, QUERIES = ("good", "bad"), [f"q{number:02d}" for number in range(24)]
 # Two scales of one aspect would contradict each other in one file.
 SPELLED = {"pass_rate": "pass_rate(aspect=passed)"}
 MEASURES = [
     parse_measure(SPELLED.get(name, name))
-    for name, each in builtin().items()
-    if kind_of_measure(each) is ANSWERS
+    for name, measure in builtin().items()
+    if kind_of_measure(measure) is ANSWERS
 ]
 BY_NAME = {str(measure): measure for measure in MEASURES}
 MEANS = [name for name, measure in BY_NAME.items() if measure.aggregate == MEAN]
@@ -57,12 +58,12 @@ DIRECTIONS = ("higher", "lower", "better", "worse")
 
 
 def command(*words: object, codes: tuple[int, ...] = (0,)) -> str:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code in codes, (done.exception, done.stderr[-300:])
-    return done.stdout
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code in codes, (result.exception, result.stderr[-300:])
+    return result.stdout
 
 
-def said(scale: Scale, run: str) -> Row:
+def verdict_of(scale: Scale, run: str) -> Row:
     """Return what the judge says of a system that is right, or of one that is wrong."""
     label, grade = scale.taken_for("best" if run == "good" else "worst")
     return {"label": label} if label is not None else {"grade": min(grade, 3.0)}
@@ -77,7 +78,7 @@ class Halves(random.Random):
 
 def rows() -> Iterator[Row]:
     rng = Halves()
-    scales = dict.fromkeys(scale for each in MEASURES for scale in asked_for(each, rng))
+    scales = dict.fromkeys(scale for measure in MEASURES for scale in asked_for(measure, rng))
     answers = list(texts())
     for scale, query in product(scales, QUERIES):
         if scale in (OUTCOME, POSITION):
@@ -88,7 +89,7 @@ def rows() -> Iterator[Row]:
             row = {name: value for name, value in row.items() if name != "status"}
             # Some worse ones are right all the same, so that intervals have a width.
             is_odd = row["run_id"] == "bad" and query.endswith("7")
-            fixed = said(scale, "good" if is_odd else row["run_id"])
+            fixed = verdict_of(scale, "good" if is_odd else row["run_id"])
             row = {name: value for name, value in row.items() if name not in ("label", "grade")}
             yield {**same, **row, **fixed}
 
@@ -114,25 +115,20 @@ ROWS = list(rows())
 def gated() -> list[str]:
     """Return the measures that a gate takes: with a better way, and a value for all questions."""
     scores = evaluate_answers(list(BY_NAME.values()), ROWS, answers=list(texts()), on_missing="worst")
-    found = zip(*(each.scores for each in scores.values()), strict=True)
-    whole = [pair[0].measure for pair in found if not any(score.undefined for score in pair)]
-    return [str(each) for each in whole if each.aggregate == MEAN and each.better != NEITHER]
+    by_measure = zip(*(result.scores for result in scores.values()), strict=True)
+    whole = [pair[0].measure for pair in by_measure if not any(score.undefined for score in pair)]
+    return [str(measure) for measure in whole if measure.aggregate == MEAN and measure.better != NEITHER]
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    write(tmp_path / "answers.jsonl", texts())
+    write_jsonl(tmp_path / "answers.jsonl", texts())
     return tmp_path
 
 
-def write(path: Path, records: Any) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
-def judged(folder: Path, judge: str) -> Path:
+def judged(folder: Path, judge: str) -> str:
     named = {"judge": judge} if judge else {}
-    return write(folder / f"{abs(hash(judge))}.jsonl", (row | named for row in ROWS))
+    return write_jsonl(folder / f"{abs(hash(judge))}.jsonl", (row | named for row in ROWS))
 
 
 def words_for(*files_: object, folder: Path, measures: list[str]) -> list[object]:
@@ -164,9 +160,9 @@ def holds_of_pairs(pairs: list[Row], basis: tuple[str, str], source: str = "") -
 def test_comparisons_and_reports(judge: str, files: Path) -> None:
     file = judged(files, judge)
     words = words_for(file, folder=files, measures=MEANS)
-    found = json.loads(command("compare", *words, "--on-missing", "worst", "--format", "json"))
-    holds_of_pairs(found["pairs"], JUDGES[judge])
-    crowned = [value for value in found["values"] if value["measure"] in WORDS and value["is_best"]]
+    output = json.loads(command("compare", *words, "--on-missing", "worst", "--format", "json"))
+    holds_of_pairs(output["pairs"], JUDGES[judge])
+    crowned = [value for value in output["values"] if value["measure"] in WORDS and value["is_best"]]
     assert not crowned
     page = files / "page.html"
     command("report", *words, "--on-missing", "worst", "-o", page)
@@ -180,17 +176,17 @@ def test_comparisons_and_means_with_labels(labeller: str, files: Path) -> None:
     gold = judged(files, labeller)
     words = [*words_for(judged(files, "openai:m@3f2a"), folder=files, measures=MEANS), "--gold", gold]
     words += ["--on-missing", "worst"]
-    found = json.loads(command("compare", *words, "--format", "json"))
-    holds_of_pairs(found["pairs"], LABELLERS[labeller], "judge:openai:m")
-    texts_ = json.dumps(found | {"remarks": []})
+    output = json.loads(command("compare", *words, "--format", "json"))
+    holds_of_pairs(output["pairs"], LABELLERS[labeller], "judge:openai:m")
+    texts_ = json.dumps(output | {"remarks": []})
     assert LABELLERS[labeller][0] == "people" or "human labels" not in texts_
     corrected = [name for name in MEANS if name not in WORDS]
     words[words.index(" ".join(MEANS))] = " ".join(corrected)
     means = json.loads(command("label", "correct", *words, "--format", "json"))["results"]
-    assert {(each["basis"], each["corrected_from"]) for each in means} == {
+    assert {(mean["basis"], mean["corrected_from"]) for mean in means} == {
         (LABELLERS[labeller][0], "judge:openai:m")
     }
-    assert {each["measure"] for each in means} == set(corrected)
+    assert {mean["measure"] for mean in means} == set(corrected)
 
 
 @pytest.mark.some(3)
@@ -198,12 +194,12 @@ def test_comparisons_and_means_with_labels(labeller: str, files: Path) -> None:
 def test_scores_and_slices(judge: str, files: Path) -> None:
     words = words_for(judged(files, judge), folder=files, measures=list(BY_NAME))
     words += ["--on-missing", "worst", "--by", "domain", "--format", "json"]
-    found = json.loads(command("score", *words))["results"]
-    assert {each["measure"] for each in found} == set(BY_NAME)
-    for each in found:
-        basis = expected(each["measure"], JUDGES[judge])[0]
-        assert each["basis"] == basis
-        assert {part["basis"] for part in each["slices"]} == {basis}
+    output = json.loads(command("score", *words))["results"]
+    assert {result["measure"] for result in output} == set(BY_NAME)
+    for result in output:
+        basis = expected(result["measure"], JUDGES[judge])[0]
+        assert result["basis"] == basis
+        assert {part["basis"] for part in result["slices"]} == {basis}
 
 
 @pytest.mark.some(5)
@@ -212,16 +208,16 @@ def test_slices_with_labels(labeller: str, files: Path) -> None:
     words = words_for(judged(files, "openai:m@3f2a"), folder=files, measures=list(BY_NAME))
     words += ["--on-missing", "worst", "--by", "domain", "--format", "json"]
     words += ["--gold", judged(files, labeller)]
-    for each in json.loads(command("score", *words))["results"]:
-        is_mean = BY_NAME[each["measure"]].aggregate == MEAN
+    for result in json.loads(command("score", *words))["results"]:
+        is_mean = BY_NAME[result["measure"]].aggregate == MEAN
         basis = LABELLERS[labeller][0] if is_mean else "judge:openai:m"
-        basis = expected(each["measure"], (basis, ""))[0]
-        assert {part["basis"] for part in each["slices"]} == {basis}, each["measure"]
+        basis = expected(result["measure"], (basis, ""))[0]
+        assert {part["basis"] for part in result["slices"]} == {basis}, result["measure"]
 
 
 @pytest.mark.some(6)
 @pytest.mark.parametrize("labeller", [None, *LABELLERS])
-def test_gates(labeller: str | None, files: Path) -> None:
+def test_gates_have_the_basis_of_their_scores(labeller: str | None, files: Path) -> None:
     basis = JUDGES["openai:m@3f2a"] if labeller is None else LABELLERS[labeller]
     for run, more in (("bad", ("--save-baseline",)), ("good", ("--margin", "0.05", "--json"))):
         kept = judged(files, "openai:m@3f2a")
@@ -233,23 +229,23 @@ def test_gates(labeller: str | None, files: Path) -> None:
         command("gate", *words, *more, out, codes=(0, 1, 5))
     assert len(gated()) > 40
     decisions = json.loads((files / "good.out").read_text())["decisions"]
-    assert {each["measure"] for each in decisions} == set(gated())
-    for each in decisions:
-        assert each["basis"] == expected(each["measure"], basis)[0], each["measure"]
+    assert {decision["measure"] for decision in decisions} == set(gated())
+    for decision in decisions:
+        assert decision["basis"] == expected(decision["measure"], basis)[0], decision["measure"]
 
 
 @pytest.mark.slow
-def test_strengths(files: Path) -> None:
+def test_strengths_have_the_basis_of_their_games(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 
     def strengths(judge: str, *more: object) -> set[str]:
-        file = write(files / f"games{judge[:1]}.jsonl", (row | {"judge": judge} for row in games))
+        file = write_jsonl(files / f"games{judge[:1]}.jsonl", (row | {"judge": judge} for row in games))
         return {row["basis"] for row in json.loads(command("arena", file, *more, "--format", "json"))}
 
     for judge, (basis, _) in JUDGES.items():
         assert strengths(judge) == {basis}
     for labeller, (basis, _) in LABELLERS.items():
-        gold = write(files / "gold.jsonl", (row | {"judge": labeller} for row in games))
+        gold = write_jsonl(files / "gold.jsonl", (row | {"judge": labeller} for row in games))
         assert strengths("openai:m@3f2a", "--gold", gold) == {basis}
 
 
@@ -257,7 +253,7 @@ def test_strengths(files: Path) -> None:
 def test_labels_that_correct_nothing_are_refused(files: Path) -> None:
     """By each command that takes them, where all measures are of words, or are no means."""
     gold, file = judged(files, "person:ann"), judged(files, "openai:m")
-    pooled = [name for name, each in BY_NAME.items() if each.aggregate != MEAN]
+    pooled = [name for name, measure in BY_NAME.items() if measure.aggregate != MEAN]
     save = files / "baseline"
     for measures in (sorted(WORDS), pooled, ["length"]):
         words = [*words_for(file, folder=files, measures=measures), "--gold", gold, "--on-missing", "worst"]

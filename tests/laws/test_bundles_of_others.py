@@ -74,10 +74,10 @@ def changes(files: Mapping[str, bytes]) -> Iterator[tuple[str, Change]]:
 
         return change
 
-    def of_line(name: str, at: int, path: tuple[Any, ...], to: str) -> Change:
+    def of_line(name: str, index: int, path: tuple[Any, ...], to: str) -> Change:
         def change(files: dict[str, bytes]) -> None:
             lines = files[name].splitlines()
-            lines[at] = changed(json.loads(lines[at]), path, to)
+            lines[index] = changed(json.loads(lines[index]), path, to)
             files[name] = b"".join(line + b"\n" for line in lines)
             # The manifest has the digest, so that the content is looked at.
             manifest = json.loads(files["manifest.json"])
@@ -93,10 +93,10 @@ def changes(files: Mapping[str, bytes]) -> Iterator[tuple[str, Change]]:
     for name, content in files.items():
         if name.endswith(".jsonl"):
             lines = content.splitlines()
-            for at in {0, len(lines) - 1} if lines else ():
-                for path in places(json.loads(lines[at]), 1):
+            for number in {0, len(lines) - 1} if lines else ():
+                for path in places(json.loads(lines[number]), 1):
                     for kind, to in KINDS.items():
-                        yield f"{name}:{at + 1} {path} {kind}", of_line(name, at, path, to)
+                        yield f"{name}:{number + 1} {path} {kind}", of_line(name, number, path, to)
 
 
 def ends(name: str, step: int, first: int, folder: Path, publishes: bool) -> None:
@@ -111,11 +111,11 @@ def ends(name: str, step: int, first: int, folder: Path, publishes: bool) -> Non
         packed(path, files)
         words = ("board", "publish", str(path), "-o", str(folder / "site")) if publishes else ()
         try:
-            done = command(*(words or ("board", "verify", str(path))))
+            result = command(*(words or ("board", "verify", str(path))))
         except Exception as error:
             raise AssertionError(f"{name}: {what}") from error
-        assert done.code in CODES, what
-        assert done.code == 0 or done.out or done.err, what
+        assert result.code in CODES, what
+        assert result.code == 0 or result.out or result.err, what
 
 
 @pytest.mark.parametrize("name", NAMES)

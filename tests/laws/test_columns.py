@@ -61,8 +61,8 @@ def test_the_nugget_under_any_of_its_names(way: str) -> None:
     for column in NUGGET_COLUMNS:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = rageval.evaluate("alpha_ndcg@3", RUN, WAYS[way](column))["alpha_ndcg@3"].value
-        assert found == RIGHT, column
+            scores = rageval.evaluate("alpha_ndcg@3", RUN, WAYS[way](column))["alpha_ndcg@3"].value
+        assert scores == RIGHT, column
         assert (
             rageval.Evaluator("alpha_ndcg@3", WAYS[way](column)).evaluate(RUN)["alpha_ndcg@3"].value == RIGHT
         )
@@ -87,8 +87,8 @@ def test_columns_that_are_not_read_are_named(make: Callable[..., Any]) -> None:
 
 
 def test_an_unknown_name_is_named_where_nuggets_are_asked_for() -> None:
-    said = r"names none \(ignored columns: facet\)|ignored columns"
-    with pytest.warns(UserWarning, match=said) as caught:
+    message = r"names none \(ignored columns: facet\)|ignored columns"
+    with pytest.warns(UserWarning, match=message) as caught:
         rageval.evaluate("alpha_ndcg@3", RUN, dicts("facet"))
     assert len(caught) == 2
     evaluator = rageval.Evaluator("alpha_ndcg@3", dicts("facet"))

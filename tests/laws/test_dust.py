@@ -33,7 +33,7 @@ def settings() -> Iterator[Settings]:
 
 def scored(table: np.ndarray[Any, Any]) -> list[Scores]:
     """Return runs with these values of recall@3, a column a run."""
-    ids = [f"q{at:02d}" for at in range(len(table))]
+    ids = [f"q{index:02d}" for index in range(len(table))]
     measure = builtin()["recall"] @ 3
     return [
         Scores(name, (Score(measure, ids, column.tolist(), 0, "s"),))
@@ -52,10 +52,10 @@ def worlds(rng: np.random.Generator) -> Iterator[np.ndarray[Any, Any]]:
     yield few
 
 
-def said(found: Comparison) -> list[Any]:
+def facts_of(comparison: Comparison) -> list[Any]:
     return [
         (pair.run, pair.other, pair.verdict, why(pair), pair.better_run, pair.wins, pair.ties, pair.losses)
-        for pair in found.pairs
+        for pair in comparison.pairs
     ]
 
 
@@ -69,9 +69,11 @@ def test_dust_changes_no_verdict_p_or_mark(how: Settings, queries: int) -> None:
         plain = compare(scored(table), how)
         for _ in range(3):
             off = compare(scored(np.abs(table + rng.choice([-1e-12, 0.0, 1e-12], table.shape))), how)
-            assert said(off) == said(plain)
+            assert facts_of(off) == facts_of(plain)
             for name in ("p", "adjusted"):
-                ours, theirs = ([getattr(pair, name) for pair in found.pairs] for found in (off, plain))
+                ours, theirs = (
+                    [getattr(pair, name) for pair in comparison.pairs] for comparison in (off, plain)
+                )
                 assert ours == pytest.approx(theirs, rel=1e-6, nan_ok=True)
             assert [cell.is_best for cell in off.cells] == [cell.is_best for cell in plain.cells]
             # In LaTeX letters and bold stand for all that is claimed.

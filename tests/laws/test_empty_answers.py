@@ -76,8 +76,8 @@ def lm_eval(answer: Answered) -> bytes:
 
 def otel(answer: Answered) -> bytes:
     spans = loaded("otel/spans.jsonl")
-    said = [{"role": "assistant", "content": answer}]
-    spans[1]["attributes"]["gen_ai.output.messages"] = json.dumps(said)
+    messages = [{"role": "assistant", "content": answer}]
+    spans[1]["attributes"]["gen_ai.output.messages"] = json.dumps(messages)
     return lines_of(spans)
 
 
@@ -93,9 +93,9 @@ def mlflow(answer: Answered) -> bytes:
 def langfuse(answer: Answered) -> bytes:
     traces = loaded("langfuse/traces.jsonl")
     traces[0]["output"] = {"answer": answer}
-    for each in traces[0]["observations"]:
-        if each["type"] == "GENERATION":
-            each["output"] = {"role": "assistant", "content": answer}
+    for observation in traces[0]["observations"]:
+        if observation["type"] == "GENERATION":
+            observation["output"] = {"role": "assistant", "content": answer}
     return lines_of(traces)
 
 
@@ -159,7 +159,7 @@ def test_empty_is_an_answer_and_null_is_none(tool: str, tmp_path: Path) -> None:
     assert len(empty.answers) == len(null.answers)
     assert not any("answer" in why for why in (*empty.left_out, *null.left_out))
     # What the tool said of the empty one is kept; of none there is nothing to say.
-    (place,) = ((each.run_id, each.query_id, each.repeat) for each in null.answers if each.error)
+    (place,) = ((answer.run_id, answer.query_id, answer.repeat) for answer in null.answers if answer.error)
     kept, lost = (
         [row for row in log.judgements if (row["run_id"], row["query_id"], row.get("repeat", "")) == place]
         for log in (empty, null)
@@ -181,8 +181,8 @@ def table_of_ragas() -> list[dict[str, Any]]:
     texts: list[Answered] = ["Oslo.", "", None]
     scores = [0.75, 0.0, None]
     return [
-        {"user_input": f"Question {at}?", "response": text, "reference": "Oslo", "faithfulness": score}
-        for at, (text, score) in enumerate(zip(texts, scores, strict=True))
+        {"user_input": f"Question {index}?", "response": text, "reference": "Oslo", "faithfulness": score}
+        for index, (text, score) in enumerate(zip(texts, scores, strict=True))
     ]
 
 
@@ -200,14 +200,18 @@ def test_one_log_says_the_same_however_it_is_written(tool: str, tmp_path: Path) 
         "csv": csv_of(rows),
         "parquet": parquet_of(rows),
     }
-    found = {form: read(tool, content, tmp_path, form) for form, content in forms.items()}
-    for form, log in found.items():
+    logs = {form: read(tool, content, tmp_path, form) for form, content in forms.items()}
+    for form, log in logs.items():
         assert [answer.status for answer in log.answers] == ["ok", "empty", "error"], form
-        said = [{key: each[key] for key in each if key != "run_id"} for each in log.judgements]
-        first = found["lines"].judgements
-        assert said == [{key: each[key] for key in each if key != "run_id"} for each in first], form
+        judgements = [
+            {key: judgement[key] for key in judgement if key != "run_id"} for judgement in log.judgements
+        ]
+        first = logs["lines"].judgements
+        assert judgements == [
+            {key: judgement[key] for key in judgement if key != "run_id"} for judgement in first
+        ], form
         (scores,) = rageval.evaluate_answers(
-            f"grade(aspect={said[0]['aspect']})", log.judgements, on_missing="skip"
+            f"grade(aspect={judgements[0]['aspect']})", log.judgements, on_missing="skip"
         ).values()
         assert scores.scores[0].value == pytest.approx((rows[0].get("quality") or 0.75) / 2), form
 
@@ -250,7 +254,7 @@ def test_a_null_in_a_field_is_a_field_that_is_not_there() -> None:
 
     def judgements(record: dict[str, Any]) -> Any:
         scores = rageval.evaluate_answers("crag_score", [record])
-        return {run: found.scores[0].value for run, found in scores.items()}
+        return {run: result.scores[0].value for run, result in scores.items()}
 
     judged = {"query_id": "q", "run_id": "r", "label": "perfect"}
     answered = {"query_id": "q", "answer": "Oslo"}
@@ -280,15 +284,17 @@ def test_a_number_that_is_none_is_a_missing_grade(written: str, tmp_path: Path) 
     value["samples"][1]["metadata"] = {"note": f'a "{written}" in a text'}
     text = json.dumps(value).replace('"@"', written)
     log = read("inspect", text.encode(), tmp_path)
-    said = [each for each in log.judgements if each["aspect"] == name]
-    assert [each["status"] for each in said].count("error") == 1
+    judgements = [judgement for judgement in log.judgements if judgement["aspect"] == name]
+    assert [judgement["status"] for judgement in judgements].count("error") == 1
     assert {answer.status for answer in log.answers} == {"ok"}
 
 
 def test_float_grades_are_scored_or_a_measure_says_what_it_needs() -> None:
-    rows = [{"query_id": f"q{at}", "run_id": "r", "grade": grade} for at, grade in enumerate((0.73, 0.5))]
-    found = rageval.evaluate_answers("grade(aspect=0)", rows)["r"].scores[0]
-    assert found.value == pytest.approx(0.615)
+    rows = [
+        {"query_id": f"q{index}", "run_id": "r", "grade": grade} for index, grade in enumerate((0.73, 0.5))
+    ]
+    scores = rageval.evaluate_answers("grade(aspect=0)", rows)["r"].scores[0]
+    assert scores.value == pytest.approx(0.615)
     levels = "expected one of perfect.*found grade 0.73.*" + re.escape("grade(aspect=0)")
     with pytest.raises(InputError, match=levels):
         rageval.evaluate_answers("crag_score", rows)
@@ -298,7 +304,8 @@ def test_float_grades_are_scored_or_a_measure_says_what_it_needs() -> None:
 
 def test_an_answer_of_no_characters_has_no_sentences() -> None:
     answers = [
-        {"query_id": f"q{at}", "run_id": "r", "answer": text} for at, text in enumerate(("", " ", "One."))
+        {"query_id": f"q{index}", "run_id": "r", "answer": text}
+        for index, text in enumerate(("", " ", "One."))
     ]
     score = rageval.evaluate_answers("sentence_count", answers=answers)["r"]["sentence_count"]
     assert list(score.values) == [0.0, 0.0, 1.0]

@@ -63,7 +63,7 @@ def sentence(node: ast.expr) -> str:
 
 def problems_of(call: ast.Call, name: str) -> Iterator[str]:
     """What is baked into a sentence that is a part by itself."""
-    parts = {str(each.arg): sentence(each.value) for each in call.keywords}
+    parts = {str(keyword.arg): sentence(keyword.value) for keyword in call.keywords}
     if call.args:
         parts["problem"] = sentence(call.args[0])
     if len(call.args) > 1 or not parts.keys() <= PARTS:
@@ -79,7 +79,9 @@ def problems_of(call: ast.Call, name: str) -> Iterator[str]:
 
 
 def test_every_error_of_input_is_made_of_parts() -> None:
-    wrong = [f"{place}: {name}: {said}" for place, name, call in calls() for said in problems_of(call, name)]
+    wrong = [
+        f"{place}: {name}: {problem}" for place, name, call in calls() for problem in problems_of(call, name)
+    ]
     assert wrong == []
     assert sum(1 for _ in calls()) > 400
 
@@ -92,11 +94,11 @@ def test_no_error_of_input_is_put_into_the_sentence_of_another() -> None:
             if not isinstance(node, ast.ExceptHandler) or not isinstance(node.type, ast.Name):
                 continue
             if node.type.id in KINDS and node.name:
-                for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
+                for call in (call for call in ast.walk(node) if isinstance(call, ast.Call)):
                     if getattr(call.func, "id", "") in KINDS and any(
                         isinstance(part, ast.Name) and part.id == node.name
-                        for each in (*call.args, *(keyword.value for keyword in call.keywords))
-                        for part in _whole_values(each)
+                        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+                        for part in _whole_values(argument)
                     ):
                         wrong.append(f"{path.relative_to(ROOT)}:{call.lineno}")
     assert wrong == []
@@ -217,8 +219,8 @@ def test_several_problems_are_one_error() -> None:
     for kind in (InputError, NothingJudged):
         error = pickle.loads(pickle.dumps(kind.joined(problems)))
         assert (type(error), str(error), error.at) == (kind, "a:1: is odd; go\nb:2: is odder", Place("a", 1))
-        assert [(str(each), each.at, each.remedy) for each in error.problems] == [
-            (str(each), each.at, each.remedy) for each in problems
+        assert [(str(problem), problem.at, problem.remedy) for problem in error.problems] == [
+            (str(problem), problem.at, problem.remedy) for problem in problems
         ]
         assert (error.found, error.remedy) == ("is odd", "go")
         moved = error.located(Place("zip"))

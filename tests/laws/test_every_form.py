@@ -47,9 +47,9 @@ def test_a_run_is_taken_in_every_form(form: str, tmp_path: Path) -> None:
     ]
     first, _ = rageval.evaluate("recall@50", iter([run, BASE]), QRELS).values()
     assert first["recall@50"] == VALUE
-    found = rageval.compare("recall@50", {"one": run, "base": BASE}, QRELS)
-    assert found.cell("one", "recall@50").value == VALUE
-    page = rageval.report(found, tmp_path / "p.html", runs={"one": run, "base": BASE}, qrels=QRELS)
+    comparison = rageval.compare("recall@50", {"one": run, "base": BASE}, QRELS)
+    assert comparison.cell("one", "recall@50").value == VALUE
+    page = rageval.report(comparison, tmp_path / "p.html", runs={"one": run, "base": BASE}, qrels=QRELS)
     assert page.exists()
 
 
@@ -82,12 +82,12 @@ def test_one_run_is_expected_where_several_make_no_sense() -> None:
 
 
 def test_what_is_wrong_with_a_run_is_said_with_its_name() -> None:
-    for run, said in (
+    for run, message in (
         (pandas.DataFrame({"x": [1]}), "b: expected the columns"),
         ({"q": {"a": "high"}}, "b:1: expected a finite number as score"),
         (7, "b: expected a run"),
     ):
-        with pytest.raises(rageval.RagevalError, match=said):
+        with pytest.raises(rageval.RagevalError, match=message):
             rageval.evaluate("rr", {"a": RUN, "b": run}, QRELS)
 
 
@@ -118,8 +118,8 @@ def test_what_stands_beside_answers_is_taken_in_every_form(tmp_path: Path) -> No
         assert judged.scores["ours"]["crag_score"] == 1
         scores = rageval.evaluate_answers("crag_score", JUDGED, questions=questions)
         assert scores["ours"]["crag_score"] == 1
-        beside = {"judgements": JUDGED, "answers": ANSWERS}
-        page = rageval.report(scores, tmp_path / "p.html", questions=questions, **beside)
+        inputs = {"judgements": JUDGED, "answers": ANSWERS}
+        page = rageval.report(scores, tmp_path / "p.html", questions=questions, **inputs)
         assert "Where?" in page.read_text(encoding="utf-8")
     for answers in (ANSWERS, pandas.DataFrame(ANSWERS), ANSWERS[0]):
         assert rageval.evaluate_answers("sentence_count", answers=answers)["ours"]["sentence_count"] == 1
@@ -132,12 +132,12 @@ def test_answers_of_several_systems_are_named_as_runs_are(tmp_path: Path) -> Non
         "v2": pandas.DataFrame([{"qid": "q", "answer": "Rome"}]),
     }
     judged = rageval.judge("crag", answers, "contains", "crag_score", questions=gold)
-    assert {run: found["crag_score"].value for run, found in judged.scores.items()} == {"v1": 1, "v2": -1}
+    assert {run: result["crag_score"].value for run, result in judged.scores.items()} == {"v1": 1, "v2": -1}
     # What names another system is of the one that it is given for.
-    said = {"new": JUDGED, "old": pandas.DataFrame([{"query_id": "q", "run_id": "x", "label": "missing"}])}
-    scores = rageval.evaluate_answers("crag_score", said)
-    assert {run: found["crag_score"].value for run, found in scores.items()} == {"new": 1, "old": 0}
-    assert rageval.report(scores, tmp_path / "p.html", judgements=said).exists()
+    systems = {"new": JUDGED, "old": pandas.DataFrame([{"query_id": "q", "run_id": "x", "label": "missing"}])}
+    scores = rageval.evaluate_answers("crag_score", systems)
+    assert {run: result["crag_score"].value for run, result in scores.items()} == {"new": 1, "old": 0}
+    assert rageval.report(scores, tmp_path / "p.html", judgements=systems).exists()
     lengths = rageval.evaluate_answers("sentence_count", answers=answers)
     assert list(lengths) == ["v1", "v2"]
 
@@ -146,9 +146,9 @@ GATE = {"baseline": DATA / "gate" / "baseline.jsonl", "margin": 0.03}
 READ = rageval.read_run(RUN), rageval.read_qrels(QRELS)
 FRAMES = FORMS["frame"], pandas.DataFrame(READ[1])
 MISPLACED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, str]] = {
-    f"{verb.__name__}, {what}": (verb, arguments, found, f"{verb.__name__}(measures, run")
+    f"{verb.__name__}, {what}": (verb, arguments, finding, f"{verb.__name__}(measures, run")
     for verb in (rageval.evaluate, rageval.compare)
-    for what, arguments, found in (
+    for what, arguments, finding in (
         ("files", (RUN, QRELS, "rr"), "a run as measures"),
         ("paths", (Path(RUN), Path(QRELS), "rr"), "a run as measures"),
         ("files, run and qrels", ("rr", QRELS, RUN), "judgements of documents as run"),
@@ -196,25 +196,25 @@ for verb, order, cases in (
         {"a page": (("page.html", SCORES), "the name of a page as scores")},
     ),
 ):
-    for what, (arguments, found) in cases.items():
-        MISPLACED[f"{verb.__name__}, {what}"] = (verb, arguments, found, f"{verb.__name__}{order}")
+    for what, (arguments, finding) in cases.items():
+        MISPLACED[f"{verb.__name__}, {what}"] = (verb, arguments, finding, f"{verb.__name__}{order}")
 
 
 @pytest.mark.parametrize("case", MISPLACED)
 def test_arguments_in_the_wrong_order_are_told_the_right_one(case: str) -> None:
-    verb, arguments, found, order = MISPLACED[case]
+    verb, arguments, finding, order = MISPLACED[case]
     options = GATE if verb is rageval.gate else {}
     with pytest.raises(rageval.RagevalError) as refused:
         verb(*arguments, **options)
-    said = str(refused.value)
-    assert said.startswith(f"{verb.__name__}: found ")
-    assert found in said
-    assert f"; the order is {verb.__name__}(" in said
-    assert order in said
+    message = str(refused.value)
+    assert message.startswith(f"{verb.__name__}: found ")
+    assert finding in message
+    assert f"; the order is {verb.__name__}(" in message
+    assert order in message
 
 
 @pytest.mark.parametrize(
-    ("measures", "run", "qrels", "said"),
+    ("measures", "run", "qrels", "message"),
     [
         ("rrr", RUN, QRELS, "unknown measure 'rrr'"),
         ("rr", "nowhere.run", QRELS, "nowhere.run"),
@@ -224,8 +224,8 @@ def test_arguments_in_the_wrong_order_are_told_the_right_one(case: str) -> None:
         ("rr", [ScoredDoc("zz", "a", 1.0)], QRELS, "none of its 1 queries is judged"),
     ],
 )
-def test_other_mistakes_keep_their_message(measures: Any, run: Any, qrels: Any, said: str) -> None:
+def test_other_mistakes_keep_their_message(measures: Any, run: Any, qrels: Any, message: str) -> None:
     with pytest.raises(rageval.RagevalError) as refused:
         rageval.evaluate(measures, run, qrels)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "the order is" not in str(refused.value)

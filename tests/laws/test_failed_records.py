@@ -33,7 +33,8 @@ MEASURED = 39  # measures at least that this speaks of
 # Measures of texts alone need no judgement: an answer that failed is undefined there, which is said.
 OF_TEXTS = ("length", "citations", "sentence_count")
 RECORDS = [
-    {"query_id": f"a{at}", "question": f"Question {at}?", "answer": f"Answer {at}."} for at in range(1, 6)
+    {"query_id": f"a{number}", "question": f"Question {number}?", "answer": f"Answer {number}."}
+    for number in range(1, 6)
 ]
 
 
@@ -130,9 +131,9 @@ FAILED: dict[str, Callable[[], str | bytes]] = {
 
 
 def run(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, done.stdout, done.stderr
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout, result.stderr
 
 
 def imported(tool: str, folder: Path) -> tuple[list[dict[str, Any]], str]:
@@ -141,31 +142,33 @@ def imported(tool: str, folder: Path) -> tuple[list[dict[str, Any]], str]:
     text = FAILED[tool]()
     (folder / "log").write_bytes(text if isinstance(text, bytes) else text.encode())
     mapping = ("--map", MAP) if tool == GENERIC else ()
-    code, _, said = run("import", folder / "log", *mapping, "-o", folder / "out")
-    assert code == 0, said
+    code, _, stderr = run("import", folder / "log", *mapping, "-o", folder / "out")
+    assert code == 0, stderr
     answers = (folder / "out" / "answers.jsonl").read_text(encoding="utf-8")
-    return list(map(json.loads, answers.splitlines())), said
+    return list(map(json.loads, answers.splitlines())), stderr
 
 
 def judged(folder: Path, answers: list[dict[str, Any]], how: str = "crag") -> list[dict[str, Any]]:
     """Return what the judge `contains` says; every answer that did not fail is right."""
     asked = dict.fromkeys(answer["query_id"] for answer in answers)
-    texts = {each["query_id"]: " ".join(texts_of(each)) for each in answers if each["answer"] is not None}
+    texts = {
+        answer["query_id"]: " ".join(texts_of(answer)) for answer in answers if answer["answer"] is not None
+    }
     (folder / "questions.jsonl").write_text(
         lines_of([{"query_id": query, "question": "?", "answer": texts.get(query, "x")} for query in asked])
     )
     place = folder / "judged.jsonl"
     questions = ("--questions", folder / "questions.jsonl")
-    code, _, said = run(
+    code, _, stderr = run(
         "judge", how, folder / "out/answers.jsonl", *questions, "--judge", "contains", "-o", place
     )
-    assert code == 3, said
+    assert code == 3, stderr
     return list(map(json.loads, place.read_text(encoding="utf-8").splitlines()))
 
 
 def texts_of(answer: dict[str, Any]) -> list[str]:
-    said = answer["answer"]
-    return [said] if isinstance(said, str) else [part["text"] for part in said]
+    text = answer["answer"]
+    return [text] if isinstance(text, str) else [part["text"] for part in text]
 
 
 def test_every_reader_is_here() -> None:
@@ -175,20 +178,20 @@ def test_every_reader_is_here() -> None:
 @pytest.mark.filterwarnings("ignore:.* have fewer than 2 answers")  # some logs repeat some questions
 @pytest.mark.parametrize("tool", FAILED)
 def test_a_failed_record_is_missing_to_the_end(tool: str, tmp_path: Path) -> None:
-    answers, said = imported(tool, tmp_path)
-    (failed,) = (each for each in answers if each.get("status") == "error")
+    answers, stderr = imported(tool, tmp_path)
+    (failed,) = (answer for answer in answers if answer.get("status") == "error")
     assert failed["answer"] is None
     assert failed["reason"]
-    assert "1 failed answer" in said
+    assert "1 failed answer" in stderr
     rows = judged(tmp_path, answers)
     assert len(rows) == len(answers)
     (lost,) = (row for row in rows if row["status"] == "error")
     assert (lost["query_id"], lost["detail"]) == (failed["query_id"], failed["reason"])
     assert not lost.keys() & {"label", "grade"}
-    code, _, said = run(tmp_path / "judged.jsonl", "-m", "crag_score")
+    code, _, stderr = run(tmp_path / "judged.jsonl", "-m", "crag_score")
     assert code == 3
-    assert "1 error" in said
-    assert "between" in said
+    assert "1 error" in stderr
+    assert "between" in stderr
     # In Python as on the command line.
     with pytest.raises(MissingJudgements):
         rageval.evaluate_answers("crag_score", rows)
@@ -196,9 +199,9 @@ def test_a_failed_record_is_missing_to_the_end(tool: str, tmp_path: Path) -> Non
     assert ends[0] < ends[1] <= 1.0
 
 
-def value_of(measure: object, rows: list[dict[str, Any]], end: str, system: str = "", **beside: Any) -> float:
-    found = rageval.evaluate_answers(measure, rows, on_missing=end, **beside)
-    (scores,) = [found[system]] if system else found.values()
+def value_of(measure: object, rows: list[dict[str, Any]], end: str, system: str = "", **inputs: Any) -> float:
+    by_system = rageval.evaluate_answers(measure, rows, on_missing=end, **inputs)
+    (scores,) = [by_system[system]] if system else by_system.values()
     return float(scores.scores[0].value)
 
 
@@ -210,10 +213,12 @@ ANSWERED = [
     for run in ("A", "B")
 ]
 FAILING = [
-    Answer("q1", "B", (), error="timeout") if (each.query_id, each.run_id) == ("q1", "B") else each
-    for each in ANSWERED
+    Answer("q1", "B", (), error="timeout") if (answer.query_id, answer.run_id) == ("q1", "B") else answer
+    for answer in ANSWERED
 ]
-NUGGETS = [Nugget("", str(at), f"Fact {at}.", word, 1.0) for at, word in enumerate(("vital", "okay"))]
+NUGGETS = [
+    Nugget("", str(number), f"Fact {number}.", word, 1.0) for number, word in enumerate(("vital", "okay"))
+]
 RUBRICS = [name for name in rubric_names() if rubric_named(name).file.unit not in OF_NO_ANSWER]
 
 
@@ -255,7 +260,7 @@ def test_nobody_is_asked_about_an_answer_that_failed(name: str, tmp_path: Path) 
     assert all("timeout" in row["detail"] for row in failed if "detail" in row)
     assert any(row["run_id"] == "B" for row in failed)
     fewer = len(asked)
-    rest = [each for each in FAILING if not each.error]
+    rest = [answer for answer in FAILING if not answer.error]
     asked.clear()
     list(judged_by([model], rubric, material_of(rest), replace(settings, store=str(tmp_path / "other"))))
     # A list with an answer that failed is not shown at all.
@@ -268,16 +273,16 @@ def lines_in(answers: list[Answer]) -> list[dict[str, Any]]:
 
 def rows_of(rubric: Rubric, answers: list[Answer], end: str) -> list[dict[str, Any]]:
     """Return judgements of all that is asked, each the best (or the worst) label or grade there is."""
-    found = []
+    records = []
     for task in tasks(rubric, material_of(answers)):
         for number, rows in enumerate(task.rows.values()):
             for row in rows:
                 place = {"query_id": row.query, "run_id": row.run, "item_id": row.item, "aspect": row.aspect}
                 whole = place | dict(row.also) | {"rubric": rubric.judged_as, "judge": "fair"}
                 whole |= {"shown": list(row.shown)} if row.shown else {}
-                said = {"status": "error"} if task.failed else verdict(rubric, row, number, end)
-                found.append(whole | said)
-    return found
+                fields = {"status": "error"} if task.failed else verdict(rubric, row, number, end)
+                records.append(whole | fields)
+    return records
 
 
 def verdict(rubric: Rubric, row: VerdictRow, number: int, end: str) -> dict[str, Any]:
@@ -297,16 +302,18 @@ def verdict(rubric: Rubric, row: VerdictRow, number: int, end: str) -> dict[str,
 def test_a_failed_judgement_never_helps_by_any_measure(end: str, has_answers: bool) -> None:
     """Of every rubric, by every measure that its judgements suffice for: an error, and bounds."""
     tried = set()
-    measures = [each for each in parse_measures(list(OF_ANSWERS)) if str(each) not in OF_TEXTS]
+    measures = [item for item in parse_measures(list(OF_ANSWERS)) if str(item) not in OF_TEXTS]
     for name in RUBRICS:
         rubric = rubric_named(name)
         if rubric.file.unit == SPLITS:
             continue
         rows, fewer = (rows_of(rubric, answers, end) for answers in (ANSWERED, FAILING))
-        beside, failing = ({"answers": lines_in(each)} if has_answers else {} for each in (ANSWERED, FAILING))
+        complete, failing = (
+            {"answers": lines_in(item)} if has_answers else {} for item in (ANSWERED, FAILING)
+        )
         for measure in measures:
             try:
-                whole = value_of(measure, rows, "skip", "B", **beside)
+                whole = value_of(measure, rows, "skip", "B", **complete)
             except (UsageError, InputError):
                 continue  # of judgements of another kind
             if whole != whole:
@@ -314,7 +321,7 @@ def test_a_failed_judgement_never_helps_by_any_measure(end: str, has_answers: bo
             tried.add(str(measure))
             with pytest.raises(MissingJudgements):
                 rageval.evaluate_answers(measure, fewer, **failing)
-            worst, best = (value_of(measure, fewer, each, "B", **failing) for each in ("worst", "best"))
+            worst, best = (value_of(measure, fewer, item, "B", **failing) for item in ("worst", "best"))
             assert min(worst, best) - 1e-12 <= whole <= max(worst, best) + 1e-12, (name, str(measure))
             assert worst >= best if measure.better == "lower" else worst <= best, (name, str(measure))
     assert len(tried) >= MEASURED, sorted(tried)
@@ -326,8 +333,10 @@ JUDGES = ("contains", "exact", "number", "token_f1")
 @pytest.mark.parametrize("judge", JUDGES)
 def test_a_question_without_an_answer_is_a_failed_judgement(judge: str) -> None:
     """It never helps to answer fewer questions: a wrong answer there is no worse."""
-    questions = [{"query_id": f"q{at}", "question": "?", "answer": "Oslo"} for at in range(4)]
-    right = [{"query_id": f"q{at}", "run_id": run, "answer": "Oslo"} for at in range(4) for run in "AB"]
+    questions = [{"query_id": f"q{number}", "question": "?", "answer": "Oslo"} for number in range(4)]
+    right = [
+        {"query_id": f"q{number}", "run_id": run, "answer": "Oslo"} for number in range(4) for run in "AB"
+    ]
     fewer, wrong = right[:-1], [*right[:-1], right[-1] | {"answer": "Rome"}]
     measure = "token_f1" if judge == "token_f1" else "crag_score"
     with pytest.warns(UserWarning, match="B answered 3 of 4 questions"):
@@ -343,7 +352,7 @@ def test_a_question_without_an_answer_is_a_failed_judgement(judge: str) -> None:
 
 
 def test_questions_without_an_answer_on_the_command_line(tmp_path: Path) -> None:
-    questions = [{"query_id": f"q{at}", "question": "?", "answer": "Oslo"} for at in range(4)]
+    questions = [{"query_id": f"q{number}", "question": "?", "answer": "Oslo"} for number in range(4)]
     answers = [
         {"query_id": "q0", "run_id": "A", "answer": "Oslo", "repeat": 1},
         {"query_id": "q0", "run_id": "A", "answer": "Oslo", "repeat": 2},
@@ -354,32 +363,34 @@ def test_questions_without_an_answer_on_the_command_line(tmp_path: Path) -> None
     for name, rows in (("questions", questions), ("answers", answers), ("two", questions[:2])):
         (tmp_path / f"{name}.jsonl").write_bytes(lines_of(rows).encode())
     files = (tmp_path / "answers.jsonl", "--judge", "contains", "--questions")
-    code, out, said = run("judge", "crag", *files, tmp_path / "questions.jsonl")
+    code, out, stderr = run("judge", "crag", *files, tmp_path / "questions.jsonl")
     assert code == 3
-    assert "A answered 2 of 4 questions (2 not in the file)" in said
-    assert "B answered 1 of 4 questions (1 failed, 2 not in the file)" in said
+    assert "A answered 2 of 4 questions (2 not in the file)" in stderr
+    assert "B answered 1 of 4 questions (1 failed, 2 not in the file)" in stderr
     rows = list(map(json.loads, out.splitlines()))
     for system in "AB":
-        assert {row["query_id"] for row in rows if row["run_id"] == system} == {f"q{at}" for at in range(4)}
+        assert {row["query_id"] for row in rows if row["run_id"] == system} == {
+            f"q{number}" for number in range(4)
+        }
     # Who restricts the questions to those that were asked is told nothing of the others.
-    code, _, said = run("judge", "crag", *files, tmp_path / "two.jsonl")
+    code, _, stderr = run("judge", "crag", *files, tmp_path / "two.jsonl")
     assert code == 3
-    assert "A answered" not in said
-    assert "B answered 1 of 2 questions (1 failed)" in said
+    assert "A answered" not in stderr
+    assert "B answered 1 of 2 questions (1 failed)" in stderr
 
 
 def test_judgements_are_replayed_with_what_failed(tmp_path: Path) -> None:
     rubric = rubric_named("crag")
     first = list(judged_by(["contains"], rubric, material_of(FAILING)))
     (tmp_path / "frozen.jsonl").write_bytes(lines_of(first).encode())
-    again = list(judged_by([f"frozen:{tmp_path / 'frozen.jsonl'}"], rubric, material_of(FAILING)))
+    replayed = list(judged_by([f"frozen:{tmp_path / 'frozen.jsonl'}"], rubric, material_of(FAILING)))
     key = ("query_id", "run_id", "status", "judge")
-    assert [[row[name] for name in key] for row in again] == [[row[name] for name in key] for row in first]
+    assert [[row[name] for name in key] for row in replayed] == [[row[name] for name in key] for row in first]
     # An answer that failed was judged by nobody, whatever the file says.
     less = [row | {"status": "ok", "label": "perfect"} for row in first]
     (tmp_path / "frozen.jsonl").write_bytes(lines_of(less).encode())
-    again = list(judged_by([f"frozen:{tmp_path / 'frozen.jsonl'}"], rubric, material_of(FAILING)))
-    assert [row["status"] for row in again].count("error") == 1
+    replayed = list(judged_by([f"frozen:{tmp_path / 'frozen.jsonl'}"], rubric, material_of(FAILING)))
+    assert [row["status"] for row in replayed].count("error") == 1
 
 
 def test_a_share_of_a_job_has_what_failed_once(tmp_path: Path) -> None:
@@ -404,10 +415,10 @@ COMMANDS = {
 def rows_judged(failing: int) -> list[dict[str, Any]]:
     """Return judgements of two systems, of which the wrong answers of the one fail by and by."""
     rows, failed = [], 0
-    for at in range(45):
+    for number in range(45):
         for system in "AB":
-            label = "accurate" if (at + (system == "A")) % 3 else "incorrect"
-            row = {"query_id": f"q{at}", "run_id": system, "rubric": "crag", "judge": "j"}
+            label = "accurate" if (number + (system == "A")) % 3 else "incorrect"
+            row = {"query_id": f"q{number}", "run_id": system, "rubric": "crag", "judge": "j"}
             if label == "incorrect" and system == "A" and failed < failing:
                 rows.append(row | {"status": STATUSES[failed % len(STATUSES)]})
                 failed += 1
@@ -424,17 +435,17 @@ def test_a_status_that_turns_to_failed_improves_nothing(
     monkeypatch.chdir(tmp_path)
     before = [row for row in rows_judged(0) if row["run_id"] == "B"]
     Path("before.jsonl").write_text(lines_of(before))
-    code, _, said = run("gate", "before.jsonl", "-m", "crag_score", "--save-baseline", "baseline.json")
-    assert code == 0, said
+    code, _, stderr = run("gate", "before.jsonl", "-m", "crag_score", "--save-baseline", "baseline.json")
+    assert code == 0, stderr
     codes = []
     for failing in (0, 1, 8):
         rows = rows_judged(failing)
         if command == "gate":
             rows = [row for row in rows if row["run_id"] == "A"]
         Path("judged.jsonl").write_text(lines_of(rows))
-        code, _, said = run(*([] if command == "score" else [command]), "judged.jsonl", *COMMANDS[command])
-        assert code in (0, 1, 3, 5), said
-        assert bool(failing) == ("missing" in said), said
+        code, _, stderr = run(*([] if command == "score" else [command]), "judged.jsonl", *COMMANDS[command])
+        assert code in (0, 1, 3, 5), stderr
+        assert bool(failing) == ("missing" in stderr), stderr
         codes.append(code)
     # Fine (0) may become anything else, and nothing else becomes fine.
     assert all(code != 0 for code in codes[1:])

@@ -38,8 +38,8 @@ def needed(code: str) -> set[str]:
 def maker(call: ast.Call) -> str:
     """The name of the function that makes a finding, or nothing."""
     names = [call.func.body, call.func.orelse] if isinstance(call.func, ast.IfExp) else [call.func]
-    found = {getattr(name, "id", "") for name in names}
-    return found.pop() if len(found) == 1 else "error" if found == {"error", "warning"} else ""
+    makers = {getattr(name, "id", "") for name in names}
+    return makers.pop() if len(makers) == 1 else "error" if makers == {"error", "warning"} else ""
 
 
 def constants(node: ast.AST) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ CALLS = list(calls())
 
 
 def test_every_finding_has_words_and_all_words_are_used() -> None:
-    made = {code for _, code, _ in CALLS}
-    assert made - WORDS.keys() == set()
+    codes = {code for _, code, _ in CALLS}
+    assert codes - WORDS.keys() == set()
     shared = {code for code in WORDS if code in remarks.WORDS}  # remarks of readers, taken as they are
-    assert WORDS.keys() - made == shared
+    assert WORDS.keys() - codes == shared
     assert all(WORDS[code] is remarks.WORDS[code] for code in shared)
     assert EFFECTS.keys() <= WORDS.keys()
 
@@ -166,8 +166,8 @@ def test_every_finding_in_damaged_files_is_whole(
         lines = changed.count(b"\n") + 1
         for track in random.sample(TRACKS, 3):
             try:
-                found = validate("file", track, random.choice([None, {"1": "one"}]))
-                for finding in found:
+                findings = validate("file", track, random.choice([None, {"1": "one"}]))
+                for finding in findings:
                     assert finding.source == "file"
                     assert_is_whole(finding, lines)
                 for finding in write_repaired("file", Path("out"), track):
@@ -194,15 +194,15 @@ def test_a_finding_is_its_code_place_facts_and_level() -> None:
 def test_findings_are_told_apart_by_code(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.write_text("q Q0 a 1 2 r\nq Q0 a 2 1 s\n")
-    found = validate(run, "run", {"p": "?"})
-    assert isinstance(found, Findings)
-    codes = [(finding.code, finding.line) for finding in found]
+    findings = validate(run, "run", {"p": "?"})
+    assert isinstance(findings, Findings)
+    codes = [(finding.code, finding.line) for finding in findings]
     assert codes == [
         ("unknown_topic", 1),
         ("other_run_tag", 2),
         ("repeated_document", 2),
         ("no_known_topic", 2),
     ]
-    assert found[0].facts["topic"] == "q"
-    assert dict(found[2].facts) == {"document": "a", "topic": "q", "first_line": 1}
+    assert findings[0].facts["topic"] == "q"
+    assert dict(findings[2].facts) == {"document": "a", "topic": "q", "first_line": 1}
     assert [finding.code for finding in validation(str(run), "rag24")] == ["other_kind"]

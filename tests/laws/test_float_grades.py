@@ -78,9 +78,9 @@ def gain(grades: list[float]) -> float:
 @pytest.mark.parametrize("way", WAYS)
 def test_gains_are_the_grades_whatever_brings_them(way: str, tmp_path: Path) -> None:
     given = WAYS[way](tmp_path)
-    found = rageval.evaluate("ndcg", RUN, given)["ndcg"].by_query
+    scores = rageval.evaluate("ndcg", RUN, given)["ndcg"].by_query
     expected = {"q": gain([0.73, 0, 1.5]) / gain([1.5, 0.73]), "r": 1 / math.log2(3)}
-    assert found == pytest.approx(expected, abs=1e-15)
+    assert scores == pytest.approx(expected, abs=1e-15)
     assert rageval.evaluate("ap", RUN, given)["ap"].by_query == {"q": pytest.approx(1 / 3), "r": 0.0}
 
 

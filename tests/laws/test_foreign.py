@@ -49,7 +49,9 @@ RANKED = [
     *[("7", "a", -1.0), ("7", "c", -1.0), ("7", "d", -2.0), ("7", "u", -0.5), ("7", "b", -3.0)],
 ]
 RUN = [ScoredDoc(*row) for row in RANKED]
-NEAR = [row._replace(score=16777216.0 + at) for at, row in enumerate(RUN)]  # half of them equal in 32 bits
+NEAR = [
+    row._replace(score=16777216.0 + index) for index, row in enumerate(RUN)
+]  # half of them equal in 32 bits
 
 
 def plain(column: str = "0") -> list[Qrel]:
@@ -84,7 +86,9 @@ def forms(measure: Any) -> Iterator[Any]:
 
 def provider_of(form: Any) -> Any:
     try:
-        return next((each for each in PROVIDERS if each.is_available() and each.supports(form)), None)
+        return next(
+            (provider for provider in PROVIDERS if provider.is_available() and provider.supports(form)), None
+        )
     except AssertionError:  # a parameter that it needs is not given
         return None
 
@@ -97,31 +101,31 @@ for _name, _measure in sorted(REGISTRY.items()):
 
 def theirs(form: Any, qrels: list[Qrel], run: list[ScoredDoc]) -> tuple[dict[str, float], float]:
     try:
-        found = provider_of(form).calc([form], qrels, run)
+        results = provider_of(form).calc([form], qrels, run)
     except ZeroDivisionError:  # of one topic: the others are asked alone
         names = list(dict.fromkeys(row.query_id for row in qrels))
         if len(names) == 1:
             return {}, math.nan
         alone = [theirs(form, [row for row in qrels if row.query_id == name], run)[0] for name in names]
-        values = {query: value for found in alone for query, value in found.items()}
+        values = {query: value for results in alone for query, value in results.items()}
         return values, math.fsum(values.values()) / max(len(values), 1)
-    return {each.query_id: each.value for each in found.per_query}, found.aggregated[form]
+    return {metric.query_id: metric.value for metric in results.per_query}, results.aggregated[form]
 
 
 def judged_once(qrels: list[Qrel]) -> list[Qrel]:
     """The rows with the highest grade of each document, which is what rageval says of nuggets."""
     best: dict[tuple[str, str], Qrel] = {}
     for row in qrels:
-        known = best.setdefault((row.query_id, row.doc_id), row)
-        if row.relevance > known.relevance:
-            best[row.query_id, row.doc_id] = known._replace(relevance=row.relevance)
+        kept = best.setdefault((row.query_id, row.doc_id), row)
+        if row.relevance > kept.relevance:
+            best[row.query_id, row.doc_id] = kept._replace(relevance=row.relevance)
     return list(best.values())
 
 
-def differences(found: dict[str, float], expected: dict[str, float], places: float) -> list[str]:
+def differences(values: dict[str, float], expected: dict[str, float], places: float) -> list[str]:
     return [
         query
-        for query, value in found.items()
+        for query, value in values.items()
         if not math.isclose(value, expected.get(query, math.nan), rel_tol=0, abs_tol=places)
         and not (math.isnan(value) and math.isnan(expected.get(query, math.nan)))
     ]
@@ -155,11 +159,11 @@ def test_measures_of_documents_equal_their_provider(world: str) -> None:
         if isinstance(measure, rageval.Measure) and world == "scores of 32 bits":
             continue  # ours compare scores as 64-bit floats (--compat trec_eval has the other rule)
         expected, mean = theirs(form, judged, run)
-        found = {query: value for query, value in score.by_query.items() if query in expected}
+        ours = {query: value for query, value in score.by_query.items() if query in expected}
         places = PRINTED if form.NAME == "ERR" or form.params.get("dcg") == "exp-log2" else PRECISE
         if form.NAME in COUNTED_BY_THE_COMMAND:
             assert expected.pop("5", 0.0) == 0.0
-            assert found.pop("5", 2.0 - (form.NAME == "NumQ")) >= 1.0
+            assert ours.pop("5", 2.0 - (form.NAME == "NumQ")) >= 1.0
         elif form.NAME == "Accuracy":  # leaves out topics of which nothing relevant was found
             rel = form["rel"]
             some = {row.query_id for row in judged if row.relevance >= rel}
@@ -168,8 +172,8 @@ def test_measures_of_documents_equal_their_provider(world: str) -> None:
             assert score.undefined == len(left_out)
         elif "3" not in score.by_query and not math.isclose(score.value, mean, rel_tol=0, abs_tol=places):
             wrong.append(f"{form}: mean {score.value}, {mean}")
-        bad = differences(found, expected, places)
-        wrong += [f"{form}: {query}: {found[query]}, {expected[query]}" for query in bad]
+        bad = differences(ours, expected, places)
+        wrong += [f"{form}: {query}: {ours[query]}, {expected[query]}" for query in bad]
     assert wrong == []
 
 
@@ -205,12 +209,12 @@ def test_judged_only_takes_out_what_trec_eval_takes_out(name: str) -> None:
     run: dict[str, dict[str, float]] = {}
     for query, doc, score in RANKED:
         run.setdefault(query, {})[doc] = score
-    wanted = theirs_.get(name, name)
-    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {wanted}, judged_docs_only_flag=1)
-    expected = {query: values[wanted] for query, values in evaluator.evaluate(run).items()}
-    found = rageval.evaluate(name, run, GRADES, judged_only=True)[name].by_query
-    assert {query: found[query] for query in expected} == pytest.approx(expected, abs=PRECISE)
-    assert found["3"] == found["5"] == 0.0
+    name_there = theirs_.get(name, name)
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {name_there}, judged_docs_only_flag=1)
+    expected = {query: values[name_there] for query, values in evaluator.evaluate(run).items()}
+    scores = rageval.evaluate(name, run, GRADES, judged_only=True)[name].by_query
+    assert {query: scores[query] for query in expected} == pytest.approx(expected, abs=PRECISE)
+    assert scores["3"] == scores["5"] == 0.0
 
 
 def test_the_names_of_ir_measures_are_its_measures() -> None:
@@ -218,8 +222,8 @@ def test_the_names_of_ir_measures_are_its_measures() -> None:
     assert str(parse_measure("Accuracy")) == "Accuracy"
     assert str(parse_measure("accuracy")) == "crag_share"
     for _, form in (*OF_DOCUMENTS, *OF_NUGGETS):
-        found = parse_measure(str(form))
-        assert not (isinstance(found, rageval.Measure) and kind_of_measure(found) is ANSWERS), form
+        measure = parse_measure(str(form))
+        assert not (isinstance(measure, rageval.Measure) and kind_of_measure(measure) is ANSWERS), form
 
 
 def test_gains_by_grade_are_read() -> None:
@@ -231,5 +235,5 @@ def test_gains_by_grade_are_read() -> None:
     qrels = judged_once(plain())
     run = [row for row in RUN if row.query_id in ("1", "2", "7")]
     expected, _ = theirs(ir_measures.parse_measure(name), [row for row in qrels if row.query_id != "3"], run)
-    found = rageval.evaluate(name, run, qrels)[name].by_query
-    assert {query: found[query] for query in expected} == pytest.approx(expected, abs=PRECISE)
+    scores = rageval.evaluate(name, run, qrels)[name].by_query
+    assert {query: scores[query] for query in expected} == pytest.approx(expected, abs=PRECISE)

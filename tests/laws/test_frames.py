@@ -15,10 +15,10 @@ from rageval.cli import main
 from rageval.errors import InputError, UsageError
 
 Row = dict[str, Any]
-QUERIES = [f"q{at}" for at in range(12)]
+QUERIES = [f"q{number}" for number in range(12)]
 RUN = [{"query_id": q, "doc_id": d, "score": s} for q in QUERIES for d, s in (("a", 2.0), ("b", 1.0))]
 OTHER = [{"query_id": q, "doc_id": d, "score": s} for q in QUERIES for d, s in (("a", 1.0), ("b", 2.0))]
-QRELS = [{"query_id": q, "doc_id": "ab"[at % 3 == 0], "relevance": 1} for at, q in enumerate(QUERIES)]
+QRELS = [{"query_id": q, "doc_id": "ab"[number % 3 == 0], "relevance": 1} for number, q in enumerate(QUERIES)]
 JUDGED = [{"query_id": q, "run_id": "r", "aspect": "0", "label": "support"} for q in QUERIES]
 NUGGETS = [{"qid": q, "nuggets": [{"text": "n", "importance": "vital"}]} for q in QUERIES]
 ANSWERS = [{"query_id": q, "run_id": "r", "answer": "In Oslo."} for q in QUERIES]
@@ -51,7 +51,7 @@ FRAMES: list[Make] = [of_pandas, of_polars, of_pyarrow, in_a_batch]
 
 
 def values(scores: Any) -> Any:
-    return {run: found.scores[0].by_query for run, found in scores.items()}
+    return {run: result.scores[0].by_query for run, result in scores.items()}
 
 
 def reported(tmp_path: Path, **given: Any) -> int:
@@ -119,8 +119,8 @@ def gated(path: Path, run: Any, qrels: Any) -> str:
     for name, text in lines.items():
         (path / name).write_text(text)
     words = ["gate", path / "run", path / "qrels", "-m", "rr", "--save-baseline", path / "base.jsonl"]
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code == 0, result.output
     return rageval.gate(run, qrels, "rr", baseline=path / "base.jsonl", margin=0.1).verdict
 
 
@@ -157,15 +157,15 @@ def test_a_lazy_frame_is_refused_with_what_to_pass(call: tuple[str, str], tmp_pa
 @pytest.mark.parametrize("blank", [0, 3])
 def test_the_gate_reads_a_frame_as_the_command_reads_its_file(make: Make, blank: int, tmp_path: Path) -> None:
     """A blank cell of a file is a gap in the frame that is read from it: an empty answer."""
-    gaps = [{**row, "answer": None} if at < blank else row for at, row in enumerate(TABLE)]
+    gaps = [{**row, "answer": None} if index < blank else row for index, row in enumerate(TABLE)]
     for name, rows in (("candidate", gaps), ("baseline", TABLE)):
         of_pandas(rows).to_csv(tmp_path / f"{name}.csv", index=False)
     words = ["gate", "candidate.csv", "--baseline", "baseline.csv", "--judge", "contains", "--margin", "0.5"]
     words = [str(tmp_path / word) if word.endswith(".csv") else word for word in words]
-    done = CliRunner().invoke(main, words)
+    result = CliRunner().invoke(main, words)
     report = rageval.gate(make(gaps), baseline=make(TABLE), judge="contains", margin=0.5)
-    assert done.exit_code == {"ship": 0, "block": 1, "inconclusive": 5}[report.verdict], done.output
-    assert f"{report.overall[0].candidate:.3f}" in done.stdout
+    assert result.exit_code == {"ship": 0, "block": 1, "inconclusive": 5}[report.verdict], result.output
+    assert f"{report.overall[0].candidate:.3f}" in result.stdout
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -7,36 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 
-_GOLD = [{"query_id": f"q{at}", "question": f"Where is {at}?", "answer": "Oslo"} for at in range(3)]
+_GOLD = [
+    {"query_id": f"q{number}", "question": f"Where is {number}?", "answer": "Oslo"} for number in range(3)
+]
 _ANSWERS = [
-    {"query_id": f"q{at}", "run_id": "r", "answer": "In Oslo." if at else "In Rome."} for at in range(3)
+    {"query_id": f"q{number}", "run_id": "r", "answer": "In Oslo." if number else "In Rome."}
+    for number in range(3)
 ]
 
 
-def _file(path: Path, records: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
-
-
 def _replay(tmp_path: Path, answers: Any, gold: Any, judged: Any) -> Any:
-    words = [_file(tmp_path / "answers.jsonl", answers)]
-    words += ["--questions", _file(tmp_path / "questions.jsonl", gold)]
-    words += ["--judge", f"frozen:{_file(tmp_path / 'judged.jsonl', judged)}"]
-    return CliRunner().invoke(main, ["judge", "crag", *words])
+    words = [write_jsonl(tmp_path / "answers.jsonl", answers)]
+    words += ["--questions", write_jsonl(tmp_path / "questions.jsonl", gold)]
+    words += ["--judge", f"frozen:{write_jsonl(tmp_path / 'judged.jsonl', judged)}"]
+    return run_command("judge", "crag", *words)
 
 
 @pytest.mark.parametrize("judge", ["contains", "exact", "number"])
 def test_old_verdicts_are_not_replayed_for_new_texts(tmp_path: Path, judge: str) -> None:
     judged = list(rageval.judge("crag", _ANSWERS, judge, questions=_GOLD))
-    again = _replay(tmp_path, _ANSWERS, _GOLD, judged)
-    assert again.exit_code == 0
-    assert [json.loads(line) for line in again.stdout.splitlines()] == judged
-    assert "judged_sha" not in again.stderr
+    replay = _replay(tmp_path, _ANSWERS, _GOLD, judged)
+    assert replay.exit_code == 0
+    assert [json.loads(line) for line in replay.stdout.splitlines()] == judged
+    assert "judged_sha" not in replay.stderr
     other = [*_ANSWERS[:1], {**_ANSWERS[1], "answer": "In Rome."}, *_ANSWERS[2:]]
     for answers, gold in (
         (other, _GOLD),

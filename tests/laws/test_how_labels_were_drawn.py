@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from every_command import leaves
 from rageval.cli import main
 from rageval.files.plans import read_plan
@@ -25,25 +26,20 @@ _WAYS = ("{}", "It is {}.", "It may be {}x.", "It is something else.", "Never {0
 
 def readers() -> set[str]:
     """The commands that read labels: those with an option for them, or a place."""
-    found = set()
-    for name, each in leaves().items():
-        options = {option for param in each.params for option in param.opts}
-        takes = [param for param in each.params if getattr(param.type, "what", "") == "labels"]
+    names = set()
+    for name, command in leaves().items():
+        options = {option for param in command.params for option in param.opts}
+        takes = [param for param in command.params if getattr(param.type, "what", "") == "labels"]
         if {"--gold", "--fit", "--gold-chosen"} & options or takes:
-            found.add(name)
-    return found
-
-
-def lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+            names.add(name)
+    return names
 
 
 def output(*words: object, codes: Sequence[int] = (0,)) -> str:
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code in codes, done.output
-    assert "No such option" not in done.output, done.output
-    return done.output
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code in codes, result.output
+    assert "No such option" not in result.output, result.output
+    return result.output
 
 
 def right(text: str, query: str) -> bool:
@@ -54,7 +50,7 @@ def right(text: str, query: str) -> bool:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Answers of two systems, judged by `short`, a plan by its doubt, and labels drawn in several ways."""
     folder, draw = tmp_path_factory.mktemp("drawn"), random.Random(7)
-    queries = [f"q{at}" for at in range(NUMBER)]
+    queries = [f"q{number}" for number in range(NUMBER)]
     texts = {}
     for query in queries:
         gold = f"name{query[1:]} word{int(query[1:]) % 9}"
@@ -64,19 +60,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [{"query_id": q, "question": "What is it?", "answer": [f"name{q[1:]} word{int(q[1:]) % 9}"]}
              for q in queries]  # fmt: skip
     answers = [{"query_id": query, "run_id": run, "answer": text} for (query, run), text in texts.items()]
-    lines(folder / "questions.jsonl", asked)
-    lines(folder / "answers.jsonl", answers)
+    write_jsonl(folder / "questions.jsonl", asked)
+    write_jsonl(folder / "answers.jsonl", answers)
     (folder / "topics").write_text("".join(f"{query}\tWhat is {query}?\n" for query in queries))
     (folder / "tables").mkdir()
     for run in SYSTEMS:
-        lines(folder / "tables" / f"{run}.jsonl", [row for row in answers if row["run_id"] == run])
+        write_jsonl(folder / "tables" / f"{run}.jsonl", [row for row in answers if row["run_id"] == run])
     judged = folder / "judged.jsonl"
     words = (folder / "answers.jsonl", "--questions", folder / "questions.jsonl", "--judge", "short")
     output("judge", "crag", *words, "--quiet", "-o", judged)
     rows = [json.loads(line) for line in judged.read_text().splitlines()]
-    lines(judged, [{**row, "kind": "ab"[int(row["query_id"][1:]) % 2]} for row in rows])
+    write_jsonl(judged, [{**row, "kind": "ab"[int(row["query_id"][1:]) % 2]} for row in rows])
     for run in SYSTEMS:
-        lines(folder / f"judged-{run}.jsonl", [row for row in rows if row["run_id"] == run])
+        write_jsonl(folder / f"judged-{run}.jsonl", [row for row in rows if row["run_id"] == run])
     plan = folder / "plan.jsonl"
     output("label", "plan", judged, "--by", "doubt", "-n", LABELED, "-o", plan)
 
@@ -92,13 +88,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     pairs = {query: tuple(labels[query, run] == "perfect" for run in SYSTEMS) for query in queries}
     for name, (of, more) in ways.items():
-        said = [{"query_id": q, "run_id": r, "label": labels[q, r], "rubric": "crag", **more}
+        judgements = [{"query_id": q, "run_id": r, "label": labels[q, r], "rubric": "crag", **more}
                 for q in of for r in SYSTEMS]  # fmt: skip
-        lines(folder / f"{name}.jsonl", said)
-        lines(folder / f"{name}-pairs.jsonl", _games({query: pairs[query] for query in of}, more))
-    lines(folder / "judged-pairs.jsonl", _games(pairs, {"judge": "openai:judge"}, draw))
+        write_jsonl(folder / f"{name}.jsonl", judgements)
+        write_jsonl(folder / f"{name}-pairs.jsonl", _games({query: pairs[query] for query in of}, more))
+    write_jsonl(folder / "judged-pairs.jsonl", _games(pairs, {"judge": "openai:judge"}, draw))
     (folder / "chances").write_text(
-        "".join(f"{query} {0.25 if at < 75 else 0.75}\n" for at, query in enumerate(some))
+        "".join(f"{query} {0.25 if number < 75 else 0.75}\n" for number, query in enumerate(some))
     )
     return folder
 
@@ -132,20 +128,20 @@ def _report(world: Path, gold: Path, chosen: Sequence[object]) -> str:
     page = world / "page.html"
     page.unlink(missing_ok=True)
     words = (world / "judged.jsonl", "-m", "crag_score", "--gold", gold, *chosen, "-o", page)
-    said = output("report", *words, codes=(0, 2))
+    text = output("report", *words, codes=(0, 2))
     if not page.is_file():
-        return said
+        return text
     judges = page.read_text().partition('id="judges"')[2]
-    return said + output("report", "show", page, "--format", "json") + re.sub("<[^>]*>", "", judges)
+    return text + output("report", "show", page, "--format", "json") + re.sub("<[^>]*>", "", judges)
 
 
 def _gate(world: Path, gold: Path, chosen: Sequence[object]) -> str:
     base = world / "base.json"
     how = ("-m", "crag_score", "--gold", gold, *chosen)
     base.unlink(missing_ok=True)
-    said = output("gate", world / "judged-other.jsonl", *how, "--save-baseline", base, codes=(0, 2))
+    text = output("gate", world / "judged-other.jsonl", *how, "--save-baseline", base, codes=(0, 2))
     if not base.is_file():
-        return said
+        return text
     words = (world / "judged-one.jsonl", *how, "--baseline", base, "--margin", "0.05")
     return output("gate", *words, codes=(0, 1, 2, 5))
 
@@ -165,10 +161,10 @@ def _judge(*how: str) -> Door:
         out = world / "again.jsonl"
         out.unlink(missing_ok=True)
         words = ("crag", *files, *how, gold, *chosen, "-o", out)
-        said = output("judge", *words, codes=(0, 2, 3))
+        text = output("judge", *words, codes=(0, 2, 3))
         if "--then" not in how or not out.is_file():
-            return said
-        return said + output("compare", out, "-m", "crag_score")
+            return text
+        return text + output("compare", out, "-m", "crag_score")
 
     return door
 
@@ -184,11 +180,11 @@ def _board(world: Path, gold: Path, chosen: Sequence[object]) -> str:
     bundle, site = world / "board.tar.gz", world / "site"
     bundle.unlink(missing_ok=True)
     how = ("-m", "crag_score", "--gold", gold, *chosen)
-    said = output("board", "bundle", world / "judged.jsonl", *how, "-o", bundle, codes=(0, 2))
+    text = output("board", "bundle", world / "judged.jsonl", *how, "-o", bundle, codes=(0, 2))
     if not bundle.is_file():
-        return said
+        return text
     output("board", "publish", bundle, "-o", site)
-    return said + "".join(path.read_text() for path in sorted(site.glob("*.html")))
+    return text + "".join(path.read_text() for path in sorted(site.glob("*.html")))
 
 
 DOORS: dict[str, Door] = {
@@ -237,8 +233,8 @@ def test_labels_of_a_plan_count_by_their_chances_or_not_at_all(name: str, world:
 
 
 def test_the_headline_of_a_gate_has_the_condition(world: Path) -> None:
-    said = DOORS["gate"](world, world / "some.jsonl", ())
-    (headline,) = (line for line in said.splitlines() if ": one against " in line)
+    text = DOORS["gate"](world, world / "some.jsonl", ())
+    (headline,) = (line for line in text.splitlines() if ": one against " in line)
     assert headline.endswith(f", {IF_DRAWN}")
 
 
@@ -257,10 +253,10 @@ def test_chances_that_are_stated_count(name: str, world: Path) -> None:
 @pytest.mark.parametrize("who", ["rule", "model"])
 @pytest.mark.parametrize("name", DOORS)
 def test_labels_of_no_people_are_no_check_by_people(name: str, who: str, world: Path) -> None:
-    said = plain(DOORS[name](world, world / f"{who}.jsonl", ("--gold-chosen", "uniform")))
-    assert {"rule": "contains", "model": "openai:m"}[who] in said
+    text = plain(DOORS[name](world, world / f"{who}.jsonl", ("--gold-chosen", "uniform")))
+    assert {"rule": "contains", "model": "openai:m"}[who] in text
     if name.startswith("judge"):
-        assert CHECKED in said
+        assert CHECKED in text
 
 
 # A gate's baseline is labeled one day and read another: its labels keep how they were drawn.
@@ -277,8 +273,8 @@ def labeled(world: Path, way: str) -> list[object]:
     gold, chosen = WAYS[way]
     words: list[object] = ["-m", "crag_score"]
     words += ["--gold", world / f"{gold}.jsonl"] if gold else []
-    known = world / chosen
-    return words + (["--gold-chosen", known if known.is_file() else chosen] if chosen else [])
+    path = world / chosen
+    return words + (["--gold-chosen", path if path.is_file() else chosen] if chosen else [])
 
 
 @pytest.fixture(scope="module")
@@ -292,13 +288,13 @@ def baselines(world: Path) -> dict[str, Path]:
 def mean_of_baseline(world: Path, way: str) -> float:
     """The mean of the baseline's system, as the scores say it."""
     words = (world / "judged-other.jsonl", *labeled(world, way), "--by", "rubric", "--format", "json")
-    done = CliRunner().invoke(main, ["score", *map(str, words)])
-    assert done.exit_code == 0, done.output
-    (record,) = json.loads(done.stdout)["results"]
+    result = CliRunner().invoke(main, ["score", *map(str, words)])
+    assert result.exit_code == 0, result.output
+    (record,) = json.loads(result.stdout)["results"]
     return float(record["value"])
 
 
-def are_alike(one: str, other: str) -> bool:
+def say_the_same(one: str, other: str) -> bool:
     return one == other or {one, other} == {"unstated", "uniform"}
 
 
@@ -322,14 +318,16 @@ def test_a_baseline_keeps_how_its_labels_were_drawn(
         "--json",
         shown,
     )
-    if not are_alike(before, after):
-        said = plain(output("gate", *words, codes=(2,)))
-        assert "labels" in said
-        assert "--gold" in said
+    if not say_the_same(before, after):
+        text = plain(output("gate", *words, codes=(2,)))
+        assert "labels" in text
+        assert "--gold" in text
         return
     output("gate", *words, codes=(0, 1, 5))
-    found = json.loads(shown.read_text())
-    assert found["decisions"][-1]["baseline"] == pytest.approx(mean_of_baseline(world, before), abs=1e-12)
+    printed_json = json.loads(shown.read_text())
+    assert printed_json["decisions"][-1]["baseline"] == pytest.approx(
+        mean_of_baseline(world, before), abs=1e-12
+    )
     is_conditional = IF_DRAWN in plain(output("gate", *words, codes=(0, 1, 5)))
     assert is_conditional == ("unstated" in (before, after))
 
@@ -340,8 +338,8 @@ def test_an_older_baseline_states_no_draw(world: Path, baselines: dict[str, Path
         head, *rest = baselines[way].read_text().splitlines()
         fields = json.loads(head)
         assert fields.pop("draw")["how"] == way
-        lines(old, [fields, *map(json.loads, rest)])
+        write_jsonl(old, [fields, *map(json.loads, rest)])
         words = (world / "judged-one.jsonl", *labeled(world, way), "--baseline", old, "--margin", "0.05")
-        said = plain(output("gate", *words, codes=(0, 1, 2, 5)))
-        wanted = "drawn in a way that nobody stated" if way == "plan" else IF_DRAWN
-        assert wanted in said
+        text = plain(output("gate", *words, codes=(0, 1, 2, 5)))
+        expected = "drawn in a way that nobody stated" if way == "plan" else IF_DRAWN
+        assert expected in text

@@ -19,7 +19,7 @@ from rageval import table
 from rageval.cli import main
 from rageval.table import FORMATS
 
-QUERIES = [f"q{at}" for at in range(30)]
+QUERIES = [f"q{number}" for number in range(30)]
 
 
 def crag(judge: str, seed: int) -> list[dict[str, Any]]:
@@ -35,13 +35,13 @@ def crag(judge: str, seed: int) -> list[dict[str, Any]]:
 
 def games(judge: str, seed: int) -> list[dict[str, Any]]:
     rng = random.Random(seed)
-    found = []
+    rows = []
     for query in QUERIES:
         labels = rng.choice([("win", "loss"), ("loss", "win"), ("tie", "tie")])
         for run, label in zip(("ours", "theirs"), labels, strict=True):
             row = {"query_id": query, "run_id": run, "aspect": "g", "label": label}
-            found.append({**row, "rubric": "pairwise", "judge": judge})
-    return found
+            rows.append({**row, "rubric": "pairwise", "judge": judge})
+    return rows
 
 
 @pytest.fixture
@@ -50,16 +50,18 @@ def folder(tmp_path: Path) -> Path:
     rows |= {"games": games("openai:m", 3), "people": games("person:a", 4)}
     rows["support"] = [
         {"query_id": query, "run_id": "ours", "aspect": f"n{nugget}", "rubric": "nugget-assignment"}
-        | {"label": "support" if (at + nugget) % 3 else "not_support", "judge": "openai:m"}
-        for at, query in enumerate(QUERIES)
+        | {"label": "support" if (number + nugget) % 3 else "not_support", "judge": "openai:m"}
+        for number, query in enumerate(QUERIES)
         for nugget in range(3)
     ]
     (tmp_path / "run.trec").write_text(
-        "".join(f"{q} Q0 d{at} {at} {9 - at} ours\n" for q in QUERIES for at in (1, 2))
+        "".join(f"{q} Q0 d{number} {number} {9 - number} ours\n" for q in QUERIES for number in (1, 2))
     )
-    (tmp_path / "qrels").write_text("".join(f"{q} n{at} d{at} 1\n" for q in QUERIES for at in range(3)))
-    for name, found in rows.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    (tmp_path / "qrels").write_text(
+        "".join(f"{q} n{number} d{number} 1\n" for q in QUERIES for number in range(3))
+    )
+    for name, records in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
     CliRunner().invoke(
         main, ["report", f"{tmp_path}/j.jsonl", "-m", "crag_score", "-o", f"{tmp_path}/p.html"]
     )
@@ -93,7 +95,7 @@ NAMES = {"id", "item", "aspect", "query", "query_id", "run", "run_id", "name", "
 
 def with_json() -> set[str]:
     """The commands that print JSON if they are asked to."""
-    choices = {path: [each.type for each in found.params] for path, found in walked()}
+    choices = {path: [param.type for param in command.params] for path, command in walked()}
     return {
         path
         for path, kinds in choices.items()
@@ -101,15 +103,15 @@ def with_json() -> set[str]:
     }
 
 
-def numbers(found: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(found, dict):
-        for name, value in found.items():
+def numbers(record: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(record, dict):
+        for name, value in record.items():
             yield from numbers(value, name)
-    elif isinstance(found, list):
-        for value in found:
+    elif isinstance(record, list):
+        for value in record:
             yield from numbers(value, key)
     else:
-        yield key, found
+        yield key, record
 
 
 def is_number(text: str) -> bool:
@@ -128,17 +130,17 @@ def test_every_command_is_tried() -> None:
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize(
-    ("command", "words"), [(name, each) for name, all_ in WORDS.items() for each in all_]
+    ("command", "words"), [(name, words) for name, all_ in WORDS.items() for words in all_]
 )
 def test_no_number_is_text_or_rounded(command: str, words: str, folder: Path) -> None:
     typed = [*command.split(), *words.replace("{}", str(folder)).split(), "--format", "json"]
-    done = CliRunner().invoke(main, typed)
-    assert done.exit_code == 0, done.stderr[-500:]
+    result = CliRunner().invoke(main, typed)
+    assert result.exit_code == 0, result.stderr[-500:]
     (kind,) = (output["json"] for output in SCHEMA["outputs"] if output["command"] == command)
-    assert list(faults(json.loads(done.stdout), kind)) == []
-    listed = list(numbers(json.loads(done.stdout)))
+    assert list(faults(json.loads(result.stdout), kind)) == []
+    listed = list(numbers(json.loads(result.stdout)))
     texts = [(key, value) for key, value in listed if isinstance(value, str) and is_number(value)]
-    assert not [each for each in texts if each[0] not in NAMES]
+    assert not [line for line in texts if line[0] not in NAMES]
     floats = {value for _, value in listed if isinstance(value, float) and value % 1}
     long = [value for value in floats if round(value, 6) != value]
     # Means of thirty grades, p and ends of intervals hardly ever end after four places.
@@ -147,19 +149,26 @@ def test_no_number_is_text_or_rounded(command: str, words: str, folder: Path) ->
 
 @pytest.mark.slow
 def test_strengths_are_those_of_python(folder: Path) -> None:
-    done = CliRunner().invoke(main, ["arena", str(folder / "games.jsonl"), "--format", "json"])
+    result = CliRunner().invoke(main, ["arena", str(folder / "games.jsonl"), "--format", "json"])
     from rageval.comparison.arena import games as played
     from rageval.comparison.arena import strengths
 
-    found = {each.system: each for each in strengths(played(rageval.read_judgements(folder / "games.jsonl")))}
-    for row in json.loads(done.stdout):
-        known = found[row["system"]]
-        assert (row["strength"], row["low"], row["games"]) == (known.strength, known.low, known.games)
+    strengths_by_system = {
+        strength.system: strength
+        for strength in strengths(played(rageval.read_judgements(folder / "games.jsonl")))
+    }
+    for row in json.loads(result.stdout):
+        expected = strengths_by_system[row["system"]]
+        assert (row["strength"], row["low"], row["games"]) == (
+            expected.strength,
+            expected.low,
+            expected.games,
+        )
         assert isinstance(row["games"], int)
 
 
 FINDINGS = ("doctor", "validate")  # which print lines of text, and no tables
-EVERY = [(name, each) for name, several in WORDS.items() for each in several if name not in FINDINGS]
+EVERY = [(name, words) for name, several in WORDS.items() for words in several if name not in FINDINGS]
 
 
 def typed(command: str, words: str, folder: Path) -> list[str]:
@@ -177,13 +186,13 @@ def test_a_file_gets_what_is_printed(command: str, words: str, style: str, folde
         assert "-q" in line, printed.stderr  # values of queries have no form of their own in LaTeX, say
         return
     assert printed.exit_code == 0, printed.stderr[-500:]
-    done = CliRunner().invoke(main, [*line, "-o", str(out)])
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", printed.stderr)
+    result = CliRunner().invoke(main, [*line, "-o", str(out)])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", printed.stderr)
     assert out.read_text(encoding="utf-8") == printed.stdout
     assert printed.stdout.strip()
 
 
-@pytest.mark.parametrize(("command", "words"), [each for each in EVERY if each[0] != "score"])
+@pytest.mark.parametrize(("command", "words"), [words for words in EVERY if words[0] != "score"])
 def test_off_a_terminal_stands_what_stands_on_it(
     command: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,8 +207,8 @@ def test_off_a_terminal_stands_what_stands_on_it(
 
 def test_of_scores_lines_of_trec_eval_go_into_a_file_or_pipe(folder: Path) -> None:
     line = typed("score", WORDS["score"][0], folder)
-    done = CliRunner().invoke(main, [*line, "-o", str(folder / "out")])
-    assert (done.exit_code, done.stdout) == (0, "")
+    result = CliRunner().invoke(main, [*line, "-o", str(folder / "out")])
+    assert (result.exit_code, result.stdout) == (0, "")
     lines = (folder / "out").read_text(encoding="utf-8")
     assert lines == CliRunner().invoke(main, line).stdout
     assert lines.count("\t") == 3 * lines.count("\n")

@@ -62,10 +62,15 @@ def test_judgements_written_otherwise_are_the_same_in_every_place(name: str) -> 
     for grade in GRADES.values():
         for parting in PARTED:
             Path("qrels").write_text(written(rows, grade, parting))
-            found = command(*line)
-            assert (found.code, "holds" in found.err) == (usual.code, "holds" in usual.err), (parting, found)
+            outcome = command(*line)
+            assert (outcome.code, "holds" in outcome.err) == (usual.code, "holds" in usual.err), (
+                parting,
+                outcome,
+            )
             # Weights of nuggets have columns of their own, and are lacking in either form.
-            assert "columns" not in found.err.replace("of the columns", "") or "columns" in usual.err, found
+            assert "columns" not in outcome.err.replace("of the columns", "") or "columns" in usual.err, (
+                outcome
+            )
 
 
 NAMES = st.sampled_from(
@@ -96,15 +101,15 @@ def test_four_columns_with_a_number_last_are_judgements_where_judgements_are_wan
     ]
     assert sorted(read) == sorted((*row[:3], float(row[3])) for row in rows)
     ranked = {
-        (found.query.decode(), doc.decode())
-        for found in rageval.read_run(str(run)).queries
-        for doc in found.docs
+        (query.query.decode(), doc.decode())
+        for query in rageval.read_run(str(run)).queries
+        for doc in query.docs
     }
     assert ranked == {(row[0], row[2]) for row in rows}
     for words in ([run, qrels], [qrels, run], ["compare", run, qrels, run]):
-        done = CliRunner().invoke(main, [*map(str, words), "-m", "coverage@1", "--nuggets-in-qrels", "yes"])
-        assert "holds" not in done.stderr, (words, text)
-        assert "expected a run (" not in done.stderr, (words, text)
+        result = CliRunner().invoke(main, [*map(str, words), "-m", "coverage@1", "--nuggets-in-qrels", "yes"])
+        assert "holds" not in result.stderr, (words, text)
+        assert "expected a run (" not in result.stderr, (words, text)
 
 
 # --- every kind of file in every place of every command
@@ -112,12 +117,12 @@ def test_four_columns_with_a_number_last_are_judgements_where_judgements_are_wan
 
 def samples() -> list[bytes]:
     """A sound file of each kind."""
-    found = {kind: first_of(kind).read_bytes() for kind in dict.fromkeys(SAMPLES.values())}
-    found["leaderboard"] = (CORPUS / "leaderboards/four").read_bytes()
-    found["pool"] = Path("pooled").read_bytes()
-    found["plan"] = Path("ask.jsonl").read_bytes()
-    found["results"] = b'{"results": [{"run": "one"}]}\n'
-    return [*found.values(), *NO_TEXT.values()]
+    contents = {kind: first_of(kind).read_bytes() for kind in dict.fromkeys(SAMPLES.values())}
+    contents["leaderboard"] = (CORPUS / "leaderboards/four").read_bytes()
+    contents["pool"] = Path("pooled").read_bytes()
+    contents["plan"] = Path("ask.jsonl").read_bytes()
+    contents["results"] = b'{"results": [{"run": "one"}]}\n'
+    return [*contents.values(), *NO_TEXT.values()]
 
 
 def packed(name: str) -> bytes:
@@ -161,18 +166,21 @@ def test_what_is_no_text_is_named_wherever_a_file_is_looked_at(name: str, tmp_pa
         ("validate", str(sample), "--track", "rag24"),
         ("label", "agree", "--leaderboards", str(sample), str(sample)),
     ):
-        done = command(*line)
-        assert done.code in (1, 2), line
-        assert f"{kind.noun}, which {kind.way or 'no command'} takes" in done.out + done.err, (line, done)
+        result = command(*line)
+        assert result.code in (1, 2), line
+        assert f"{kind.noun}, which {kind.way or 'no command'} takes" in result.out + result.err, (
+            line,
+            result,
+        )
 
 
 def test_values_that_are_no_numbers_are_named() -> None:
     Path("qrels").write_text("q1 0 d1 1\n")
     for value in ("null", '"high"', "true"):
         Path("run.json").write_text(f'{{"q1": {{"d1": 1.5, "d2": {value}}}}}')
-        done = command("score", "run.json", "qrels", "-m", "ndcg@10")
-        assert done.code == 2
-        assert all(part in done.err for part in ("'q1'", "'d2'", value, "expected a number")), done.err
+        result = command("score", "run.json", "qrels", "-m", "ndcg@10")
+        assert result.code == 2
+        assert all(part in result.err for part in ("'q1'", "'d2'", value, "expected a number")), result.err
 
 
 def test_judged_answers_in_columns_are_named(tmp_path: Path) -> None:
@@ -180,10 +188,10 @@ def test_judged_answers_in_columns_are_named(tmp_path: Path) -> None:
     path = str(tmp_path / "judged.parquet")
     row = {"query_id": "q1", "run_id": "r", "rubric": "crag", "label": "accurate"}
     pandas.DataFrame([row]).to_parquet(path)
-    done = command("score", path, "-m", "accuracy")
-    assert done.code == 2
-    assert "holds judgements of answers in Parquet" in done.err
-    assert "write them as JSON lines" in done.err
+    result = command("score", path, "-m", "accuracy")
+    assert result.code == 2
+    assert "holds judgements of answers in Parquet" in result.err
+    assert "write them as JSON lines" in result.err
 
 
 @pytest.mark.parametrize("track", ["run", "rag24", "rag25", "ragtime25", "liverag"])
@@ -197,16 +205,16 @@ def test_validate_tells_a_file_of_another_kind(track: str) -> None:
             continue
         if kind.name not in ("plan", "judgements", "baseline", "qrels", "assignments", "nuggets"):
             continue
-        done = command("validate", "sample", "--track", track)
-        assert done.code == 1, (kind, done)
-        assert f"holds {kind.description}, expected {takes}" in done.out, (kind, done.out)
+        result = command("validate", "sample", "--track", track)
+        assert result.code == 1, (kind, result)
+        assert f"holds {kind.description}, expected {takes}" in result.out, (kind, result.out)
 
 
 def test_questions_beside_a_run_are_named() -> None:
     Path("a.run").write_text("q1 Q0 d1 1 1.5 a\n")
     Path("asked").write_text('{"query_id": "q1", "question": "Where?", "answer": "Oslo"}\n')
-    done = command("score", "a.run", "asked", "-m", "ndcg@10")
-    assert "holds questions, which --questions takes" in done.err
+    result = command("score", "a.run", "asked", "-m", "ndcg@10")
+    assert "holds questions, which --questions takes" in result.err
 
 
 # What is no file of data: settings, prompts, replies, pages, bundles, stores, and another tool's records.
@@ -226,12 +234,16 @@ FINDING = {"doctor", "validate", "validate --fix"}
 
 
 def places(line: tuple[str, ...]) -> Iterator[int]:
-    for at in replaced(line):
+    for index in replaced(line):
         # A track tries its topics as two formats, and tells the errors of both.
-        is_tried = line[0] == "track" and line[at - 1] == "--topics"
-        is_data = line[at - 1] not in OUTPUTS and line[at - 1] not in NO_DATA and not is_tried
-        if is_data and Path(line[at]).is_file() and not line[at].endswith((".toml", ".py", ".html", ".gz")):
-            yield at
+        is_tried = line[0] == "track" and line[index - 1] == "--topics"
+        is_data = line[index - 1] not in OUTPUTS and line[index - 1] not in NO_DATA and not is_tried
+        if (
+            is_data
+            and Path(line[index]).is_file()
+            and not line[index].endswith((".toml", ".py", ".html", ".gz"))
+        ):
+            yield index
 
 
 @pytest.mark.some(6)
@@ -240,18 +252,22 @@ def test_a_file_of_another_kind_is_refused_with_what_it_is_and_what_takes_it(nam
     line = LINES[name]
     for content in samples():
         Path("sample").write_bytes(content)
-        told = kind_of("sample")
-        assert told is not None
-        for at in places(line):
-            usual = kind_of(line[at])
-            alike = {told.holds, told.name} & {usual.holds, usual.name} if usual is not None else set()
+        kind_there = kind_of("sample")
+        assert kind_there is not None
+        for index in places(line):
+            usual = kind_of(line[index])
+            alike = (
+                {kind_there.holds, kind_there.name} & {usual.holds, usual.name}
+                if usual is not None
+                else set()
+            )
             both = {JUDGED_ANSWERS, ANSWERS}  # answers have lengths, and are scored by these
-            if alike or (usual is not None and {told.holds, usual.holds} <= both):
+            if alike or (usual is not None and {kind_there.holds, usual.holds} <= both):
                 continue
-            found = command(*line[:at], "sample", *line[at + 1 :])
-            if found.code == 2 and "sample:1:" in found.err:
-                assert f"holds {told.noun}" in found.err, (line[at - 1], line[at], found.err)
-                assert f"which {told.way or 'no command'} takes" in found.err, found.err
+            outcome = command(*line[:index], "sample", *line[index + 1 :])
+            if outcome.code == 2 and "sample:1:" in outcome.err:
+                assert f"holds {kind_there.noun}" in outcome.err, (line[index - 1], line[index], outcome.err)
+                assert f"which {kind_there.way or 'no command'} takes" in outcome.err, outcome.err
 
 
 # --- what a place takes is what its reader reads
@@ -282,8 +298,8 @@ def test_a_place_takes_what_its_reader_reads(name: str) -> None:
     for path in SAMPLES:
         kind = kind_of(str(path), among=PLACES[name].holds)
         try:
-            found = READERS[name](str(path))
-            number = len(found.spans) if name == "spans" else len(list(found))
+            content = READERS[name](str(path))
+            number = len(content.spans) if name == "spans" else len(list(content))
         except (RagevalError, OSError):
             continue
         assert kind is None or not number or PLACES[name].takes(kind, start_of_file(str(path)).record), path
@@ -296,10 +312,10 @@ _UNREAD = b'{"zz unread": [NaN, {"low": -Infinity}], "zz": Infinity, '
 
 
 def _items(name: str, path: str) -> list[Any]:
-    found = READERS[name](path)
+    content = READERS[name](path)
     if name == "questions":  # whose other fields are facts
-        return [question._replace(facts=()) for question in found]
-    return list(found.spans if name == "spans" else found)
+        return [question._replace(facts=()) for question in content]
+    return list(content.spans if name == "spans" else content)
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name not in ("run", "judged")])

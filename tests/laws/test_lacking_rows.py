@@ -22,14 +22,16 @@ COMMANDS = {
 
 
 def tables(tmp_path: Path, lack: str) -> dict[str, str]:
-    first, second = ([{"id": f"q{at:02}", **row} for at, row in enumerate(rows(each))] for each in (10, 20))
+    first, second = (
+        [{"id": f"q{index:02}", **row} for index, row in enumerate(rows(count))] for count in (10, 20)
+    )
     if lack == "gold":
-        for found in (first, second):
-            found[1]["gold"] = ""
+        for table in (first, second):
+            table[1]["gold"] = ""
     else:
         second = second[:1] + second[2:]
     named = {"v1": first, "v2": second}
-    paths = {name: written(tmp_path / f"{name}.csv", each) for name, each in named.items()}
+    paths = {name: written(tmp_path / f"{name}.csv", count) for name, count in named.items()}
     return {**paths, "out": str(tmp_path / "report.html")}
 
 
@@ -45,10 +47,10 @@ def test_what_is_lacking_is_named_and_can_be_left_out(command: str, lack: str, t
     assert refused.exit_code == {"gold": 2, "row": 3}[lack], refused.output
     assert "q01" in refused.stderr
     assert "--intersection" in refused.stderr
-    done = run(command, paths, "--intersection")
-    assert done.exit_code == 0, done.output
-    assert "q01" in done.stderr
-    assert "left out" in done.stderr
+    result = run(command, paths, "--intersection")
+    assert result.exit_code == 0, result.output
+    assert "q01" in result.stderr
+    assert "left out" in result.stderr
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -64,7 +66,7 @@ def test_a_gate_of_few_common_questions_is_still_refused(tmp_path: Path) -> None
     paths = tables(tmp_path, "row")
     few = Path(paths["v2"]).read_text().splitlines(keepends=True)[:8]
     Path(paths["v2"]).write_text("".join(few))
-    done = run("gate", paths, "--intersection")
-    assert (done.exit_code, "expected 90%; nothing was gated" in done.stderr) == (2, True)
+    result = run("gate", paths, "--intersection")
+    assert (result.exit_code, "expected 90%; nothing was gated" in result.stderr) == (2, True)
     with pytest.raises(InputError, match="expected 90%"):
         rageval.gate(paths["v2"], baseline=paths["v1"], judge="short", margin=2, intersection=True)

@@ -10,16 +10,17 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
+from commands import run_command, write_jsonl
 from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.estimates import estimate_mean, estimate_value
@@ -43,24 +44,14 @@ def labels_of(run: str, whose: str) -> Iterator[dict[str, Any]]:
 
     The judge gives both the same mean, of other answers.
     """
-    for at in range(QUERIES if whose == "judge" else LABELED):
-        is_right = at % 5 != (4 if run == "new" else 3)
+    for number in range(QUERIES if whose == "judge" else LABELED):
+        is_right = number % 5 != (4 if run == "new" else 3)
         if whose == "person":
-            is_right = is_right and (at % 3 == 0 if run == "new" else at % 7 != 0)
+            is_right = is_right and (number % 3 == 0 if run == "new" else number % 7 != 0)
         label = "perfect" if is_right else "missing"
         judge = "openai:m" if whose == "judge" else "person:ann"
-        place = {"query_id": f"q{at:03}", "run_id": run, "domain": "ab"[at % 2]}
+        place = {"query_id": f"q{number:03}", "run_id": run, "domain": "ab"[number % 2]}
         yield {**place, "rubric": "crag", "label": label, "judge": judge}
-
-
-def write(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def run(*words: str) -> Result:
-    done = CliRunner().invoke(main, list(words))
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done
 
 
 def gold_of(name: str) -> list[str]:
@@ -72,25 +63,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make judgements, labels of all or of few queries, and baselines with and without labels."""
     monkeypatch.chdir(tmp_path)
     for system in ("old", "new"):
-        write(system, labels_of(system, "judge"))
-    write("gold", [*labels_of("old", "person"), *labels_of("new", "person")])
-    write("gold-of-new", labels_of("new", "person"))
-    write("few-of-new", list(labels_of("new", "person"))[:12])
-    write("few", [*list(labels_of("old", "person"))[:12], *list(labels_of("new", "person"))[:12]])
+        write_jsonl(system, labels_of(system, "judge"))
+    write_jsonl("gold", [*labels_of("old", "person"), *labels_of("new", "person")])
+    write_jsonl("gold-of-new", labels_of("new", "person"))
+    write_jsonl("few-of-new", list(labels_of("new", "person"))[:12])
+    write_jsonl("few", [*list(labels_of("old", "person"))[:12], *list(labels_of("new", "person"))[:12]])
     for system in ("old", "new"):
         for gold in ("", "gold", "few"):
             words = ["gate", system, "-m", MEASURE, *gold_of(gold), "--save-baseline", f"{system}{gold}.base"]
-            assert run(*words).exit_code == 0
+            assert run_command(*words).exit_code == 0
 
 
 def scored(*limit: str, by: bool = True) -> Callable[[str], Result]:
     slices = ["--by", "domain"] * by
-    return lambda gold: run("score", "new", "-m", MEASURE, *slices, *gold_of(gold), *limit)
+    return lambda gold: run_command("score", "new", "-m", MEASURE, *slices, *gold_of(gold), *limit)
 
 
 def gated(before: str, *limit: str, by: bool = False) -> Callable[[str], Result]:
     slices = ["--by", "domain"] * by
-    return lambda gold: run(
+    return lambda gold: run_command(
         *("gate", "new", "-m", MEASURE, *gold_of(gold), "--baseline", f"{before}{gold}.base", *slices, *limit)
     )
 
@@ -117,19 +108,19 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
         return
     with click.Context(command) as context:
         for other in command.list_commands(context):
-            found = command.get_command(context, other)
-            assert found is not None
-            yield from commands(found, f"{name} {other}".strip())
+            member = command.get_command(context, other)
+            assert member is not None
+            yield from commands(member, f"{name} {other}".strip())
 
 
 def test_every_limit_of_a_command_has_a_line_here() -> None:
     limits = set()
     for name, command in commands(main):
         for option in command.params:
-            known = set(option.opts) & LIMITS
+            names = set(option.opts) & LIMITS
             is_gate = getattr(option, "section", "") == "Gates"
-            assert known or not is_gate or set(option.opts) & OTHERS, f"{name}: {option.opts}: a limit?"
-            limits |= {f"{name} {each}" for each in known}
+            assert names or not is_gate or set(option.opts) & OTHERS, f"{name}: {option.opts}: a limit?"
+            limits |= {f"{name} {name_there}" for name_there in names}
     assert limits == {door.removesuffix(" without --by") for door in DOORS}
 
 
@@ -148,26 +139,26 @@ def test_every_function_that_takes_a_limit_is_known() -> None:
 def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
     """The judge alone passes; labels stop it, and what is printed is the number that was held."""
     assert DOORS[door]("").exit_code == 0
-    done = DOORS[door]("gold")
-    assert done.exit_code == 1, done.output
+    result = DOORS[door]("gold")
+    assert result.exit_code == 1, result.output
     # The judge's mean stands in a column or field of its own alone.
-    assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
-    assert not re.search("(with |labels, )--gold", done.output), done.output
+    assert not re.search(r"(?<!judge=)0\.80", result.output), result.output
+    assert not re.search("(with |labels, )--gold", result.output), result.output
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_too_few_labels_meet_no_limit(door: str) -> None:
-    done = DOORS[door]("few")
-    assert done.exit_code in (1, 5), done.output
+    result = DOORS[door]("few")
+    assert result.exit_code in (1, 5), result.output
     # A slice of few labels only informs.
-    assert re.search(r"labels for \d+ of (it|both) \(≥ 20 needed\)", done.output)
-    assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
+    assert re.search(r"labels for \d+ of (it|both) \(≥ 20 needed\)", result.output)
+    assert not re.search(r"(?<!judge=)0\.80", result.output), result.output
 
 
 def corrected() -> float:
     """The mean that `label correct` prints of the system new."""
-    done = run("label", "correct", "new", *gold_of("gold"), "-m", MEASURE, "--format", "json")
-    (row,) = (row for row in json.loads(done.stdout)["results"] if row["run"] == "new")
+    result = run_command("label", "correct", "new", *gold_of("gold"), "-m", MEASURE, "--format", "json")
+    (row,) = (row for row in json.loads(result.stdout)["results"] if row["run"] == "new")
     assert row["judge"] == pytest.approx(0.8)
     assert row["value"] < 0.4
     return float(row["value"])
@@ -176,9 +167,9 @@ def corrected() -> float:
 @pytest.mark.parametrize("style", ["json", "jsonl", "csv"])
 def test_score_prints_the_mean_that_meets_the_limit(style: str) -> None:
     words = ["score", "new", "-m", MEASURE, *gold_of("gold"), "--require", f"{MEASURE}>=0.1"]
-    done = run(*words, "--places", "17", "--format", style)
-    assert done.exit_code == 0, done.output
-    assert str(corrected())[:12] in done.stdout
+    result = run_command(*words, "--places", "17", "--format", style)
+    assert result.exit_code == 0, result.output
+    assert str(corrected())[:12] in result.stdout
 
 
 @pytest.mark.parametrize("words", [["--by", "domain"], [*gold_of("gold"), "--require", f"{MEASURE}>=0.1"]])
@@ -186,32 +177,34 @@ def test_a_format_without_slices_is_refused(words: list[str]) -> None:
     (option,) = (option for option in dict(commands(main))["score"].params if option.name == "style")
     assert isinstance(option.type, click.Choice)
     for style in option.type.choices:
-        done = run("score", "new", "-m", MEASURE, *words, "--format", style)
+        result = run_command("score", "new", "-m", MEASURE, *words, "--format", style)
         is_refused = style not in SLICE_FORMATS and (style != "cite" or "--by" in words)
-        assert done.exit_code == (2 if is_refused else 0), (style, done.output)
-        assert not is_refused or f"--format {style}" in done.stderr or style == "cite"
+        assert result.exit_code == (2 if is_refused else 0), (style, result.output)
+        assert not is_refused or f"--format {style}" in result.stderr or style == "cite"
 
 
 def test_every_door_has_the_corrected_mean() -> None:
     """Commands, Python, leaderboards, figures and pages: one number."""
-    wanted = pytest.approx(corrected(), abs=1e-12)
+    expected = pytest.approx(corrected(), abs=1e-12)
     gold = {"gold": "gold-of-new", "gold_chosen": "uniform"}
     results = rageval.evaluate_answers(MEASURE, "new", **gold)["new"]
-    assert estimate_mean(results[MEASURE]).value == wanted
-    assert estimate_value(results[MEASURE]).value == wanted
-    assert [row.value for row in standings([results])] == [wanted]
+    assert estimate_mean(results[MEASURE]).value == expected
+    assert estimate_value(results[MEASURE]).value == expected
+    assert [row.value for row in standings([results])] == [expected]
     (axis,) = results.plot().axes
-    assert [line.get_xdata()[0] for line in axis.lines[:1]] == [wanted]
+    assert [line.get_xdata()[0] for line in axis.lines[:1]] == [expected]
     assert "by human labels" in axis.get_title()
-    done = run("score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold-of-new"), "--format", "json")
-    (record,) = json.loads(done.stdout)["results"]
-    assert (record["value"], record["judged"], record["basis"]) == (wanted, pytest.approx(0.8), "people")
+    result = run_command(
+        "score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold-of-new"), "--format", "json"
+    )
+    (record,) = json.loads(result.stdout)["results"]
+    assert (record["value"], record["judged"], record["basis"]) == (expected, pytest.approx(0.8), "people")
     baseline = ("--save-baseline", "base")
-    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *baseline)
-    held = ("--baseline", "base", "--margin", "0.3", "--json", "gate.json")
-    run("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *held)
+    run_command("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *baseline)
+    words = ("--baseline", "base", "--margin", "0.3", "--json", "gate.json")
+    run_command("gate", "new", "-m", MEASURE, *gold_of("gold-of-new"), *words)
     (decision,) = json.loads(Path("gate.json").read_text())["decisions"]
-    assert (decision["baseline"], decision["candidate"]) == (wanted, wanted)
+    assert (decision["baseline"], decision["candidate"]) == (expected, expected)
     report = rageval.gate("new", None, MEASURE, baseline="base", margin=0.3,
                           fail_under={MEASURE: LIMIT}, **gold)  # fmt: skip
     assert report.verdict == "block"
@@ -230,8 +223,8 @@ def test_a_text_for_a_paper_names_who_decides() -> None:
 
 
 def test_a_report_of_one_system_says_so_too() -> None:
-    done = run("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
-    assert done.exit_code == 0, done.output
+    result = run_command("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
+    assert result.exit_code == 0, result.output
     page = Path("report.html").read_text()
     assert "corrected by human labels of 60 queries" in page
     assert "are by openai:m, an automatic judge" not in page
@@ -250,33 +243,35 @@ def test_labels_say_nothing_of_a_mean_over_groups() -> None:
 @pytest.mark.parametrize("labels", ["person", "openai:large"])
 def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None:
     """Plain judgements of documents name no judge; labels correct them all the same."""
-    names = [f"q{at:03}" for at in range(QUERIES)]
+    names = [f"q{number:03}" for number in range(QUERIES)]
     Path("run").write_text("".join(f"{query} Q0 d 1 1 run\n" for query in names))
-    judged = (f"{query} 0 d {int(at % 5 != 4)}\n{query} 0 e 1\n" for at, query in enumerate(names))
+    judged = (f"{query} 0 d {int(number % 5 != 4)}\n{query} 0 e 1\n" for number, query in enumerate(names))
     Path("qrels").write_text("".join(judged))
-    Path("groups").write_text("".join(f"{query} {'ab'[at % 2]}\n" for at, query in enumerate(names)))
-    write(
+    Path("groups").write_text("".join(f"{query} {'ab'[number % 2]}\n" for number, query in enumerate(names)))
+    write_jsonl(
         "documents",
         (
             {"query_id": query, "run_id": "documents", "item_id": doc, "judge": labels, "grade": grade}
-            for at, query in enumerate(names[:LABELED])
-            for doc, grade in (("d", int(at % 5 != 4 and at % 3 == 0)), ("e", 1))
+            for number, query in enumerate(names[:LABELED])
+            for doc, grade in (("d", int(number % 5 != 4 and number % 3 == 0)), ("e", 1))
         ),
     )
     words = ["run", "qrels", "-m", "success@1"]
-    plain = run("score", *words, "--by", "groups", "--require", "success@1>=0.7")
+    plain = run_command("score", *words, "--by", "groups", "--require", "success@1>=0.7")
     assert plain.exit_code == 0
-    held = [*words, *gold_of("documents")]
-    run("gate", *held, "--save-baseline", "base")
-    for done in (
-        run("score", *held, "--by", "groups", "--require", "success@1>=0.7"),
-        run("gate", *held, "--baseline", "base", "--margin", "0.3", "--fail-under", "success@1=0.7"),
+    labeled = [*words, *gold_of("documents")]
+    run_command("gate", *labeled, "--save-baseline", "base")
+    for result in (
+        run_command("score", *labeled, "--by", "groups", "--require", "success@1>=0.7"),
+        run_command(
+            "gate", *labeled, "--baseline", "base", "--margin", "0.3", "--fail-under", "success@1=0.7"
+        ),
     ):
-        assert done.exit_code == 1, done.output
-        assert "success@1 is 0.2667 by" in done.output
-        assert "corrected from an unnamed judge" in done.output
-        assert not re.search(r"(?<!judge=)0\.80", done.output), done.output
-        assert not re.search("(with |labels, )--gold", done.output), done.output
+        assert result.exit_code == 1, result.output
+        assert "success@1 is 0.2667 by" in result.output
+        assert "corrected from an unnamed judge" in result.output
+        assert not re.search(r"(?<!judge=)0\.80", result.output), result.output
+        assert not re.search("(with |labels, )--gold", result.output), result.output
 
 
 @pytest.mark.parametrize(
@@ -289,12 +284,12 @@ def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None
 )
 def test_who_passed_labels_is_not_told_to_pass_labels(words: list[str]) -> None:
     """Also of a measure that no labels correct."""
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     measures = MEASURE if words[0] == "compare" else f"{MEASURE},{POOLED}"
-    done = run(*words, "-m", measures, *gold_of("gold"))
+    result = run_command(*words, "-m", measures, *gold_of("gold"))
     page = Path("report.html").read_text() if words[0] == "report" else ""
-    assert done.exit_code == 0, done.output
-    assert "with --gold" not in done.output + page
+    assert result.exit_code == 0, result.output
+    assert "with --gold" not in result.output + page
 
 
 def values_with_bounds(record: Any) -> Iterator[tuple[float, tuple[float, float]]]:
@@ -319,65 +314,69 @@ def remarks_in(record: Any) -> Iterator[Mapping[str, Any]]:
 
 
 SHOWN_AS_JSON: dict[str, Callable[[list[str]], Result]] = {
-    "score": lambda how: run(*how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"),
-    "compare": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
-    "report": lambda how: run(*how, "--on-missing", "skip", "-o", "report.html"),
-    "label correct": lambda how: run(*how, "--on-missing", "skip", "--format", "json"),
-    "gate": lambda how: run(*how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"),
+    "score": lambda how: run_command(
+        *how, "--on-missing", "skip", "--bounds", "--by", "domain", "--format", "json"
+    ),
+    "compare": lambda how: run_command(*how, "--on-missing", "skip", "--format", "json"),
+    "report": lambda how: run_command(*how, "--on-missing", "skip", "-o", "report.html"),
+    "label correct": lambda how: run_command(*how, "--on-missing", "skip", "--format", "json"),
+    "gate": lambda how: run_command(
+        *how, "--baseline", "lost.base", "--margin", "0.3", "--json", "lost.json"
+    ),
 }
 
 
 @pytest.mark.parametrize("verb", SHOWN_AS_JSON)
 def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
     """Where the judge failed at some answers, its bounds are its mean's alone, and are said to be."""
-    lost = {f"q{at:03}" for at in range(3, QUERIES, 60)}
+    lost = {f"q{number:03}" for number in range(3, QUERIES, 60)}
     for system in ("old", "new"):
         rows = (
             {**row, "label": None, "status": "error"} if row["query_id"] in lost else row
             for row in labels_of(system, "judge")
         )
-        write(f"lost-{system}", rows)
+        write_jsonl(f"lost-{system}", rows)
     Path("lost").write_text("".join(Path(f"lost-{system}").read_text() for system in ("old", "new")))
     measured = ["-m", MEASURE, *gold_of("gold")]
-    saved = run("gate", "lost-old", *measured, "--save-baseline", "lost.base")
+    saved = run_command("gate", "lost-old", *measured, "--save-baseline", "lost.base")
     assert saved.exit_code == 0, saved.output
     name = "lost-new" if verb == "gate" else "lost"
-    done = SHOWN_AS_JSON[verb]([*verb.split(), name, *measured])
-    assert done.exit_code in (0, 1, 5), done.output
+    result = SHOWN_AS_JSON[verb]([*verb.split(), name, *measured])
+    assert result.exit_code in (0, 1, 5), result.output
     if verb == "report":
-        shown = run("report", "show", "report.html", "--format", "json").stdout
+        shown = run_command("report", "show", "report.html", "--format", "json").stdout
     else:
-        shown = Path("lost.json").read_text() if verb == "gate" else done.stdout
+        shown = Path("lost.json").read_text() if verb == "gate" else result.stdout
     record = json.loads(shown)
     for value, (low, high) in values_with_bounds(record):
         assert low <= value <= high
     assert "missing_judgements" not in {remark["code"] for remark in remarks_in(record)}
-    said = " ".join(done.output.split())
-    assert "judgements are missing (" not in said
-    assert re.search("of the judge's judgements are missing; with them its mean lies between", said)
+    text = " ".join(result.output.split())
+    assert "judgements are missing (" not in text
+    assert re.search("of the judge's judgements are missing; with them its mean lies between", text)
 
 
 def single_values_of_gate() -> str:
     words = ["gate", "new", "-m", MEASURE, *gold_of("gold"), "--baseline", "oldgold.base", "--margin", "0.3"]
-    run(*words, "--md", "gate.md", "--json", "gate.json")
+    run_command(*words, "--md", "gate.md", "--json", "gate.json")
     fell = json.loads(Path("gate.json").read_text())["fell"]
     assert fell
-    assert {each["basis"] for each in fell} == {"judge:openai:m"}
+    assert {decision["basis"] for decision in fell} == {"judge:openai:m"}
     return Path("gate.md").read_text().partition("Largest losses")[2]
 
 
 def single_values_of_figure() -> str:
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
-    done = run("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
-    assert done.exit_code == 0, done.output
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    result = run_command("compare", "both", "-m", MEASURE, *gold_of("gold"), "--plot", "figure.svg")
+    assert result.exit_code == 0, result.output
     results = rageval.evaluate_answers(MEASURE, "both", gold="gold", gold_chosen="uniform")
     *_, below = figure_of_comparison(rageval.compare(results), list(results.values())).axes
     return below.get_title().replace("\n", " ")
 
 
 def single_values_of_report() -> str:
-    assert run("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
-    shown = json.loads(run("report", "show", "report.html", "--format", "json").stdout)
+    assert run_command("report", "new", "-m", MEASURE, *gold_of("gold"), "-o", "report.html").exit_code == 0
+    shown = json.loads(run_command("report", "show", "report.html", "--format", "json").stdout)
     assert {basis for of in shown["queries"]["basis"].values() for basis in of.values()} == {"judge:openai:m"}
     return Path("report.html").read_text().partition('id="whose-values"')[2].partition("</p>")[0]
 
@@ -394,9 +393,9 @@ def test_values_of_single_queries_say_whose_they_are(view: Callable[[], str]) ->
 def test_files_of_single_values_say_whose_they_are() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     words = ["score", "new", "-m", MEASURE, "--by", "domain", *gold_of("gold")]
-    assert run(*words, "--values", "v.parquet").exit_code == 0
+    assert run_command(*words, "--values", "v.parquet").exit_code == 0
     assert set(parquet.read_table("v.parquet")["basis"].to_pylist()) == {"judge:openai:m"}
-    refused = run(*words, "-q")
+    refused = run_command(*words, "-q")
     assert refused.exit_code == 2
     assert "the judge's values of each query" in refused.output
 
@@ -404,7 +403,7 @@ def test_files_of_single_values_say_whose_they_are() -> None:
 @pytest.mark.parametrize("gold", ["gold-of-new", "gold", ""])
 def test_a_rank_is_among_runs_with_values(gold: str) -> None:
     """With labels of one system alone, the other has no value, and nothing is first or last."""
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     labels = {"gold": gold, "gold_chosen": "uniform"} if gold else {}
     rows = standings(list(rageval.evaluate_answers(MEASURE, "both", **labels).values()))
     valued = [row for row in rows if row.value == row.value]
@@ -427,15 +426,15 @@ SHOWN_TO_READERS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("view", SHOWN_TO_READERS)
 def test_what_labels_do_not_allow_is_a_dash_with_its_reason(view: str) -> None:
-    write("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
+    write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
     verb, *words = SHOWN_TO_READERS[view]
-    done = run(verb, *words, "-m", MEASURE, *gold_of("few"))
-    assert done.exit_code in (0, 5), done.output
-    said = Path("said").read_text() if "said" in words else done.output
-    assert not re.search(r"\bnan\b", said)
-    assert "corrected by human labels, the difference" not in said
+    result = run_command(verb, *words, "-m", MEASURE, *gold_of("few"))
+    assert result.exit_code in (0, 5), result.output
+    text = Path("said").read_text() if "said" in words else result.output
+    assert not re.search(r"\bnan\b", text)
+    assert "corrected by human labels, the difference" not in text
     # Of a gate the difference is refused, elsewhere each run.
-    shown = done.stdout if verb != "gate" else said
+    shown = result.stdout if verb != "gate" else text
     reasons = re.findall(r"labels for \d+ of (?:it|both) \((?:≥|&ge;) \d+ needed\)", shown)
     assert len(reasons) >= (1 if verb == "gate" else 2), shown
 

@@ -20,9 +20,9 @@ from test_odd_words import OUTPUTS, _odd, covers  # noqa: F401
 from test_outputs import CUT, READ, RUNS, _files, _server, commands  # noqa: F401
 
 LIMITED = {
-    path: found
-    for path, found in commands(main)
-    if any(isinstance(param, LimitOption) for param in found.params)
+    path: command
+    for path, command in commands(main)
+    if any(isinstance(param, LimitOption) for param in command.params)
     # What data sets hold is read within limits of their own.
     and not path.startswith("datasets")
 }
@@ -107,12 +107,12 @@ def _more(_odd: None) -> None:  # noqa: F811
         Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     places = [{"query_id": query, "run_id": run} for query in queries for run in systems]
-    support = [{**each, "aspect": "n1", "label": "support", "rubric": "nugget-assignment"} for each in places]
-    written("judged", *({**each, "judge": "model"} for each in support))
-    written("one", *({**each, "judge": "model"} for each in support if each["run_id"] == "one"))
-    written("people", *({**each, "judge": "person:kim"} for each in support))
+    support = [{**row, "aspect": "n1", "label": "support", "rubric": "nugget-assignment"} for row in places]
+    written("judged", *({**row, "judge": "model"} for row in support))
+    written("one", *({**row, "judge": "model"} for row in support if row["run_id"] == "one"))
+    written("people", *({**row, "judge": "person:kim"} for row in support))
     written(
-        "said", *({**each, "answer": "There are records.", "references": ["docs/d0.md"]} for each in places)
+        "said", *({**row, "answer": "There are records.", "references": ["docs/d0.md"]} for row in places)
     )
     written("asked", *({"query_id": query, "question": "What?", "type": query} for query in queries))
     written("graded", {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag"})
@@ -132,8 +132,8 @@ def _more(_odd: None) -> None:  # noqa: F811
 
 def files_in(line: tuple[str, ...]) -> Iterator[Path]:
     """The files that a line reads within limits."""
-    for at, word in enumerate(line):
-        if Path(word).is_file() and line[at - 1] not in OUTPUTS:
+    for index, word in enumerate(line):
+        if Path(word).is_file() and line[index - 1] not in OUTPUTS:
             yield Path(word)
     if "c" in line:
         yield Path("c/nuggets.jsonl")

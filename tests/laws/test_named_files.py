@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from commands import run_command
 from rageval.building import changed
 from rageval.cli import main
 from rageval.errors import InputError
@@ -35,8 +36,8 @@ def folder_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     (folder / "sub").mkdir(parents=True)
     (folder / ".git").mkdir()
-    held = ("../outside.txt", ".env", "sub/.hidden", ".git/config", "key.pem", "module.so", "data.pkl")
-    for name in (*held, "EVIL.PY"):
+    outside = ("../outside.txt", ".env", "sub/.hidden", ".git/config", "key.pem", "module.so", "data.pkl")
+    for name in (*outside, "EVIL.PY"):
         (folder / name).write_text(SECRET)
     (folder / "evil.py").write_text("open('pwned', 'w').write('1')\n")
     (folder / "shots.txt").write_text("Q: 1+1? A: 2")
@@ -46,10 +47,6 @@ def folder_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         os.mkfifo(folder / "pipe")
     monkeypatch.chdir(folder)
     return folder
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words), prog_name="rageval")
 
 
 def refused(result: Result, folder: Path) -> str:
@@ -76,10 +73,10 @@ def test_no_file_leads_out_of_its_folder(folder: Path, name: str) -> None:
         find_policy().gate_settings()
     rubric = (ROOT / "rageval/judges/rubrics/crag.toml").read_text(encoding="utf-8")
     (folder / "mine.toml").write_text(f"{rubric}\n[examples]\nfile = {json.dumps(name)}\n")
-    refused(run("rubrics", "mine.toml"), folder)
+    refused(run_command("rubrics", "mine.toml"), folder)
     trim = f'[trim]\nfield = "answer"\ntokens = 3\nsha256 = "0"\ntokenizer = {json.dumps(name)}\n'
     (folder / "mine.toml").write_text(f"{rubric}\n{trim}")
-    refused(run("rubrics", "mine.toml"), folder)
+    refused(run_command("rubrics", "mine.toml"), folder)
     manifest = folder / "manifest.json"
     manifest.write_text(json.dumps({"rageval": "1", "files": {name: "0" * 64}, "inputs": {}, "steps": {}}))
     with pytest.raises(InputError, match=r"manifest\.json"):
@@ -102,7 +99,7 @@ def test_files_of_the_folder_are_read(folder: Path) -> None:
 def test_a_rubric_names_only_built_in_rubrics(folder: Path, name: str) -> None:
     rubric = (ROOT / "rageval/judges/rubrics/crag.toml").read_text(encoding="utf-8")
     (folder / "mine.toml").write_text(f"family = [{json.dumps(name)}]\n{rubric}")
-    assert "family" in refused(run("rubrics", "mine.toml"), folder)
+    assert "family" in refused(run_command("rubrics", "mine.toml"), folder)
 
 
 # --- policies
@@ -158,9 +155,9 @@ def test_each_option_of_the_gate_is_known_to_read_to_act_or_to_be_a_rule() -> No
 def test_a_policy_has_no_effect(folder: Path, key: str) -> None:
     (folder / "rageval.toml").write_text(f'[gate]\n{key} = "../bashrc"\n')
     (folder.parent / "bashrc").write_text("mine")
-    said = refused(run("gate", "judged.jsonl"), folder)
-    assert f"[gate]: {key} " in said
-    assert f"use --{key} " in said
+    message = refused(run_command("gate", "judged.jsonl"), folder)
+    assert f"[gate]: {key} " in message
+    assert f"use --{key} " in message
     assert (folder.parent / "bashrc").read_text() == "mine"
     with pytest.raises(InputError):  # what pytest and the hooks ask
         find_policy().gate_settings()
@@ -172,7 +169,7 @@ def test_a_policy_has_no_effect(folder: Path, key: str) -> None:
 )
 def test_a_policy_sends_no_key_anywhere(folder: Path, judge: str) -> None:
     (folder / "rageval.toml").write_text(f"[gate]\njudge = [{json.dumps(judge)}]\n")
-    assert "use --judge" in refused(run("gate", "judged.jsonl"), folder)
+    assert "use --judge" in refused(run_command("gate", "judged.jsonl"), folder)
 
 
 def test_a_policy_above_counts_only_within_the_project(
@@ -202,9 +199,9 @@ def test_a_policy_above_counts_only_within_the_project(
 
 def test_a_policy_that_is_named_counts(folder: Path) -> None:
     (folder.parent / "other.toml").write_text("[gate]\nmargin = 0.25\n")
-    shown = run("gate", "--policy", "../other.toml", "--show-policy")
+    shown = run_command("gate", "--policy", "../other.toml", "--show-policy")
     assert "margin = 0.25  (other.toml)" in shown.output
-    assert "no policy" in refused(run("gate", "--policy=none.toml", "--show-policy"), folder)
+    assert "no policy" in refused(run_command("gate", "--policy=none.toml", "--show-policy"), folder)
 
 
 # --- what runs in a checkout
@@ -225,8 +222,8 @@ def test_neither_the_hooks_nor_the_action_import_from_the_checkout(folder: Path)
     assert "python" not in (ROOT / ".pre-commit-hooks.yaml").read_text().replace("language: python", "")
     assert 'rageval-hook = "rageval.precommit:run"' in (ROOT / "pyproject.toml").read_text()
     script = "from rageval.precommit import run; run()"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-c", script, "validate", "rageval.py"], capture_output=True, timeout=60
     )
-    assert done.returncode == 1, done
+    assert result.returncode == 1, result
     assert not (folder / "pwned").exists()

@@ -21,11 +21,11 @@ from test_outputs import _files, _server  # noqa: F401
 )
 def test_a_missing_file_is_told_with_what_to_do(name: str) -> None:
     line = LINES[name]
-    for at in replaced(line):
-        if Path(line[at]).is_file() and line[at - 1] not in OUTPUTS:
-            done = command(*line[:at], "nowhere", *line[at + 1 :])
-            if "no such file" in done.err:
-                assert "check the path" in done.err or "; " in done.err, done.err
+    for index in replaced(line):
+        if Path(line[index]).is_file() and line[index - 1] not in OUTPUTS:
+            result = command(*line[:index], "nowhere", *line[index + 1 :])
+            if "no such file" in result.err:
+                assert "check the path" in result.err or "; " in result.err, result.err
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pipes close with the process
@@ -44,15 +44,15 @@ def test_a_missing_file_is_told_with_what_to_do(name: str) -> None:
     ],
 )
 def test_nothing_is_called_empty(words: tuple[str, ...]) -> None:
-    done = command(*words)
-    assert done.code == 2
-    assert "is empty; expected " in done.err, done.err
+    result = command(*words)
+    assert result.code == 2
+    assert "is empty; expected " in result.err, result.err
 
 
 def test_doctor_tells_a_folder() -> None:
     Path("some").mkdir()
-    done = command("doctor", "some")
-    assert "some: is an empty folder; expected " in done.err
+    result = command("doctor", "some")
+    assert "some: is an empty folder; expected " in result.err
     Path("some/file").write_text("x")
     assert "some: is a folder without manifest.json" in command("doctor", "some").err
 
@@ -60,8 +60,8 @@ def test_doctor_tells_a_folder() -> None:
 def test_a_line_that_is_too_long_is_told_by_its_limit(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q1 Q0 " + "d" * 3 * DEFAULT.line)
     (tmp_path / "qrels").write_text("q1 0 d 1\n")
-    done = command("score", str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "ndcg@10")
-    assert "a line of more than 1,048,576 bytes; raise the limit with --limit" in done.err
+    result = command("score", str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "ndcg@10")
+    assert "a line of more than 1,048,576 bytes; raise the limit with --limit" in result.err
 
 
 def test_a_quote_that_stays_open_is_told_by_its_row(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_a_quote_that_stays_open_is_told_by_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name, line in LINES.items() if set(line) & set(OUTPUTS)])
 def test_no_command_makes_the_folder_of_a_file(name: str) -> None:
     line = LINES[name]
-    for at, word in enumerate(line):
-        is_file = line[at - 1] in OUTPUTS and Path(word).suffix and not Path(word).is_dir()
-        if at and is_file:
-            done = command(*line[:at], f"absent/{word}", *line[at + 1 :])
-            assert not Path("absent").exists(), line[at - 1]
-            assert done.code == 2
-            assert "no such folder" in done.err, (line, done.err)
+    for index, word in enumerate(line):
+        is_file = line[index - 1] in OUTPUTS and Path(word).suffix and not Path(word).is_dir()
+        if index and is_file:
+            result = command(*line[:index], f"absent/{word}", *line[index + 1 :])
+            assert not Path("absent").exists(), line[index - 1]
+            assert result.code == 2
+            assert "no such folder" in result.err, (line, result.err)

@@ -92,7 +92,7 @@ def samples() -> Iterator[tuple[Path, str]]:
             yield path, next(kind for end, kind in KINDS.items() if name.endswith(end))
     for folder, kind in FOLDERS.items():
         for path in sorted((CORPUS / folder).iterdir()):
-            ends = (known for end, known in KINDS.items() if "/" in end and path.as_posix().endswith(end))
+            ends = (kind for end, kind in KINDS.items() if "/" in end and path.as_posix().endswith(end))
             yield path, next(ends, kind)
     for path in sorted((CORPUS / "judgements").iterdir()):
         yield path, "judged" if path.name in JUDGED else "judgements"
@@ -114,13 +114,13 @@ def one_of_each(kinds: Callable[[str], bool]) -> list[Path]:
 
 
 def first_of(kind: str) -> Path:
-    return next(path for path, found in SAMPLES.items() if found == kind)
+    return next(path for path, sample_kind in SAMPLES.items() if sample_kind == kind)
 
 
 def test_every_sample_is_told_as_what_it_is() -> None:
-    found = {path: str(kind_of(str(path))) for path in SAMPLES}
-    assert {path: kind for path, kind in found.items() if kind != SAMPLES[path]} == {}
-    assert len(found) > 100
+    kinds = {path: str(kind_of(str(path))) for path in SAMPLES}
+    assert {path: kind for path, kind in kinds.items() if kind != SAMPLES[path]} == {}
+    assert len(kinds) > 100
 
 
 @pytest.mark.slow
@@ -149,10 +149,10 @@ def test_what_is_neither_run_nor_judged_is_never_scored(path: Path, tmp_path: Pa
         ["report", str(path), "-m", "length", "-o", str(tmp_path / "report.html")],
     )
     for command in commands:
-        done = CliRunner().invoke(main, command)
-        assert (done.exit_code, done.stdout) == (2, ""), command
+        result = CliRunner().invoke(main, command)
+        assert (result.exit_code, result.stdout) == (2, ""), command
         if kind is not None and kind.is_json:
-            assert f"holds {kind.description}" in done.stderr, command
+            assert f"holds {kind.description}" in result.stderr, command
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,14 @@ def test_python_refuses_what_the_command_refuses(path: Path) -> None:
 def test_doctor_knows_every_kind() -> None:
     # It is for files that are scored or judged; of others it says what they are, and what takes them.
     for path in one_of_each(lambda kind: kind != "table"):
-        done = CliRunner().invoke(main, ["doctor", str(path)])
-        assert done.exception is None or isinstance(done.exception, SystemExit), path
-        assert "cannot tell" not in done.stdout + done.stderr, path
-        if done.exit_code == 2:
+        result = CliRunner().invoke(main, ["doctor", str(path)])
+        assert result.exception is None or isinstance(result.exception, SystemExit), path
+        assert "cannot tell" not in result.stdout + result.stderr, path
+        if result.exit_code == 2:
             kind = NAMED.get(SAMPLES[path])
             assert (
-                f"holds {kind.description if kind is not None else 'a log of '}" in done.stdout + done.stderr
+                f"holds {kind.description if kind is not None else 'a log of '}"
+                in result.stdout + result.stderr
             )
 
 
@@ -191,18 +192,18 @@ def test_doctor_knows_every_kind() -> None:
 def test_import_says_what_a_file_is_that_is_no_log(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / f"copy{path.suffix}"
     shutil.copy(path, copy)
-    done = CliRunner().invoke(main, ["import", str(copy), "-o", str(tmp_path / "out")])
-    assert done.exit_code == 2
+    result = CliRunner().invoke(main, ["import", str(copy), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
     kind = NAMED[SAMPLES[path]]
-    assert kind.noun in done.stderr or "choose with: --tool" in done.stderr
+    assert kind.noun in result.stderr or "choose with: --tool" in result.stderr
 
 
 def test_a_broken_record_beside_a_run_is_told_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "cut.jsonl").write_text('{"qid": "q1", "docid": "d1", "judgm')
     words = [str(EXAMPLES / "run.trec"), str(tmp_path / "cut.jsonl"), "-m", "ap"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert "cut.jsonl:1: expected one JSON object a line, found no valid JSON" in done.stderr
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "cut.jsonl:1: expected one JSON object a line, found no valid JSON" in result.stderr
 
 
 def test_records_are_told_as_a_file_of_them_is() -> None:
@@ -214,11 +215,11 @@ def test_records_are_told_as_a_file_of_them_is() -> None:
 @pytest.mark.parametrize("name", ["run.trec", "qrels.nugget"])
 def test_judge_says_once_what_a_file_is_that_holds_no_answers(name: str) -> None:
     words = ["judge", "crag", str(EXAMPLES / name), "--judge", "contains"]
-    done = CliRunner().invoke(main, [*words, "--questions", str(EXAMPLES / "trace/questions.jsonl")])
-    assert done.exit_code == 2
-    assert done.stderr.count("\n") == 1
-    assert f"{name}:1: holds " in done.stderr
-    assert "expected answers" in done.stderr
+    result = CliRunner().invoke(main, [*words, "--questions", str(EXAMPLES / "trace/questions.jsonl")])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert f"{name}:1: holds " in result.stderr
+    assert "expected answers" in result.stderr
 
 
 def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,8 +246,8 @@ def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(("name", "track"), [("run.trec", "rag24"), ("answers/rag24.jsonl", "run")])
 def test_validate_says_once_what_a_file_is_that_is_not_of_its_track(name: str, track: str) -> None:
     kind = kind_of(str(EXAMPLES / name))
-    done = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
-    assert done.exit_code == 1
+    result = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
+    assert result.exit_code == 1
     assert kind is not None
-    assert f":1: error: holds {kind.description}, expected " in done.stdout
-    assert done.stdout.count("error: ") == 1
+    assert f":1: error: holds {kind.description}, expected " in result.stdout
+    assert result.stdout.count("error: ") == 1

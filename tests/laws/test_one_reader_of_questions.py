@@ -56,6 +56,6 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_reads_questions_in_any_form(name: str, form: str) -> None:
     Path("asked").write_text(FORMS[form])
-    done = CliRunner().invoke(main, [*COMMANDS[name], "--questions", "asked"])
+    result = CliRunner().invoke(main, [*COMMANDS[name], "--questions", "asked"])
     # A judge of texts needs right answers, which topics have not.
-    assert done.exit_code == 0 or (name == "judge" and "has no gold answer" in done.stderr), done.output
+    assert result.exit_code == 0 or (name == "judge" and "has no gold answer" in result.stderr), result.output

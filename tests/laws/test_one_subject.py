@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
@@ -19,21 +19,16 @@ from rageval.scoring.sources import run_source
 from rageval.scoring.subject import Subject
 from rageval.subjects import ANSWERS, RUNS
 
-QUERIES = [f"q{at:02}" for at in range(40)]
+QUERIES = [f"q{number:02}" for number in range(40)]
 LABELLED = QUERIES[::2]
 KINDS = ("runs", "answers")
 Files = dict[str, Any]
 
 
-def jsonl(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
 def is_right(query: str, by: str, run: str) -> bool:
     """Whether a system is right, as a judge or a person says; they differ now and then."""
-    at = QUERIES.index(query)
-    return (at % 3 > 0) ^ (by == "person:ann" and at % 8 == 0) ^ (run == "b" and at % 5 == 0)
+    index = QUERIES.index(query)
+    return (index % 3 > 0) ^ (by == "person:ann" and index % 8 == 0) ^ (run == "b" and index % 5 == 0)
 
 
 @pytest.fixture(params=KINDS)
@@ -49,7 +44,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
             ]
             for by, queries in (("m", QUERIES), ("person:ann", LABELLED))
         }
-        judged, gold = (jsonl(tmp_path / by.partition(":")[0], rows[by]) for by in rows)
+        judged, gold = (write_jsonl(tmp_path / by.partition(":")[0], rows[by]) for by in rows)
         return {"kind": "answers", "words": [judged], "judged": judged, "gold": gold, "measure": "crag_score"}
     runs = []
     for run in ("a", "b"):
@@ -67,8 +62,8 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
         for query, run, rank in documents
         if query in LABELLED
     ]
-    found = {"kind": "runs", "words": [*runs, str(judged)], "runs": runs, "measure": "p@1"}
-    return found | {"judged": str(judged), "gold": jsonl(gold, rows)}
+    fields = {"kind": "runs", "words": [*runs, str(judged)], "runs": runs, "measure": "p@1"}
+    return fields | {"judged": str(judged), "gold": write_jsonl(gold, rows)}
 
 
 def graded(query: str, by: str, run: str, rank: int) -> int:
@@ -83,9 +78,9 @@ def subject_of(files: Files, systems: int = 2) -> Subject:
 
 
 def called(files: Files, command: str, *words: str) -> Result:
-    done = CliRunner().invoke(main, [command, *files["words"], "-m", files["measure"], *words])
-    assert done.exit_code in (0, 1, 5), done.stderr
-    return done
+    result = run_command(command, *files["words"], "-m", files["measure"], *words)
+    assert result.exit_code in (0, 1, 5), result.stderr
+    return result
 
 
 def in_python(files: Files, gold: str | None = None) -> rageval.comparison.Comparison:
@@ -99,11 +94,11 @@ def in_python(files: Files, gold: str | None = None) -> rageval.comparison.Compa
 @pytest.mark.parametrize("with_gold", [False, True], ids=["judge", "gold"])
 def test_a_comparison_is_the_same_from_python(files: Files, with_gold: bool) -> None:
     words = ["--gold", files["gold"], "--gold-chosen", "uniform"] if with_gold else []
-    told = json.loads(called(files, "compare", "--format", "json", *words).stdout)
-    found = in_python(files, files["gold"] if with_gold else None).as_dict()
-    assert told["pairs"] == found["pairs"]
-    assert told["runs"] == found["runs"]
-    assert told["signature"] == found["signature"]
+    printed = json.loads(called(files, "compare", "--format", "json", *words).stdout)
+    comparison = in_python(files, files["gold"] if with_gold else None).as_dict()
+    assert printed["pairs"] == comparison["pairs"]
+    assert printed["runs"] == comparison["runs"]
+    assert printed["signature"] == comparison["signature"]
 
 
 def test_people_meet_scores_alike(files: Files) -> None:
@@ -119,7 +114,7 @@ def test_people_meet_scores_alike(files: Files) -> None:
         assert score.people.by == ("person:ann",)
         assert not score.people.partly
         # The judge's own values are what they were.
-        before = {each.run: each for each in subject.score().results}[scores.run]
+        before = {result.run: result for result in subject.score().results}[scores.run]
         assert score.by_query == before.scores[0].by_query
 
 
@@ -133,7 +128,7 @@ def test_the_judge_is_no_gold(files: Files) -> None:
 
 def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> None:
     rows = [json.loads(line) | {"query_id": "other"} for line in Path(files["gold"]).read_text().splitlines()]
-    other = jsonl(tmp_path / "other", [rows[0]])
+    other = write_jsonl(tmp_path / "other", [rows[0]])
     subject = subject_of(files)
     with pytest.raises(rageval.errors.InputError, match=r"has no query of|has no labels for the"):
         subject.with_gold(subject.read_gold([other], drawn("uniform"))).score()
@@ -150,19 +145,19 @@ def test_a_gate_says_the_same_from_python(files: Files, tmp_path: Path) -> None:
     system = ["--system", "b"] if system else []
     place = str(tmp_path / "gate.json")
     called(files, "gate", "--baseline", base, "--margin", "0.1", "--json", place, *system)
-    told = json.loads(Path(place).read_text())
+    written = json.loads(Path(place).read_text())
     if files["kind"] == "answers":
         report = rageval.gate(files["judged"], None, files["measure"], baseline=base, margin=0.1, system="b")
     else:
         report = rageval.gate(words[1], files["judged"], files["measure"], baseline=base, margin=0.1)
-    assert report.as_dict() == told
+    assert report.as_dict() == written
 
 
 def test_what_a_system_gave_is_known_again(files: Files) -> None:
     """Digests are the same for the same, and differ where one judgement does."""
-    first, again = subject_of(files), subject_of(files)
+    first, second = subject_of(files), subject_of(files)
     scores, other = first.score().results
-    assert first.fingerprint(scores) == again.fingerprint(again.score().results[0])
+    assert first.fingerprint(scores) == second.fingerprint(second.score().results[0])
     assert first.fingerprint(scores).same != first.fingerprint(other).same
     assert first.fingerprint(scores).absent == frozenset()
     assert set(first.fingerprint(scores).same) == set(QUERIES)
@@ -196,11 +191,11 @@ def test_two_runs_of_one_name_have_scores_each_and_are_not_compared(tmp_path: Pa
     (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n")
     (tmp_path / "qrels").write_text("q 0 d 1\n")
     words = [str(tmp_path / "run")] * 2 + [str(tmp_path / "qrels"), "-m", "rr"]
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, done.stdout.count("1.0000")) == (0, 2)
-    done = CliRunner().invoke(main, ["compare", *words])
-    assert done.exit_code == 2
-    assert "two runs have this name" in done.stderr
+    result = run_command(*words)
+    assert (result.exit_code, result.stdout.count("1.0000")) == (0, 2)
+    result = run_command("compare", *words)
+    assert result.exit_code == 2
+    assert "two runs have this name" in result.stderr
 
 
 def test_a_remark_is_about_the_system_that_it_begins_with() -> None:
@@ -211,7 +206,7 @@ def test_a_remark_is_about_the_system_that_it_begins_with() -> None:
     scores = Answers(
         measures_of_answers("crag_score"), read_judgements(rows), Rules(on_missing="skip")
     ).score()
-    for each in scores.results:
-        assert [remark for remark in map(str, each.remarks) if "missing" in remark] == [
-            f"{each.run}: crag_score: 1 judgements are missing (1 error); from 0.0000 to 1.0000"
+    for result in scores.results:
+        assert [remark for remark in map(str, result.remarks) if "missing" in remark] == [
+            f"{result.run}: crag_score: 1 judgements are missing (1 error); from 0.0000 to 1.0000"
         ]

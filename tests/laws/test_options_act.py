@@ -7,7 +7,6 @@ server), and is listed. An option that is in no table fails here.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -19,16 +18,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from commands import write_jsonl
 from every_command import leaves
 from rageval.cli import main
 from rageval.cli._acting import _NEEDS
 
-QUERIES = [f"q{at}" for at in range(24)]
+QUERIES = [f"q{number}" for number in range(24)]
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
-
-
-def rows_of(path: str, rows: list[dict[str, object]]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,60 +34,65 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.chdir(folder)
     os.environ["RAGEVAL_STORE"] = str(folder / "store.sqlite")
     rng = random.Random(1)
-    graded = (f"q{at} n{d % 3} d{d} {2 if d == 0 else d % 2}\n" for at in range(23) for d in range(6))
+    graded = (f"q{number} n{d % 3} d{d} {2 if d == 0 else d % 2}\n" for number in range(23) for d in range(6))
     Path("qrels").write_text("".join(graded) + "q23 n0 d0 0\n")
     Path("dup.run").write_text("")
     for name in "abc":
         lines = []
-        for at, query in enumerate(QUERIES):
+        for number, query in enumerate(QUERIES):
             docs = [f"d{d}" for d in range(9)]
             rng.shuffle(docs)
-            if name == "b" and at == 3:
+            if name == "b" and number == 3:
                 continue
             lines += [f"{query} Q0 {d} {k + 1} {(9 - k) // 2} {name}tag\n" for k, d in enumerate(docs)]
         Path(f"{name}.run").write_text("".join(lines))
     Path("dup.run").write_text(Path("a.run").read_text() + "q0 Q0 d0 10 0 x\n")
     Path("hash.run").write_text("# a remark\n" + Path("a.run").read_text())
     Path("none.run").write_text("".join(f"{query} Q0 x{query} 1 1 x\n" for query in QUERIES))
-    rows_of(
+    write_jsonl(
         "questions",
         [
-            {"query_id": query, "question": "What?", "answer": f"fact {at}", "domain": "xy"[at % 2]}
-            for at, query in enumerate(QUERIES)
+            {"query_id": query, "question": "What?", "answer": f"fact {number}", "domain": "xy"[number % 2]}
+            for number, query in enumerate(QUERIES)
         ],
     )
-    rows_of(
+    write_jsonl(
         "answers",
         [
             {"query_id": query, "run_id": run, "question": "What?", "answer": text}
-            for at, query in enumerate(QUERIES)
-            for run, text in (("A", f"fact {at}. It is."), ("B", "I don't know." if at % 2 else f"fact {at}"))
+            for number, query in enumerate(QUERIES)
+            for run, text in (
+                ("A", f"fact {number}. It is."),
+                ("B", "I don't know." if number % 2 else f"fact {number}"),
+            )
         ],
     )
     judged: list[dict[str, object]] = []
-    for at, query in enumerate(QUERIES):
+    for number, query in enumerate(QUERIES):
         for run in "AB":
-            said = {"label": LABELS[rng.randrange(4)]} if (at, run) != (5, "A") else {"status": "invalid"}
+            verdict = (
+                {"label": LABELS[rng.randrange(4)]} if (number, run) != (5, "A") else {"status": "invalid"}
+            )
             row = {"query_id": query, "run_id": run, "aspect": "crag", "judge": "m:x@1", "rubric": "crag"}
-            judged.append(row | said)
-    rows_of("judged", judged)
-    rows_of("whole", [row for row in judged if row["run_id"] == "B"])
+            judged.append(row | verdict)
+    write_jsonl("judged", judged)
+    write_jsonl("whole", [row for row in judged if row["run_id"] == "B"])
     fine = [row if "label" in row else {**row, "status": "ok", "label": "missing"} for row in judged]
-    rows_of("fine", fine)
+    write_jsonl("fine", fine)
     people = [{**row, "judge": "person:ann", "label": LABELS[rng.randrange(4)]} for row in fine]
-    rows_of("people", people)  # type: ignore[arg-type]
+    write_jsonl("people", people)  # type: ignore[arg-type]
     Path("peoples").write_text("".join(f"{q} 0 d{d} {rng.randrange(2)}\n" for q in QUERIES for d in range(6)))
-    known = {"judge": "person:bo", "rubric": "crag", "label": "perfect"}
-    rows_of("right", [{"query_id": query, "run_id": "A", **known} for query in QUERIES])
+    human = {"judge": "person:bo", "rubric": "crag", "label": "perfect"}
+    write_jsonl("right", [{"query_id": query, "run_id": "A", **human} for query in QUERIES])
     nuggets = [
-        {"query": "What?", "qid": q, "nuggets": [{"text": f"fact {at}", "importance": "vital"}]}
-        for at, q in enumerate(QUERIES)
+        {"query": "What?", "qid": q, "nuggets": [{"text": f"fact {number}", "importance": "vital"}]}
+        for number, q in enumerate(QUERIES)
     ]
-    rows_of("nuggets", nuggets)  # type: ignore[arg-type]
+    write_jsonl("nuggets", nuggets)  # type: ignore[arg-type]
     Path("intents").write_text("".join(f"{q} n{n} {n + 1}\n" for q in QUERIES for n in range(3)))
-    Path("clusters").write_text("".join(f"{q} k{at // 2}\n" for at, q in enumerate(QUERIES)))
+    Path("clusters").write_text("".join(f"{q} k{number // 2}\n" for number, q in enumerate(QUERIES)))
     Path("weights").write_text("x 0.9\ny 0.1\n")
-    rows_of("passages", [{"id": f"d{d}", "text": f"fact {d}"} for d in range(9)])
+    write_jsonl("passages", [{"id": f"d{d}", "text": f"fact {d}"} for d in range(9)])
     done("gate a.run qrels -m recall@5 --save-baseline runs.base")
     done("gate whole -m crag_score --save-baseline answers.base")
     yield
@@ -105,11 +106,11 @@ def done(words: str) -> tuple[object, ...]:
     """Everything that a command line comes to."""
     for name in OUTPUTS:
         Path(name).unlink(missing_ok=True)
-    found = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
+    result = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
     files = {name: Path(name).read_bytes() for name in OUTPUTS if Path(name).exists()}
-    return found.exit_code, found.stdout, found.stderr, files
+    return result.exit_code, result.stdout, result.stderr, files
 
 
 RUNS = "score a.run b.run qrels -m recall@5"
@@ -492,9 +493,9 @@ def options(command: click.Command, context: click.Context, path: str = "") -> I
             yield path, max(param.opts, key=len)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            each = command.get_command(context, name)
-            assert each is not None
-            yield from options(each, context, f"{path} {name}".strip())
+            member = command.get_command(context, name)
+            assert member is not None
+            yield from options(member, context, f"{path} {name}".strip())
 
 
 def test_every_option_is_in_a_table() -> None:
@@ -527,9 +528,9 @@ def test_an_option_that_only_prints_is_ignored_where_it_cannot(words: str) -> No
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_an_option_that_cannot_do_what_it_says_is_refused(words: str) -> None:
-    code, out, said, files = done(words)
+    code, out, stderr, files = done(words)
     assert (code, out, files) == (2, "", {})
-    assert REFUSED[words] in str(said)
+    assert REFUSED[words] in str(stderr)
 
 
 def test_what_an_option_needs_is_an_option_of_its_command() -> None:

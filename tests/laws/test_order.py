@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 def data() -> dict[str, Any]:
     """Return files by name: records, or lines of text."""
     rng = random.Random(11)
-    queries = [f"q{at:02d}" for at in range(NUMBER)]
+    queries = [f"q{number:02d}" for number in range(NUMBER)]
     judged = [
         {"query_id": query, "run_id": run, "label": rng.choice(VALUES), "rubric": "crag", "judge": "gpt"}
         for query in queries
@@ -38,7 +38,7 @@ def data() -> dict[str, Any]:
     for query in queries:
         for first, second in (("one", "other"), ("other", "third"), ("third", "one")):
             outcome = rng.choice(("win", "loss", "tie"))
-            turned = {"win": "loss", "loss": "win", "tie": "tie"}[outcome]
+            order_runs = {"win": "loss", "loss": "win", "tie": "tie"}[outcome]
             games += [
                 {
                     "query_id": query,
@@ -47,7 +47,7 @@ def data() -> dict[str, Any]:
                     "label": label,
                     "judge": "gpt",
                 }
-                for run, label in ((first, outcome), (second, turned))
+                for run, label in ((first, outcome), (second, order_runs))
             ]
     runs = {
         f"{run}.trec": [f"{query} Q0 d{doc} {rank + 1} {9 - rank} {run}"
@@ -79,7 +79,7 @@ def data() -> dict[str, Any]:
         "guess.jsonl": noisy,
         "assigned.jsonl": assigned,
         "questions.jsonl": [
-            {"id": query, "text": "?", "kind": "ab"[at % 2]} for at, query in enumerate(queries)
+            {"id": query, "text": "?", "kind": "ab"[number % 2]} for number, query in enumerate(queries)
         ],
         "qrels": [f"{query} 0 d{doc} {rng.randint(0, 2)}" for query in queries for doc in range(6)],
         "nuggets.qrels": [f"{query} n{doc} d{doc} 1" for query in queries for doc in range(3)],
@@ -144,7 +144,7 @@ CALLS: dict[str, tuple[list[str], list[tuple[str, ...]]]] = {
 IN_ORDER = {"label agree", "score"}
 
 
-def turned(pair: dict[str, Any]) -> dict[str, Any]:
+def order_runs(pair: dict[str, Any]) -> dict[str, Any]:
     """Return a pair of runs as if the first by name came first."""
     if "difference" not in pair or pair["run"] < pair["other"]:
         return pair
@@ -155,24 +155,24 @@ def turned(pair: dict[str, Any]) -> dict[str, Any]:
     return {**pair, **signs, **ends, **sides, "verdict": verdict}
 
 
-def sorted_out(found: Any) -> Any:
+def normalize(node: Any) -> Any:
     """Return a JSON text in which lists of records have one order, and no name of a file or time is left."""
-    if isinstance(found, dict):
-        found = turned(found)
+    if isinstance(node, dict):
+        node = order_runs(node)
         left = {"provenance", "spending", "citing", "format", "matrices"}
-        return {name: sorted_out(value) for name, value in sorted(found.items()) if name not in left}
-    if isinstance(found, list):
-        return sorted((sorted_out(each) for each in found), key=lambda each: json.dumps(each, sort_keys=True))
-    if isinstance(found, float):
-        return float(f"{found:.9g}") + 0.0
+        return {name: normalize(value) for name, value in sorted(node.items()) if name not in left}
+    if isinstance(node, list):
+        return sorted((normalize(item) for item in node), key=lambda item: json.dumps(item, sort_keys=True))
+    if isinstance(node, float):
+        return float(f"{node:.9g}") + 0.0
     # A hash of a file changes with its lines.
-    return re.sub(r"gold:[0-9a-f]{8}", "gold:", found) if isinstance(found, str) else found
+    return re.sub(r"gold:[0-9a-f]{8}", "gold:", node) if isinstance(node, str) else node
 
 
 def call(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, shuffle: random.Random | None = None
 ) -> Any:
-    files, options = (list(each) for each in CALLS[name])
+    files, options = (list(words) for words in CALLS[name])
     if shuffle is not None:
         shuffle.shuffle(options)
         if name not in IN_ORDER:
@@ -183,20 +183,20 @@ def call(
         *(word for word in name.split() if not word.startswith("--")),
         *(w for part in parts for w in part),
     ]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, (words, done.output)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, (words, result.output)
     if name == "report":
-        done = CliRunner().invoke(main, ["report", "show", "page.html", "--format", "json"])
-    return sorted_out(json.loads(done.stdout))
+        result = CliRunner().invoke(main, ["report", "show", "page.html", "--format", "json"])
+    return normalize(json.loads(result.stdout))
 
 
 def prints_numbers() -> Iterator[str]:
     """The commands that print numbers as JSON."""
-    for name, found in leaves().items():
+    for name, command in leaves().items():
         # The first two take what is scored as elsewhere; the others look at lines, and print no number.
         if name in ("reproduce", "board verify", "doctor", "validate"):
             continue
-        for option in found.params:
+        for option in command.params:
             if "--format" in option.opts and "json" in getattr(option.type, "choices", ()):
                 yield name
 

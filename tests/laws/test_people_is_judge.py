@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
+from commands import run_command, write_jsonl
 from every_command import leaves
-from rageval.cli import main
 from rageval.comparison.arena import strengths_by_people
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import drawn, gold_of
@@ -29,48 +28,54 @@ CHOSEN = ("--gold-chosen", "uniform")
 
 def takers() -> set[str]:
     """The commands that take human labels to correct by."""
-    return {name for name, each in leaves().items() if any("--gold" in option.opts for option in each.params)}
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
+    return {
+        name
+        for name, command in leaves().items()
+        if any("--gold" in option.opts for option in command.params)
+    }
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The same judgements by a judge and by people: of answers, of pairs, and what the values are."""
     folder, rng = tmp_path_factory.mktemp("people"), random.Random(5)
-    said = {(f"q{at:02d}", run): rng.choice(list(VALUES)) for at in range(NUMBER) for run in ("one", "other")}
-    fields = {f"q{at:02d}": "ab"[at % 2] for at in range(NUMBER)}
-    found: dict[str, Any] = {"values": {key: VALUES[label] for key, label in said.items()}, "kind": fields}
+    labels = {
+        (f"q{number:02d}", run): rng.choice(list(VALUES))
+        for number in range(NUMBER)
+        for run in ("one", "other")
+    }
+    fields = {f"q{number:02d}": "ab"[number % 2] for number in range(NUMBER)}
+    fixture_files: dict[str, Any] = {
+        "values": {key: VALUES[label] for key, label in labels.items()},
+        "kind": fields,
+    }
     # Three in five are ties, which models of strengths treat differently.
-    games = {f"q{at:02d}": rng.choice(("tie", "tie", "tie", "win", "loss")) for at in range(NUMBER)}
+    games = {f"q{number:02d}": rng.choice(("tie", "tie", "tie", "win", "loss")) for number in range(NUMBER)}
     turned = {"tie": "tie", "win": "loss", "loss": "win"}
     for judge in ("gpt", "people"):
         rows = [
             {"query_id": query, "run_id": run, "label": label, "rubric": "crag", "judge": judge,
              "kind": fields[query]}
-            for (query, run), label in said.items()
+            for (query, run), label in labels.items()
         ]  # fmt: skip
-        found[judge] = lines(folder / f"{judge}.jsonl", rows)
+        fixture_files[judge] = write_jsonl(folder / f"{judge}.jsonl", rows)
         for run in ("one", "other"):
             alone = [row for row in rows if row["run_id"] == run]
-            found[f"{judge}-{run}"] = lines(folder / f"{judge}-{run}.jsonl", alone)
+            fixture_files[f"{judge}-{run}"] = write_jsonl(folder / f"{judge}-{run}.jsonl", alone)
         rows = [
             {"query_id": query, "run_id": run, "aspect": "one|other", "judge": judge, "label": label}
             for query, outcome in games.items()
             for run, label in (("one", outcome), ("other", turned[outcome]))
         ]
-        found[f"{judge}-pairs"] = lines(folder / f"{judge}-pairs.jsonl", rows)
-    found["folder"] = folder
-    return found
+        fixture_files[f"{judge}-pairs"] = write_jsonl(folder / f"{judge}-pairs.jsonl", rows)
+    fixture_files["folder"] = folder
+    return fixture_files
 
 
 def command(*words: str, codes: tuple[int, ...] = (0,)) -> str:
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code in codes, done.output
-    return done.stdout
+    result = run_command(*words)
+    assert result.exit_code in codes, result.output
+    return result.stdout
 
 
 def student(values: list[float]) -> tuple[float, float, float]:
@@ -88,15 +93,15 @@ def differences(files: dict[str, Any]) -> list[float]:
     return [one - other for one, other in zip(of_run(files, "one"), of_run(files, "other"), strict=True)]
 
 
-def holds(found: dict[str, Any], expected: tuple[float, float, float], value: str = "value") -> None:
-    assert [found[value], found["low"], found["high"]] == pytest.approx(expected, abs=1e-9)
+def holds(estimate: dict[str, Any], expected: tuple[float, float, float], value: str = "value") -> None:
+    assert [estimate[value], estimate["low"], estimate["high"]] == pytest.approx(expected, abs=1e-9)
 
 
-def compared(found: dict[str, Any], files: dict[str, Any]) -> None:
-    for cell in found["values"]:
+def compared(comparison: dict[str, Any], files: dict[str, Any]) -> None:
+    for cell in comparison["values"]:
         holds(cell, student(of_run(files, cell["run"])))
         assert cell["judged"] == pytest.approx(cell["value"], abs=1e-9)
-    (pair,) = found["pairs"]
+    (pair,) = comparison["pairs"]
     mean, low, high = student(differences(files))
     ends = (mean, low, high) if pair["run"] == "one" else (-mean, -high, -low)
     holds(pair, ends, "difference")
@@ -111,26 +116,26 @@ def by_compare(files: dict[str, Any]) -> None:
 def by_report(files: dict[str, Any]) -> None:
     page = str(files["folder"] / "page.html")
     command("report", files["gpt"], "-m", "crag_score", "--gold", files["people"], *CHOSEN, "-o", page)
-    found = json.loads(command("report", "show", page, "--format", "json"))
-    compared({**found, "values": found["cells"], "pairs": found["comparison"]["pairs"]}, files)
+    output = json.loads(command("report", "show", page, "--format", "json"))
+    compared({**output, "values": output["cells"], "pairs": output["comparison"]["pairs"]}, files)
 
 
 def by_score(files: dict[str, Any]) -> None:
     words = (files["gpt"], "-m", "crag_score", "--by", "kind", "--gold", files["people"], *CHOSEN)
-    found = json.loads(command("score", *words, "--format", "json"))
-    for each in found["results"]:
-        for part in each["slices"]:
-            holds(part, student(of_run(files, each["run"], part["name"])))
+    output = json.loads(command("score", *words, "--format", "json"))
+    for entry in output["results"]:
+        for part in entry["slices"]:
+            holds(part, student(of_run(files, entry["run"], part["name"])))
             assert part["judged"] == pytest.approx(part["value"], abs=1e-9)
 
 
 def by_correct(files: dict[str, Any]) -> None:
     words = (files["gpt"], "--gold", files["people"], "-m", "crag_score", *CHOSEN, "--format", "json")
-    found = json.loads(command("label", "correct", *words))
-    for each in found["results"]:
-        holds(each, student(of_run(files, each["run"])))
-        assert each["judge"] == pytest.approx(each["value"], abs=1e-9)
-        assert not each["coarse"]
+    output = json.loads(command("label", "correct", *words))
+    for entry in output["results"]:
+        holds(entry, student(of_run(files, entry["run"])))
+        assert entry["judge"] == pytest.approx(entry["value"], abs=1e-9)
+        assert not entry["coarse"]
 
 
 def by_gate(files: dict[str, Any]) -> None:
@@ -140,7 +145,7 @@ def by_gate(files: dict[str, Any]) -> None:
     for side, run in (("base", "other"), ("now", "one")):
         for judge in ("gpt", "people"):
             rows = [json.loads(line) for line in Path(files[f"{judge}-{run}"]).read_text().splitlines()]
-            sides[judge, side] = lines(
+            sides[judge, side] = write_jsonl(
                 folder / f"{judge}-{side}.jsonl", [{**row, "run_id": side} for row in rows]
             )
     people = folder / "both.jsonl"
@@ -156,11 +161,11 @@ def by_gate(files: dict[str, Any]) -> None:
 
 def by_arena(files: dict[str, Any]) -> None:
     given, gold = ([files[f"{judge}-pairs"]] for judge in ("gpt", "people"))
-    found, _ = strengths_by_people(
+    strengths, _ = strengths_by_people(
         read_judgements(given), gold_of(read_judgements(gold), gold, drawn("uniform"))
     )
-    for each in found:
-        assert each.strength == pytest.approx(each.judged, abs=1e-9)
+    for strength in strengths:
+        assert strength.strength == pytest.approx(strength.judged, abs=1e-9)
     words = ("arena", *given, "--gold", *gold, *CHOSEN, "--format", "json")
     for row in json.loads(command(*words)):
         assert row["strength"] == row["judge"]
@@ -168,7 +173,7 @@ def by_arena(files: dict[str, Any]) -> None:
     rows = [json.loads(line) for line in Path(gold[0]).read_text().splitlines()]
     won = [{"win": 0.5, "tie": 0.0, "loss": -0.5}[row["label"]] for row in rows if row["run_id"] == "one"]
     mean, low, high = student(won)
-    (one,) = (each for each in found if each.system == "one")
+    (one,) = (strength for strength in strengths if strength.system == "one")
     share = 0.5 + mean
     assert one.strength == pytest.approx(math.log(share / (1 - share)) / 2, abs=1e-9)
     assert one.high - one.low == pytest.approx((high - low) / (share * (1 - share)) / 2, abs=1e-9)
@@ -181,7 +186,7 @@ def by_track(files: dict[str, Any]) -> None:
         rows = [
             {"query_id": query, "run_id": run, "answer": "x"} for query, of in files["values"] if of == run
         ]
-        lines(tables / f"{run}.jsonl", rows)
+        write_jsonl(tables / f"{run}.jsonl", rows)
     words = ("track", str(tables), "--track", "answers", "--judgements", files["gpt"], "-m", "crag_score")
     # Questions have a text, which nothing but judges needs.
     topics = files["folder"] / "topics"

@@ -16,7 +16,7 @@ import rageval
 from rageval.cli import main
 from rageval.verbs import Judged
 
-QUERIES = [f"q{at}" for at in range(20)]
+QUERIES = [f"q{number}" for number in range(20)]
 
 
 def trec(path: Path, rows: list[str]) -> str:
@@ -31,30 +31,34 @@ def jsonl(path: Path, rows: list[dict[str, Any]]) -> str:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Runs and judged answers with everything that is remarked on."""
-    found = {}
+    paths = {}
     for name, lost in (("a", 3), ("b", 0)):
-        rows = [f"{q} Q0 d{at} {at} {9 - at // 2} {name}" for q in QUERIES[lost:] for at in range(1, 9)]
-        found[name] = trec(tmp_path / f"{name}.run", [*rows, f"other Q0 d1 1 1 {name}"])
-    rows = [f"{q} 0 d{at} 1" for q in QUERIES[:-2] for at in (1, 7)] + [
+        rows = [
+            f"{q} Q0 d{number} {number} {9 - number // 2} {name}"
+            for q in QUERIES[lost:]
+            for number in range(1, 9)
+        ]
+        paths[name] = trec(tmp_path / f"{name}.run", [*rows, f"other Q0 d1 1 1 {name}"])
+    rows = [f"{q} 0 d{number} 1" for q in QUERIES[:-2] for number in (1, 7)] + [
         "q18 0 d5 0",
         "q19 0 x 1",
         "q18 0 y 0",
     ]
-    found["qrels"] = trec(tmp_path / "qrels", rows)
-    found["people"] = trec(tmp_path / "people", [*rows[:30:2], *rows[1:30:4], "q99 0 d1 1"])
-    found["nuggets"] = trec(
-        tmp_path / "nuggets", [row.replace(" 0 ", f" {at % 3} ", 1) for at, row in enumerate(rows)]
+    paths["qrels"] = trec(tmp_path / "qrels", rows)
+    paths["people"] = trec(tmp_path / "people", [*rows[:30:2], *rows[1:30:4], "q99 0 d1 1"])
+    paths["nuggets"] = trec(
+        tmp_path / "nuggets", [row.replace(" 0 ", f" {number % 3} ", 1) for number, row in enumerate(rows)]
     )
     judged: list[dict[str, Any]] = []
     for judge in ("openai:m", "openai:n"):
-        for at, query in enumerate(QUERIES):
+        for number, query in enumerate(QUERIES):
             for run in ("ours", "theirs"):
-                what = {"label": "perfect" if (at + len(run)) % 3 else "incorrect"}
-                if at == 4 and run == "ours":
+                what = {"label": "perfect" if (number + len(run)) % 3 else "incorrect"}
+                if number == 4 and run == "ours":
                     what = {"status": "error"}
                 judged.append({"query_id": query, "run_id": run, "rubric": "crag", "judge": judge} | what)
-    found["judged"] = jsonl(tmp_path / "judged", judged[:-1])
-    found["whole"] = jsonl(tmp_path / "whole", judged)
+    paths["judged"] = jsonl(tmp_path / "judged", judged[:-1])
+    paths["whole"] = jsonl(tmp_path / "whole", judged)
     gold = [
         row | {"judge": "anthropic:big"} for row in judged if "label" in row and row["judge"] == "openai:m"
     ]
@@ -62,13 +66,13 @@ def files(tmp_path: Path) -> dict[str, str]:
         ("base", ("{a} {qrels} -m ndcg@5,rr")),
         ("answered", "{whole} -m crag_score --system theirs"),
     ):
-        found[name] = str(tmp_path / name)
+        paths[name] = str(tmp_path / name)
         saved = CliRunner().invoke(
-            main, ["gate", *words.format(**found).split(), "--save-baseline", found[name]]
+            main, ["gate", *words.format(**paths).split(), "--save-baseline", paths[name]]
         )
         assert saved.exit_code == 0, saved.output
-    found["gold"] = jsonl(tmp_path / "gold", gold)
-    return found
+    paths["gold"] = jsonl(tmp_path / "gold", gold)
+    return paths
 
 
 Asked = tuple[str, Callable[[dict[str, str]], Any]]
@@ -156,15 +160,15 @@ VERBS: dict[str, Asked] = {
 def test_each_remark_of_a_command_is_said_in_python(verb: str, files: dict[str, str]) -> None:
     words, asked = VERBS[verb]
     form = () if verb.startswith("gate") else ("--format", "json")
-    done = CliRunner().invoke(main, [*words.format(**files).split(), *form])
-    assert done.exit_code in ((0, 5) if verb.startswith("gate") else (0,)), done.stderr
-    remarks = [line.removeprefix("rageval: ") for line in done.stderr.splitlines() if line.strip()]
+    result = CliRunner().invoke(main, [*words.format(**files).split(), *form])
+    assert result.exit_code in ((0, 5) if verb.startswith("gate") else (0,)), result.stderr
+    remarks = [line.removeprefix("rageval: ") for line in result.stderr.splitlines() if line.strip()]
     assert remarks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is warned of is shown, too: warnings are easily overlooked
-        found = asked(files)
-    shown = " ".join(str(found).split())  # whatever the width of the terminal
-    html = unescape(found._repr_html_())
+        value = asked(files)
+    shown = " ".join(str(value).split())  # whatever the width of the terminal
+    html = unescape(value._repr_html_())
     for remark in remarks:
         assert remark in shown, remark
         assert remark in html, remark

@@ -54,7 +54,7 @@ def calls() -> Iterator[tuple[str, str | None, set[str] | None]]:
     """Every place of the package where a remark is made, with its code and facts."""
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        before = sorted(assigned(tree), key=lambda each: each[0])
+        before = sorted(assigned(tree), key=lambda call: call[0])
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remark":
                 first = node.args[0] if node.args else None

@@ -30,17 +30,17 @@ QUICK: dict[str, Any] = {"resamples": 100, "draws": 100, "interval": "percentile
 
 Printer = Callable[[Comparison], str]
 PRINTERS: dict[str, Printer] = {
-    "table": lambda found: "\n".join(lines_of(found, "table")),
-    "md": lambda found: "\n".join(lines_of(found, "md")),
-    "csv": lambda found: "\n".join(lines_of(found, "csv")),
-    "tsv": lambda found: "\n".join(lines_of(found, "tsv")),
-    "html": lambda found: "\n".join(lines_of(found, "html")),
-    "json": lambda found: "\n".join(lines_of(found, "json")),
-    "jsonl": lambda found: "\n".join(lines_of(found, "jsonl")),
-    "latex": lambda found: "\n".join(latex_of(found)),
-    "cite": lambda found: str(cite(found)),
+    "table": lambda comparison: "\n".join(lines_of(comparison, "table")),
+    "md": lambda comparison: "\n".join(lines_of(comparison, "md")),
+    "csv": lambda comparison: "\n".join(lines_of(comparison, "csv")),
+    "tsv": lambda comparison: "\n".join(lines_of(comparison, "tsv")),
+    "html": lambda comparison: "\n".join(lines_of(comparison, "html")),
+    "json": lambda comparison: "\n".join(lines_of(comparison, "json")),
+    "jsonl": lambda comparison: "\n".join(lines_of(comparison, "jsonl")),
+    "latex": lambda comparison: "\n".join(latex_of(comparison)),
+    "cite": lambda comparison: str(cite(comparison)),
     "text": str,
-    "notebook": lambda found: found._repr_html_(),
+    "notebook": lambda comparison: comparison._repr_html_(),
 }
 
 
@@ -52,7 +52,7 @@ def drawn(seed: int) -> Comparison:
     rng = random.Random(seed)
     runs = [f"run{letter}" for letter in "abcde"[: rng.randint(2, 5)]]
     names = rng.sample(["rr", "ndcg@10", "hole@5"], rng.randint(1, 3))
-    queries = [f"q{at}" for at in range(rng.choice((6, 15, 30)))]
+    queries = [f"q{number}" for number in range(rng.choice((6, 15, 30)))]
     results = []
     for run in runs:
         scores = []
@@ -63,9 +63,9 @@ def drawn(seed: int) -> Comparison:
         results.append(Scores(run, tuple(scores)))
     how = rng.choice(({}, {"all_pairs": True}, {"baseline": rng.choice(runs)}))
     settings = Settings(test="randomization" if seed % 10 == 0 else "t", **how, **QUICK)
-    found = compare(results, settings)
-    SCORED[id(found)] = results
-    return found
+    comparison = compare(results, settings)
+    SCORED[id(comparison)] = results
+    return comparison
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def tables() -> list[Comparison]:
     return [drawn(seed) for seed in range(TABLES)]
 
 
-def claims(found: Comparison) -> set[tuple[str, str, str]]:
+def claims(comparison: Comparison) -> set[tuple[str, str, str]]:
     """Return (measure, better run, worse run) of each tested pair that may be called so."""
-    pairs = [pair for pair in found.pairs if pair.better_run]
+    pairs = [pair for pair in comparison.pairs if pair.better_run]
     return {
         (pair.measure, pair.better_run, pair.other if pair.better_run == pair.run else pair.run)
         for pair in pairs
@@ -96,25 +96,25 @@ def test_every_format_is_tried() -> None:
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_no_sentence_denies_a_tested_pair(printer: str, tables: list[Comparison]) -> None:
     denied = 0
-    for found in tables:
-        text = " ".join(PRINTERS[printer](found).replace("\n% ", "\n").split())
-        for at in [match.start() for match in DENIAL.finditer(text)]:
+    for comparison in tables:
+        text = " ".join(PRINTERS[printer](comparison).replace("\n% ", "\n").split())
+        for position in [match.start() for match in DENIAL.finditer(text)]:
             denied += 1
             # The sentence begins behind the last full stop, bar or bracket; it names what it is about.
-            sentence = re.split(r"[.;\"]\s", text[:at])[-1] + text[at : at + 40]
-            assert len(found.runs) == 2 or any(scope in sentence.lower() for scope in SCOPES), sentence
-            assert not claims(found), sentence
+            sentence = re.split(r"[.;\"]\s", text[:position])[-1] + text[position : position + 40]
+            assert len(comparison.runs) == 2 or any(scope in sentence.lower() for scope in SCOPES), sentence
+            assert not claims(comparison), sentence
     assert denied or printer in ("csv", "tsv", "jsonl", "cite", "table", "md", "html")
 
 
 def test_each_pair_says_how_it_was_tested(tables: list[Comparison]) -> None:
-    for found in tables:
-        measures = {pair.measure for pair in found.pairs}
-        for pair in found.pairs:
-            assert pair.test == found.settings.test
+    for comparison in tables:
+        measures = {pair.measure for pair in comparison.pairs}
+        for pair in comparison.pairs:
+            assert pair.test == comparison.settings.test
             assert ("each measure by itself" in pair.family) == (len(measures) > 1)
-            named = found.settings.baseline != "best" and len(found.runs) > 2
-            assert (found.settings.baseline in pair.family) == named
+            named = comparison.settings.baseline != "best" and len(comparison.runs) > 2
+            assert (comparison.settings.baseline in pair.family) == named
             includes_0 = pair.low <= 0 <= pair.high
             if pair.is_significant:
                 assert pair.adjusted <= 0.05
@@ -127,7 +127,7 @@ def test_each_pair_says_how_it_was_tested(tables: list[Comparison]) -> None:
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_the_name_of_the_judge_stands_apart(printer: str) -> None:
     """No format writes "worse than aby JUDGE"."""
-    queries = [f"q{at}" for at in range(20)]
+    queries = [f"q{number}" for number in range(20)]
     results = [
         Scores(
             run, (Score(parse_measure("crag_score"), queries, [value] * 20, 0, "s|v:0", said_by=("zeta",)),)
@@ -141,45 +141,45 @@ def test_the_name_of_the_judge_stands_apart(printer: str) -> None:
 
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_several_measures_are_tested_each_by_itself(printer: str, tables: list[Comparison]) -> None:
-    for found in tables[::5]:
-        text = " ".join(PRINTERS[printer](found).split())
-        if len(found.measures) > 1:
+    for comparison in tables[::5]:
+        text = " ".join(PRINTERS[printer](comparison).split())
+        if len(comparison.measures) > 1:
             assert "each measure by itself" in text
         else:
             assert "each measure" not in text.replace("run by each measure", "")
 
 
-def of_latex(found: Comparison) -> Iterator[tuple[str, str, str]]:
-    runs = {letter: run for run, letter in letters_of(found).items()}
-    rows = [line for line in latex_of(found) if re.match(r"[a-z]+ & run", line)]
+def of_latex(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    runs = {letter: run for run, letter in letters_of(comparison).items()}
+    rows = [line for line in latex_of(comparison) if re.match(r"[a-z]+ & run", line)]
     for row in rows:
         _, run, *cells = row.removesuffix(r" \\").split(" & ")
-        for measure, cell in zip(found.measures, cells, strict=True):
+        for measure, cell in zip(comparison.measures, cells, strict=True):
             marks = re.search(r"\$\^\{\\mathrm\{([a-z,]+)\}\}\$", cell)
             yield from ((measure, run, runs[letter]) for letter in (marks[1].split(",") if marks else ()))
 
 
-def of_markdown(found: Comparison) -> Iterator[tuple[str, str, str]]:
-    runs = {letter: run for run, letter in letters_of(found).items()}
-    lines = itertools.takewhile(str.strip, lines_of(found, "md"))
+def of_markdown(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    runs = {letter: run for run, letter in letters_of(comparison).items()}
+    lines = itertools.takewhile(str.strip, lines_of(comparison, "md"))
     for row in [line.replace("\\", "").strip("| ").split(" | ") for line in list(lines)[2:]]:
-        for measure, cell in zip(found.measures, row[2:], strict=True):
+        for measure, cell in zip(comparison.measures, row[2:], strict=True):
             letters = cell.partition(" > ")[2]
             yield from ((measure, row[1], runs[letter]) for letter in filter(None, letters.split(",")))
 
 
-def of_page(found: Comparison) -> Iterator[tuple[str, str, str]]:
-    html = page(record_of(found))
+def of_page(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    html = page(record_of(comparison))
     for run, cells in re.findall(r'<th scope="row">(run\w)</th>(.*?)</tr>', html, re.S):
         columns = re.findall(r'<td class="number[^>]*>(.*?)</td>', cells, re.S)
-        for measure, cell in zip(found.measures, columns, strict=False):
+        for measure, cell in zip(comparison.measures, columns, strict=False):
             title = re.search(r'title="significantly better than ([\w, ]+?) *"', cell)
             yield from ((measure, run, worse) for worse in (title[1].split(", ") if title else ()))
 
 
-def record_of(found: Comparison) -> dict[str, Any]:
-    made = {"title": "t", "provenance": provenance([], [])}
-    return made | measured(SCORED[id(found)], found.settings)
+def record_of(comparison: Comparison) -> dict[str, Any]:
+    header = {"title": "t", "provenance": provenance([], [])}
+    return header | measured(SCORED[id(comparison)], comparison.settings)
 
 
 @pytest.mark.some(3)
@@ -188,26 +188,26 @@ def test_each_mark_is_a_tested_pair_and_each_claim_has_its_mark(
     marks: Callable[[Comparison], Iterator[tuple[str, str, str]]], step: int, tables: list[Comparison]
 ) -> None:
     marked = 0
-    for found in tables[::step]:
-        listed = list(marks(found))
+    for comparison in tables[::step]:
+        listed = list(marks(comparison))
         marked += len(listed)
-        assert set(listed) == claims(found)
+        assert set(listed) == claims(comparison)
     assert marked
 
 
 def test_the_headline_claims_nothing_else(tables: list[Comparison]) -> None:
-    for found in tables[::50]:
-        html = page(record_of(found))
+    for comparison in tables[::50]:
+        html = page(record_of(comparison))
         text = " ".join(re.sub(r"<[^>]+>", " ", html[html.index("<body") : html.index("<script")]).split())
-        for at in [match.start() for match in DENIAL.finditer(text)]:
-            assert not claims(found), text[max(0, at - 80) : at + 40]
-        if len(found.measures) > 1:
+        for position in [match.start() for match in DENIAL.finditer(text)]:
+            assert not claims(comparison), text[max(0, position - 80) : position + 40]
+        if len(comparison.measures) > 1:
             assert "each measure by itself" in text
 
 
 def test_json_holds_the_list(tables: list[Comparison]) -> None:
-    for found in tables[::10]:
-        for pair in json.loads(PRINTERS["json"](found))["pairs"]:
+    for comparison in tables[::10]:
+        for pair in json.loads(PRINTERS["json"](comparison))["pairs"]:
             assert {
                 "run",
                 "other",

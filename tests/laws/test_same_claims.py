@@ -7,19 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command, write_jsonl
 from rageval.comparison import Comparison
 
 Claims = set[tuple[str, str, str, str | None]]
 QUERIES = 20
-
-
-def _lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
 
 
 def _judged(query: int, run: str, is_right: bool, **more: Any) -> dict[str, Any]:
@@ -31,70 +25,70 @@ def _answers(folder: Path, kind: str) -> tuple[str, list[str]]:
     """Return a measure, and the judged answers of each system in a file of its own."""
     ours, theirs, measure = [], [], "crag_score"
     if kind == "plain":
-        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
-        theirs = [_judged(at, "B", at % 10 > 0) for at in range(60)]
+        ours = [_judged(number, "A", number % 3 > 0) for number in range(60)]
+        theirs = [_judged(number, "B", number % 10 > 0) for number in range(60)]
     elif kind == "failed":
-        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
-        theirs = [_judged(at, "B", True) if at % 2 else _judged(at, "B", True, status="error")
-                  for at in range(60)]  # fmt: skip
+        ours = [_judged(number, "A", number % 3 > 0) for number in range(60)]
+        theirs = [_judged(number, "B", True) if number % 2 else _judged(number, "B", True, status="error")
+                  for number in range(60)]  # fmt: skip
     elif kind == "fewer":
-        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
-        theirs = [_judged(at, "B", True) for at in range(32)]
+        ours = [_judged(number, "A", number % 3 > 0) for number in range(60)]
+        theirs = [_judged(number, "B", True) for number in range(32)]
     else:  # other nuggets
         measure = "v_strict"
-        for at in range(30):
+        for number in range(30):
             for nugget in range(3):
-                row = {"query_id": f"q{at}", "aspect": f"n{nugget}", "importance": "vital"}
+                row = {"query_id": f"q{number}", "aspect": f"n{nugget}", "importance": "vital"}
                 row |= {"judge": "m", "item_id": "answer"}
                 ours.append({**row, "run_id": "A", "label": "support" if nugget == 0 else "not_support"})
                 if nugget == 0:
                     theirs.append({**row, "run_id": "B", "label": "support"})
-    files = [_lines(folder / f"{run}.jsonl", rows) for run, rows in (("A", ours), ("B", theirs))]
+    files = [write_jsonl(folder / f"{run}.jsonl", rows) for run, rows in (("A", ours), ("B", theirs))]
     return measure, files
 
 
 def _runs(folder: Path, kind: str) -> list[str]:
     """Return two runs and judgements, of which the second run may lack queries."""
-    held = QUERIES // 2 if kind == "half" else QUERIES
-    good = [f"q{at} Q0 r 1 2 A" for at in range(QUERIES)]
-    bad = [f"q{at} Q0 {'r' if kind == 'half' else 'x'} 1 2 B" for at in range(held)]
-    bad += [f"q{at} Q0 r 2 1 B" for at in range(held) if kind != "half"]
-    texts = {"a.run": good, "b.run": bad, "qrels": [f"q{at} 0 r 1" for at in range(QUERIES)]}
+    judged = QUERIES // 2 if kind == "half" else QUERIES
+    good = [f"q{number} Q0 r 1 2 A" for number in range(QUERIES)]
+    bad = [f"q{number} Q0 {'r' if kind == 'half' else 'x'} 1 2 B" for number in range(judged)]
+    bad += [f"q{number} Q0 r 2 1 B" for number in range(judged) if kind != "half"]
+    texts = {"a.run": good, "b.run": bad, "qrels": [f"q{number} 0 r 1" for number in range(QUERIES)]}
     for name, lines in texts.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
     return [str(folder / name) for name in texts]
 
 
-def _said(pairs: list[dict[str, Any]]) -> Claims:
+def _claims_of_pairs(pairs: list[dict[str, Any]]) -> Claims:
     """Return what is said of each pair, whichever run stands first."""
-    found: Claims = set()
+    claims: Claims = set()
     for pair in pairs:
         ruling = "better" if pair["better_run"] else pair["verdict"]
-        found.add((*sorted((pair["run"], pair["other"])), ruling, pair["better_run"]))  # type: ignore[arg-type]
-    return found
+        claims.add((*sorted((pair["run"], pair["other"])), ruling, pair["better_run"]))  # type: ignore[arg-type]
+    return claims
 
 
-def _of(found: Comparison) -> Claims:
-    return _said(found.as_dict()["pairs"])
+def _claims_of(comparison: Comparison) -> Claims:
+    return _claims_of_pairs(comparison.as_dict()["pairs"])
 
 
 def _command(*words: str) -> dict[str, Any]:
-    done = CliRunner().invoke(main, [*words, "--format", "json"])
-    assert done.exit_code in (0, 3), done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result = run_command(*words, "--format", "json")
+    assert result.exit_code in (0, 3), result.output
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [("whole", "better"), ("half", "refused")])
-def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
+def test_claims_of_runs_are_the_same_in_every_way_to_compare(kind: str, verdict: str, tmp_path: Path) -> None:
     one, other, qrels = _runs(tmp_path, kind)
-    said = _said(_command("compare", one, other, qrels, "-m", "rr")["pairs"])
-    assert {ruling for _, _, ruling, _ in said} == {verdict}
+    claims = _claims_of_pairs(_command("compare", one, other, qrels, "-m", "rr")["pairs"])
+    assert {ruling for _, _, ruling, _ in claims} == {verdict}
     scored = rageval.evaluate("rr", {"a.run": one, "b.run": other}, qrels)
-    assert _of(rageval.compare("rr", {"a.run": one, "b.run": other}, qrels)) == said
-    assert _of(rageval.compare(scored)) == said
-    apart = [rageval.evaluate("rr", rageval.read_run(path), qrels) for path in (one, other)]
-    assert {each[2] for each in _of(rageval.compare(apart))} == {verdict}
+    assert _claims_of(rageval.compare("rr", {"a.run": one, "b.run": other}, qrels)) == claims
+    assert _claims_of(rageval.compare(scored)) == claims
+    scores = [rageval.evaluate("rr", rageval.read_run(path), qrels) for path in (one, other)]
+    assert {claim[2] for claim in _claims_of(rageval.compare(scores))} == {verdict}
 
 
 @pytest.mark.some(2)
@@ -103,13 +97,15 @@ def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
     ("kind", "verdict"),
     [("plain", "better"), ("failed", "refused"), ("fewer", "refused"), ("nuggets", "refused")],
 )
-def test_answers(kind: str, verdict: str, tmp_path: Path) -> None:
+def test_claims_of_answers_are_the_same_in_every_way_to_compare(
+    kind: str, verdict: str, tmp_path: Path
+) -> None:
     measure, files = _answers(tmp_path, kind)
     skip = ("--on-missing", "skip")
-    said = _said(_command("compare", *files, "-m", measure, *skip)["pairs"])
-    assert {each[2] for each in said} == {verdict}
+    claims = _claims_of_pairs(_command("compare", *files, "-m", measure, *skip)["pairs"])
+    assert {claim[2] for claim in claims} == {verdict}
     together = rageval.evaluate_answers(measure, files, on_missing="skip")
-    assert _of(rageval.compare(together)) == said
+    assert _claims_of(rageval.compare(together)) == claims
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -119,8 +115,8 @@ def test_answers(kind: str, verdict: str, tmp_path: Path) -> None:
 )
 def test_answers_scored_apart(kind: str, verdict: str, tmp_path: Path) -> None:
     measure, files = _answers(tmp_path, kind)
-    apart = [rageval.evaluate_answers(measure, file, on_missing="skip") for file in files]
-    assert {each[2] for each in _of(rageval.compare({**apart[0], **apart[1]}))} == {verdict}
+    scores = [rageval.evaluate_answers(measure, file, on_missing="skip") for file in files]
+    assert {claim[2] for claim in _claims_of(rageval.compare({**scores[0], **scores[1]}))} == {verdict}
 
 
 @pytest.mark.parametrize("kind", ["failed", "nuggets"])
@@ -129,21 +125,19 @@ def test_none_is_best_where_the_best_cannot_be_compared(kind: str, tmp_path: Pat
     words = (*files, "-m", measure, "--on-missing", "skip")
     assert not any(cell["is_best"] for cell in _command("compare", *words)["values"])
     for command in ("score", "compare"):
-        done = CliRunner().invoke(main, [command, *words, "--format", "latex"])
-        assert done.exit_code in (0, 3), done.output
-        assert "\\textbf" not in done.stdout
+        result = run_command(command, *words, "--format", "latex")
+        assert result.exit_code in (0, 3), result.output
+        assert "\\textbf" not in result.stdout
 
 
 def test_one_is_best_where_all_can_be_compared(tmp_path: Path) -> None:
     measure, files = _answers(tmp_path, "plain")
-    third = [_judged(at, "C", False, status="error") for at in range(60)]
-    files.append(_lines(tmp_path / "C.jsonl", third))  # a run that failed takes nothing from the others
-    found = _command("compare", *files, "-m", measure, "--on-missing", "skip")
-    assert [cell["run"] for cell in found["values"] if cell["is_best"]] == ["B"]
-    done = CliRunner().invoke(
-        main, ["score", *files, "-m", measure, "--on-missing", "skip", "--format", "latex"]
-    )
-    assert "\\textbf{0.8" in done.stdout
+    third = [_judged(number, "C", False, status="error") for number in range(60)]
+    files.append(write_jsonl(tmp_path / "C.jsonl", third))  # a run that failed takes nothing from the others
+    output = _command("compare", *files, "-m", measure, "--on-missing", "skip")
+    assert [cell["run"] for cell in output["values"] if cell["is_best"]] == ["B"]
+    result = run_command("score", *files, "-m", measure, "--on-missing", "skip", "--format", "latex")
+    assert "\\textbf{0.8" in result.stdout
 
 
 def test_other_judgements_are_refused(tmp_path: Path) -> None:
@@ -154,6 +148,8 @@ def test_other_judgements_are_refused(tmp_path: Path) -> None:
     turned.write_text("\n".join(text[::-1]) + "\n")
     verdicts = {}
     for name in (changed, turned):
-        found = rageval.compare([rageval.evaluate("rr", one, qrels), rageval.evaluate("rr", other, name)])
-        verdicts[name.name] = found.pairs[0].ruling
+        comparison = rageval.compare(
+            [rageval.evaluate("rr", one, qrels), rageval.evaluate("rr", other, name)]
+        )
+        verdicts[name.name] = comparison.pairs[0].ruling
     assert verdicts == {"changed": "refused", "turned": "lower"}

@@ -57,9 +57,9 @@ def place_in(plan: LabelPlan) -> dict[str, Any]:
     about: dict[str, Any] = {"query_id": query.query_id, "run_id": ask.run_id, "aspect": ask.aspect}
     if ask.pair is not None:
         about |= {"run_id": ask.pair[0], "aspect": " | ".join(ask.pair), "shown": list(ask.pair)}
-    known = {name: value for name, value in also.items() if value is not None}
+    fields = {name: value for name, value in also.items() if value is not None}
     who = {"annotator": "kim", "judge": "person:kim", "plan": plan.sha, "rubric": plan.rubric}
-    return {**about, "item_id": ask.item_id, **known, **who, "order": 1, "seconds": 0.5}
+    return {**about, "item_id": ask.item_id, **fields, **who, "order": 1, "seconds": 0.5}
 
 
 def drawn(plan: LabelPlan) -> Iterator[dict[str, Any]]:
@@ -68,8 +68,8 @@ def drawn(plan: LabelPlan) -> Iterator[dict[str, Any]]:
     labels = (NOTHING,) if plan.kind == "grades" else (*LABELS, *plan.labels)
     drawn_from = product(labels, GRADES, STATUSES)
     every = ({"label": label, "grade": grade, "status": status} for label, grade, status in drawn_from)
-    for said in (*every, *({"status": "ok", "label": labels[-1], **odd} for odd in ODD)):
-        yield place | {key: value for key, value in said.items() if value != NOTHING}
+    for fields in (*every, *({"status": "ok", "label": labels[-1], **odd} for odd in ODD)):
+        yield place | {key: value for key, value in fields.items() if value != NOTHING}
 
 
 def is_read(file: Path, measure: str) -> bool:
@@ -81,7 +81,7 @@ def is_read(file: Path, measure: str) -> bool:
         return row.get("status") == "refused"
     except RagevalError:
         return False
-    (score,) = [each[measure] for each in scores.values()]
+    (score,) = [result[measure] for result in scores.values()]
     return math.isfinite(score.value)
 
 
@@ -103,10 +103,10 @@ def test_what_is_saved_is_what_score_reads(tmp_path: Path, rubric: str) -> None:
         for record in drawn(plan):
             alone.write_text(json.dumps(record) + "\n")
             # A page always says the status; score takes a row without one for ok.
-            wanted = record.get("status") is not None and is_read(alone, measure)
+            is_valid = record.get("status") is not None and is_read(alone, measure)
             problem = refused(labels, record)
-            assert (problem is None) == wanted, (record, problem)
-            if wanted:
+            assert (problem is None) == is_valid, (record, problem)
+            if is_valid:
                 assert is_read(tmp_path / "kim.jsonl", measure)
                 saved += 1
             else:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.files.synonyms import SYNONYMS, columns_of, field_of
 from rageval.logs.tables import read_table, read_tables
 
@@ -25,36 +25,32 @@ def rows(right: int) -> list[dict[str, Any]]:
     """Answers to two dozen questions, of which so many are right."""
     return [
         {
-            "question": f"Who was king number {at} of the land?",
-            "answer": f"It was Name{at} Word{at % 5}." if at < right else "It was somebody else.",
-            "gold": f"Name{at} Word{at % 5}",
-            "contexts": [f"Name{at} Word{at % 5} was a king."],
-            "domain": "ab"[at % 2],
+            "question": f"Who was king number {number} of the land?",
+            "answer": f"It was Name{number} Word{number % 5}." if number < right else "It was somebody else.",
+            "gold": f"Name{number} Word{number % 5}",
+            "contexts": [f"Name{number} Word{number % 5} was a king."],
+            "domain": "ab"[number % 2],
         }
-        for at in range(QUESTIONS)
+        for number in range(QUESTIONS)
     ]
 
 
-def as_csv(found: list[dict[str, Any]], mark: str = ",") -> str:
+def as_csv(records: list[dict[str, Any]], mark: str = ",") -> str:
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(found[0]), delimiter=mark, lineterminator="\n")
+    writer = csv.DictWriter(stream, list(records[0]), delimiter=mark, lineterminator="\n")
     writer.writeheader()
-    for row in found:
+    for row in records:
         writer.writerow({k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()})
     return stream.getvalue()
 
 
 WRITTEN: dict[str, Callable[[list[dict[str, Any]]], str]] = {
     "csv": as_csv,
-    "tsv": lambda found: as_csv(found, "\t"),
-    "semicolons.csv": lambda found: as_csv(found, ";"),
-    "jsonl": lambda found: "".join(json.dumps(row) + "\n" for row in found),
-    "json": lambda found: json.dumps(found, indent=1),
+    "tsv": lambda records: as_csv(records, "\t"),
+    "semicolons.csv": lambda records: as_csv(records, ";"),
+    "jsonl": lambda records: "".join(json.dumps(row) + "\n" for row in records),
+    "json": lambda records: json.dumps(records, indent=1),
 }
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, words)], prog_name="rageval")
 
 
 @pytest.fixture(name="tables", params=sorted(WRITTEN))
@@ -67,8 +63,8 @@ def _tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Pat
     return paths
 
 
-def values(done: Result) -> dict[str, float]:
-    lines = (line.split("\t") for line in done.stdout.splitlines())
+def values(result: Result) -> dict[str, float]:
+    lines = (line.split("\t") for line in result.stdout.splitlines())
     return {name: float(value) for name, *_, value in lines}
 
 
@@ -78,35 +74,35 @@ SCORES = {"v1": (10 - 14) / 24, "v2": (20 - 4) / 24}
 @pytest.mark.some(5)
 def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path: Path) -> None:
     one, other = tables
-    done = run("score", *tables)
-    assert done.exit_code == 0, done.output
-    assert values(done) == pytest.approx(SCORES, abs=1e-4)
-    assert "no measure named, so crag_score, the rubric's own" in done.stderr
-    assert "judged by short, rubric crag" in done.stderr
-    done = run("compare", *tables, "--format", "json")
-    (pair,) = json.loads(done.stdout)["pairs"]
+    result = run_command("score", *tables)
+    assert result.exit_code == 0, result.output
+    assert values(result) == pytest.approx(SCORES, abs=1e-4)
+    assert "no measure named, so crag_score, the rubric's own" in result.stderr
+    assert "judged by short, rubric crag" in result.stderr
+    result = run_command("compare", *tables, "--format", "json")
+    (pair,) = json.loads(result.stdout)["pairs"]
     assert (pair["ruling"], pair["basis"], pair["queries"]) == ("lower", "judge:short", QUESTIONS)
-    done = run("gate", other, "--baseline", one, "--margin", "0.05", "--judge", "short")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("ship: v2 against v1, by short, not checked against people")
-    done = run("gate", one, "--baseline", other, "--margin", "0.05", "--judge", "short")
-    assert done.exit_code == 1, done.output
-    done = run("report", *tables, "-o", tmp_path / "page.html")
-    assert done.exit_code == 0, done.output
+    result = run_command("gate", other, "--baseline", one, "--margin", "0.05", "--judge", "short")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("ship: v2 against v1, by short, not checked against people")
+    result = run_command("gate", one, "--baseline", other, "--margin", "0.05", "--judge", "short")
+    assert result.exit_code == 1, result.output
+    result = run_command("report", *tables, "-o", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
     assert "Name3 Word3" in (tmp_path / "page.html").read_text()
-    done = run("judge", "crag", one, "--quiet")
-    assert [json.loads(line)["label"] for line in done.stdout.splitlines()].count("perfect") == 10
+    result = run_command("judge", "crag", one, "--quiet")
+    assert [json.loads(line)["label"] for line in result.stdout.splitlines()].count("perfect") == 10
 
 
 @pytest.mark.some(3)
 def test_how_it_was_read_is_said(tables: list[Path]) -> None:
-    done = run("score", tables[0])
-    said = next(line for line in done.stderr.splitlines() if "question = question" in line)
-    assert "answer = answer, gold = gold, contexts = contexts; kept as fields: domain" in said
-    assert "ids are made from the questions" in said
-    done = run("score", tables[0], "--by", "domain")
-    assert done.exit_code == 0, done.output
-    assert "n=12" in done.stdout
+    result = run_command("score", tables[0])
+    note = next(line for line in result.stderr.splitlines() if "question = question" in line)
+    assert "answer = answer, gold = gold, contexts = contexts; kept as fields: domain" in note
+    assert "ids are made from the questions" in note
+    result = run_command("score", tables[0], "--by", "domain")
+    assert result.exit_code == 0, result.output
+    assert "n=12" in result.stdout
 
 
 def _with(mark: str) -> Callable[[str], str]:
@@ -140,9 +136,9 @@ def test_every_name_is_taken(field: str, name: str, spelling: Callable[[str], st
 
 
 def test_of_two_columns_the_field_s_own_name_wins_then_the_first() -> None:
-    found = columns_of(["response", "output", "prompt", "question"])
-    assert found.fields == {"question": "question", "answer": "response"}
-    assert found.others == ("output", "prompt")
+    columns = columns_of(["response", "output", "prompt", "question"])
+    assert columns.fields == {"question": "question", "answer": "response"}
+    assert columns.others == ("output", "prompt")
     assert columns_of(["query", "answer", "reference"], gold_alone=True).fields == {
         "question": "query",
         "gold": "reference",
@@ -151,44 +147,44 @@ def test_of_two_columns_the_field_s_own_name_wins_then_the_first() -> None:
 
 def test_what_an_answer_is_depends_on_the_place(tmp_path: Path) -> None:
     answers, gold = tmp_path / "a.csv", tmp_path / "g.csv"
-    asked = [{"id": at, "question": row["question"]} for at, row in enumerate(rows(10))]
+    asked = [{"id": index, "question": row["question"]} for index, row in enumerate(rows(10))]
     for path, field in ((answers, "answer"), (gold, "gold")):
-        said = [{"answer": row[field]} for row in rows(10)]
-        path.write_text(as_csv([{**one, **other} for one, other in zip(asked, said, strict=True)]))
-    done = run("score", answers)
-    assert done.exit_code == 2
-    assert "no right answers" in done.stderr
-    done = run("judge", "crag", answers, "--questions", gold, "--quiet")
-    assert [json.loads(line)["label"] for line in done.stdout.splitlines()].count("perfect") == 10
+        other_answers = [{"answer": row[field]} for row in rows(10)]
+        path.write_text(as_csv([{**one, **other} for one, other in zip(asked, other_answers, strict=True)]))
+    result = run_command("score", answers)
+    assert result.exit_code == 2
+    assert "no right answers" in result.stderr
+    result = run_command("judge", "crag", answers, "--questions", gold, "--quiet")
+    assert [json.loads(line)["label"] for line in result.stdout.splitlines()].count("perfect") == 10
 
 
 def test_tables_without_shared_ids_are_joined_by_questions(tmp_path: Path) -> None:
     paths = []
     for name, right in (("v1", 10), ("v2", 20)):
         path = tmp_path / f"{name}.csv"
-        path.write_text(as_csv([{"id": f"{name}-{at}", **row} for at, row in enumerate(rows(right))]))
+        path.write_text(as_csv([{"id": f"{name}-{index}", **row} for index, row in enumerate(rows(right))]))
         paths.append(path)
-    done = run("score", *paths)
-    assert values(done) == pytest.approx(SCORES, abs=1e-4)
-    assert "the tables share no ids, so they are joined by their questions" in done.stderr
+    result = run_command("score", *paths)
+    assert values(result) == pytest.approx(SCORES, abs=1e-4)
+    assert "the tables share no ids, so they are joined by their questions" in result.stderr
     paths[1].write_text(as_csv([{**row, "question": row["question"] + " Really?"} for row in rows(20)]))
-    done = run("score", *paths)
-    assert done.exit_code == 2
-    assert "no question in common" in done.stderr
-    assert done.stderr.count("v1-0, v1-1, v1-2") == 1
+    result = run_command("score", *paths)
+    assert result.exit_code == 2
+    assert "no question in common" in result.stderr
+    assert result.stderr.count("v1-0, v1-1, v1-2") == 1
 
 
 def test_tables_beside_other_things_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "v1.csv"
     table.write_text(as_csv(rows(3)))
     judged = tmp_path / "judged.jsonl"
-    judged.write_text(run("judge", "crag", table, "--quiet").stdout)
-    done = run("compare", table, judged)
-    assert done.exit_code == 2
-    assert "a table of answers, which must be judged first" in done.stderr
-    done = run("gate", table, "--baseline", judged, "--margin", "0.1")
-    assert done.exit_code == 2
-    assert "--judge short" in done.stderr
+    judged.write_text(run_command("judge", "crag", table, "--quiet").stdout)
+    result = run_command("compare", table, judged)
+    assert result.exit_code == 2
+    assert "a table of answers, which must be judged first" in result.stderr
+    result = run_command("gate", table, "--baseline", judged, "--margin", "0.1")
+    assert result.exit_code == 2
+    assert "--judge short" in result.stderr
 
 
 def test_a_baseline_of_a_table_is_that_of_its_file(tmp_path: Path) -> None:
@@ -196,10 +192,12 @@ def test_a_baseline_of_a_table_is_that_of_its_file(tmp_path: Path) -> None:
     for name, right in (("v1", 10), ("v2", 20)):
         (tmp_path / f"{name}.csv").write_text(as_csv(rows(right)))
     one, other, base = tmp_path / "v1.csv", tmp_path / "v2.csv", tmp_path / "base.jsonl"
-    assert run("gate", one, "--save-baseline", base, "--judge", "short").exit_code == 0
+    assert run_command("gate", one, "--save-baseline", base, "--judge", "short").exit_code == 0
     printed = [
-        run("gate", other, "--baseline", held, "--margin", "0.05", "--judge", "short").stdout.splitlines()[1:]
-        for held in (one, base)
+        run_command(
+            "gate", other, "--baseline", baseline, "--margin", "0.05", "--judge", "short"
+        ).stdout.splitlines()[1:]
+        for baseline in (one, base)
     ]
     assert printed[0] == printed[1]
 
@@ -219,13 +217,13 @@ def test_python_takes_what_the_command_takes(tmp_path: Path) -> None:
 
 def test_two_logs_of_a_tool_are_two_systems(tmp_path: Path) -> None:
     for name, right in (("v1", 10), ("v2", 20)):
-        found = [
+        records = [
             {"user_input": r["question"], "response": r["answer"], "reference": r["gold"]}
             for r in rows(right)
         ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
-    found = read_tables([str(tmp_path / "v1.jsonl"), str(tmp_path / "v2.jsonl")])
-    assert {answer.run_id for answer in found.answers} == {"v1", "v2"}
-    assert values(run("score", tmp_path / "v1.jsonl", tmp_path / "v2.jsonl")) == pytest.approx(
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
+    records = read_tables([str(tmp_path / "v1.jsonl"), str(tmp_path / "v2.jsonl")])
+    assert {answer.run_id for answer in records.answers} == {"v1", "v2"}
+    assert values(run_command("score", tmp_path / "v1.jsonl", tmp_path / "v2.jsonl")) == pytest.approx(
         SCORES, abs=1e-4
     )

@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
+from commands import write_jsonl
 from every_command import walked
 from rageval.cli import main
 
@@ -32,13 +33,9 @@ OURS = str(Path(rageval.__file__).parent)
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
 
-def lines_of(path: str, rows: list[Any]) -> None:
-    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def judged(systems: int = 3, queries: int = 6, path: str = "judged", judge: str = "m:x") -> None:
     rng = random.Random(7)
-    lines_of(
+    write_jsonl(
         path,
         [
             {
@@ -58,29 +55,29 @@ def of_two(systems: int = 3, queries: int = 6) -> None:
 
 def judges(number: int) -> None:
     rows = []
-    for at in range(number):
-        judged(3, 4, "one", f"m:{at}")
+    for index in range(number):
+        judged(3, 4, "one", f"m:{index}")
         rows += Path("one").read_text().splitlines()
     Path("judged").write_text("\n".join(rows) + "\n")
 
 
 def aspects(number: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
-                **{"query_id": f"q{query}", "run_id": run, "aspect": f"n{at}", "rubric": "nuggets"},
-                **{"judge": "m:x", "importance": "vital", "label": "support" if at % 2 else "not_support"},
+                **{"query_id": f"q{query}", "run_id": run, "aspect": f"n{index}", "rubric": "nuggets"},
+                **{"judge": "m:x", "importance": "vital", "label": "support" if index % 2 else "not_support"},
             }
             for run in "ab"
             for query in range(2)
-            for at in range(number)
+            for index in range(number)
         ],
     )
 
 
 def answers(systems: int = 2, queries: int = 6) -> None:
-    lines_of(
+    write_jsonl(
         "answers",
         [
             {"query_id": f"q{query}", "run_id": f"s{system}", "question": "What?", "answer": f"Fact {query}."}
@@ -88,7 +85,7 @@ def answers(systems: int = 2, queries: int = 6) -> None:
             for query in range(queries)
         ],
     )
-    lines_of(
+    write_jsonl(
         "questions",
         [
             {"query_id": f"q{query}", "question": "What?", "answer": f"Fact {query}"}
@@ -99,12 +96,14 @@ def answers(systems: int = 2, queries: int = 6) -> None:
 
 
 def nuggets(queries: int, number: int) -> None:
-    lines_of(
+    write_jsonl(
         "nuggets",
         [
             {
                 **{"query": "What?", "qid": f"q{query}"},
-                "nuggets": [{"text": f"fact {at} of {query}", "importance": "vital"} for at in range(number)],
+                "nuggets": [
+                    {"text": f"fact {index} of {query}", "importance": "vital"} for index in range(number)
+                ],
             }
             for query in range(queries)
         ],
@@ -128,11 +127,11 @@ def runs(systems: int = 2, queries: int = 6, documents: int = 8) -> None:
         Path(f"runs/{system}").write_text("".join(rows))
     graded = [f"q{q} n{d % 3} d{d} {d % 2}\n" for q in range(queries) for d in range(documents)]
     Path("qrels").write_text("".join(graded))
-    lines_of("questions", [{"query_id": f"q{query}", "question": "What?"} for query in range(queries)])
+    write_jsonl("questions", [{"query_id": f"q{query}", "question": "What?"} for query in range(queries)])
 
 
 def ranked(systems: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
@@ -147,7 +146,7 @@ def ranked(systems: int) -> None:
 
 
 def columns(number: int, rows: int = 2) -> None:
-    head = ["user_input", "response", *(f"m{at}" for at in range(number))]
+    head = ["user_input", "response", *(f"m{index}" for index in range(number))]
     body = [[f"q{row}", f"a{row}", *["0.5"] * number] for row in range(rows)]
     Path("log.csv").write_text("".join(",".join(row) + "\n" for row in (head, *body)))
 
@@ -156,7 +155,7 @@ def parquet_columns(number: int) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    scores = {f"m{at}": [0.5] for at in range(number)}
+    scores = {f"m{index}": [0.5] for index in range(number)}
     parquet.write_table(pyarrow.table({"user_input": ["q"], "response": ["a"], **scores}), "log.parquet")
 
 
@@ -164,19 +163,21 @@ def entries(number: int) -> None:
     about = {"task": "t", "model": "m", "dataset": {"sample_ids": list(range(number))}, "scorers": []}
     with zipfile.ZipFile("log.eval", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": about}))
-        for at in range(number):
-            said = {"completion": "a", "choices": [1]}
-            sample = {"id": at, "epoch": 1, "input": f"q{at}", "target": "x", "output": said}
+        for index in range(number):
+            output = {"completion": "a", "choices": [1]}
+            sample = {"id": index, "epoch": 1, "input": f"q{index}", "target": "x", "output": output}
             packed.writestr(
-                f"samples/{at}_epoch_1.json", json.dumps(sample | {"scores": {"s": {"value": "C"}}})
+                f"samples/{index}_epoch_1.json", json.dumps(sample | {"scores": {"s": {"value": "C"}}})
             )
 
 
 def chunks(number: int) -> None:
-    texts = [f"This is sentence {at} of a text that says something." for at in range(number)]
-    lines_of("chunks", [{"id": f"c{at}", "doc_id": "d", "text": text} for at, text in enumerate(texts)])
-    lines_of("sources", [{"id": "d", "text": " ".join(texts)}])
-    Path("qrels").write_text("".join(f"q1 n{at} c{at} 1\n" for at in range(number)))
+    texts = [f"This is sentence {index} of a text that says something." for index in range(number)]
+    write_jsonl(
+        "chunks", [{"id": f"c{number}", "doc_id": "d", "text": text} for number, text in enumerate(texts)]
+    )
+    write_jsonl("sources", [{"id": "d", "text": " ".join(texts)}])
+    Path("qrels").write_text("".join(f"q1 n{index} c{index} 1\n" for index in range(number)))
 
 
 def spans(number: int) -> None:
@@ -193,23 +194,23 @@ def traced(queries: int, number: int = 3) -> None:
     """Nuggets, by answers and by documents."""
     runs(1, queries, number)
     Path("qrels").write_text(
-        "".join(f"q{query} n{at} d{at} 1\n" for query in range(queries) for at in range(number))
+        "".join(f"q{query} n{index} d{index} 1\n" for query in range(queries) for index in range(number))
     )
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
-                **{"query_id": f"q{query}", "run_id": "s0", "aspect": f"n{at}", "rubric": "nuggets"},
-                **{"judge": "m:x", "label": "support" if at % 2 else "not_support"},
+                **{"query_id": f"q{query}", "run_id": "s0", "aspect": f"n{index}", "rubric": "nuggets"},
+                **{"judge": "m:x", "label": "support" if index % 2 else "not_support"},
             }
             for query in range(queries)
-            for at in range(number)
+            for index in range(number)
         ],
     )
 
 
 def names_of_runs() -> str:
-    return " ".join(f"runs/{at}" for at in range(len(os.listdir("runs"))))
+    return " ".join(f"runs/{index}" for index in range(len(os.listdir("runs"))))
 
 
 MOST = 400_000
@@ -355,7 +356,7 @@ OTHERS = {
 
 
 def ranked_queries(number: int) -> None:
-    lines_of(
+    write_jsonl(
         "judged",
         [
             {
@@ -372,10 +373,10 @@ def ranked_queries(number: int) -> None:
 
 def done(words: str, codes: tuple[int, ...] = (0,)) -> None:
     words = words.replace("{runs}", names_of_runs()) if "{runs}" in words else words
-    found = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    assert found.exit_code in codes, f"{words[-200:]}: {found.exit_code} {found.output[-500:]}"
+    result = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code in codes, f"{words[-200:]}: {result.exit_code} {result.output[-500:]}"
 
 
 def cleared() -> None:
@@ -411,9 +412,9 @@ def lines_run(words: str, codes: tuple[int, ...]) -> int:
 
 
 CASES = [
-    pytest.param(each, id=f"{name}-{at}-{each.thing}")
+    pytest.param(growing, id=f"{name}-{index}-{growing.thing}")
     for name, several in GROWS.items()
-    for at, each in enumerate(several)
+    for index, growing in enumerate(several)
 ]
 
 
@@ -429,15 +430,15 @@ def test_every_command_is_in_a_table() -> None:
 
 
 @pytest.mark.some(11)
-@pytest.mark.parametrize("each", CASES)
-def test_twice_the_input_runs_twice_the_lines(each: Growing) -> None:
-    each.make(each.number)
+@pytest.mark.parametrize("growing", CASES)
+def test_twice_the_input_runs_twice_the_lines(growing: Growing) -> None:
+    growing.make(growing.number)
     cleared()
-    done(each.words, each.codes)  # imports, and what is kept for later calls
-    once = lines_run(each.words, each.codes)
-    each.make(2 * each.number)
-    twice = lines_run(each.words, each.codes)
-    assert twice <= RATIO * once + SLACK, f"{each.thing}: {once:,} lines, and {twice:,} of twice as much"
+    done(growing.words, growing.codes)  # imports, and what is kept for later calls
+    once = lines_run(growing.words, growing.codes)
+    growing.make(2 * growing.number)
+    twice = lines_run(growing.words, growing.codes)
+    assert twice <= RATIO * once + SLACK, f"{growing.thing}: {once:,} lines, and {twice:,} of twice as much"
 
 
 class Large(NamedTuple):

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
+from commands import run_command, write_jsonl
 from every_command import leaves
-from rageval.cli import main
 
 Worlds = dict[str, list[float]]
 NUMBER = 24
@@ -43,21 +42,16 @@ def with_json() -> set[str]:
     }
 
 
-def lines(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
 def runs(folder: Path, shares: list[float]) -> tuple[str, ...]:
     """Two runs and judgements: recall of the first is the share, of the second half of it."""
     (folder / "qrels").write_text(
-        "".join(f"q{at:02d} 0 d{doc} 1\n" for at in range(len(shares)) for doc in range(4))
+        "".join(f"q{index:02d} 0 d{doc} 1\n" for index in range(len(shares)) for doc in range(4))
     )
     for name, part in (("one", 1.0), ("other", 0.5)):
         (folder / f"{name}.trec").write_text(
             "".join(
-                f"q{at:02d} Q0 {'d' if doc < 4 * share * part else 'x'}{doc} {doc + 1} {9 - doc} {name}\n"
-                for at, share in enumerate(shares)
+                f"q{index:02d} Q0 {'d' if doc < 4 * share * part else 'x'}{doc} {doc + 1} {9 - doc} {name}\n"
+                for index, share in enumerate(shares)
                 for doc in range(4)
             )
         )
@@ -68,37 +62,37 @@ def answers(folder: Path, shares: list[float], name: str, better: int = 0) -> st
     """Judged answers of two systems; the second is a grade worse where it can be."""
     labels = ["perfect", "acceptable", "missing", "incorrect"]
     rows = [
-        {"query_id": f"q{at:02d}", "run_id": run, "label": label, "rubric": "crag", "judge": name}
-        for at, share in enumerate(shares)
+        {"query_id": f"q{index:02d}", "run_id": run, "label": label, "rubric": "crag", "judge": name}
+        for index, share in enumerate(shares)
         for run, worse in (("one", 0), ("other", 1))
         for label in [labels[min(round(2 * (1 - share)) + worse + better, 3)]]
     ]
-    return lines(folder / f"{name}.jsonl", rows)
+    return write_jsonl(folder / f"{name}.jsonl", rows)
 
 
 def pairs(folder: Path, shares: list[float], name: str) -> str:
     """Games of two systems: each wins in one of two orders."""
     rows = [
         {
-            "query_id": f"q{at:02d}",
+            "query_id": f"q{index:02d}",
             "run_id": run,
             "aspect": "|".join(order),
-            "label": "win" if run == order[at % 2] else "loss",
+            "label": "win" if run == order[index % 2] else "loss",
             "judge": name,
         }
-        for at in range(len(shares))
+        for index in range(len(shares))
         for order in (("one", "other"), ("other", "one"))
         for run in order
     ]
-    return lines(folder / f"{name}.jsonl", rows)
+    return write_jsonl(folder / f"{name}.jsonl", rows)
 
 
 def leaderboards(folder: Path, shares: list[float], lead: float, name: str) -> str:
     path = folder / name
     rows = [
-        {"run_id": run, "topic_id": f"q{at:02d}", "measure": "m", "value": share + lead * number}
+        {"run_id": run, "topic_id": f"q{index:02d}", "measure": "m", "value": share + lead * number}
         for number, run in enumerate(("a", "b", "c"))
-        for at, share in enumerate(shares)
+        for index, share in enumerate(shares)
     ]
     rows += [
         {
@@ -109,23 +103,23 @@ def leaderboards(folder: Path, shares: list[float], lead: float, name: str) -> s
         }
         for number, run in enumerate(("a", "b", "c"))
     ]
-    return lines(path, rows)
+    return write_jsonl(path, rows)
 
 
 def diagnosed(folder: Path, shares: list[float]) -> tuple[str, ...]:
     """Answers that use every nugget of what was retrieved, or none."""
     qrels, run, judged = [], [], []
-    for at, share in enumerate(shares):
+    for index, share in enumerate(shares):
         for nugget in range(4):
-            qrels.append(f"q{at:02d} n{nugget} d{nugget} 1\n")
+            qrels.append(f"q{index:02d} n{nugget} d{nugget} 1\n")
             label = "support" if share == 1 else "not_support"
-            row = {"query_id": f"q{at:02d}", "run_id": "one", "aspect": f"n{nugget}", "label": label}
+            row = {"query_id": f"q{index:02d}", "run_id": "one", "aspect": f"n{nugget}", "label": label}
             judged.append({**row, "rubric": "nugget-assignment"})
-        run += [f"q{at:02d} Q0 d{doc} {doc + 1} {9 - doc} one\n" for doc in range(4)]
+        run += [f"q{index:02d} Q0 d{doc} {doc + 1} {9 - doc} one\n" for doc in range(4)]
     (folder / "nuggets.qrels").write_text("".join(qrels))
     (folder / "one.trec").write_text("".join(run))
     return (
-        lines(folder / "nuggets.jsonl", judged),
+        write_jsonl(folder / "nuggets.jsonl", judged),
         *("--run", str(folder / "one.trec"), "--qrels", str(folder / "nuggets.qrels")),
     )
 
@@ -133,8 +127,8 @@ def diagnosed(folder: Path, shares: list[float]) -> tuple[str, ...]:
 def words(name: str, folder: Path, shares: list[float]) -> Iterator[list[str]]:
     """How a command is called on such data, in each of its ways to print intervals."""
     if name == "score":
-        rows = [{"id": f"q{at:02d}", "text": "?", "kind": "k"} for at in range(len(shares))]
-        questions = lines(folder / "questions.jsonl", rows)
+        rows = [{"id": f"q{index:02d}", "text": "?", "kind": "k"} for index in range(len(shares))]
+        questions = write_jsonl(folder / "questions.jsonl", rows)
         judged, people = answers(folder, shares, "gpt"), answers(folder, shares, "people", 1)
         yield ["score", judged, "-m", "crag_score", "--by", "kind", "--questions", questions]
         yield [
@@ -168,17 +162,17 @@ def words(name: str, folder: Path, shares: list[float]) -> Iterator[list[str]]:
         raise AssertionError(f"{name} prints JSON, and this law does not know how to call it")
 
 
-def intervals(found: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+def intervals(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every record of a JSON text that holds an interval."""
-    if isinstance(found, dict):
-        for low in found:
+    if isinstance(node, dict):
+        for low in node:
             high = low.replace("low", "high")
-            if low != high and high in found and "rank" not in low:
-                yield ".".join((*path, low)), {**found, "low": found[low], "high": found[high]}
-        for name, value in found.items():
+            if low != high and high in node and "rank" not in low:
+                yield ".".join((*path, low)), {**node, "low": node[low], "high": node[high]}
+        for name, value in node.items():
             yield from intervals(value, (*path, str(name)))
-    elif isinstance(found, list):
-        for value in found:
+    elif isinstance(node, list):
+        for value in node:
             yield from intervals(value, path)
 
 
@@ -192,20 +186,20 @@ def printed(text: str) -> Any:
 def test_no_interval_is_a_point(name: str, world: str, tmp_path: Path) -> None:
     called = 0
     for given in words(name, tmp_path, WORLDS[world]):
-        done = CliRunner().invoke(main, [*given, *([] if name == "report" else ["--format", "json"])])
-        if name == "report" and done.exit_code == 0:  # its numbers are in the page
-            done = CliRunner().invoke(main, ["report", "show", given[-1], "--format", "json"])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
-        if done.exit_code == 2:  # such data are refused
-            assert len(WORLDS[world]) < NUMBER, done.output
+        result = run_command(*given, *([] if name == "report" else ["--format", "json"]))
+        if name == "report" and result.exit_code == 0:  # its numbers are in the page
+            result = run_command("report", "show", given[-1], "--format", "json")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+        if result.exit_code == 2:  # such data are refused
+            assert len(WORLDS[world]) < NUMBER, result.output
             continue
         called += 1
-        for where, found in intervals(printed(done.stdout)):
-            is_same = found.get("verdict") == "identical" and found.get("reasons")
-            if found["low"] is not None and not is_same:
-                assert found["high"] - found["low"] > 1e-9, (given, where, found)
+        for where, interval in intervals(printed(result.stdout)):
+            is_same = interval.get("verdict") == "identical" and interval.get("reasons")
+            if interval["low"] is not None and not is_same:
+                assert interval["high"] - interval["low"] > 1e-9, (given, where, interval)
             # NaN is no JSON, and no interval of one end.
-            assert (found["low"] is None) == (found["high"] is None)
+            assert (interval["low"] is None) == (interval["high"] is None)
     assert called or len(WORLDS[world]) < NUMBER
 
 
@@ -214,41 +208,44 @@ def test_what_is_known_by_every_member_says_so(tmp_path: Path) -> None:
     shares = [1.0, 0.5] * 12
     judged, people = answers(tmp_path, shares, "gpt"), answers(tmp_path, shares, "people", 1)
     rest = ("-m", "crag_score", "--population", "set", "--gold-chosen", "uniform", "--format", "json")
-    done = CliRunner().invoke(main, ["compare", judged, "--gold", people, *rest])
-    found = json.loads(done.stdout)
-    assert any(pair["low"] == pair["high"] for pair in found["pairs"] + found["values"])
-    assert any("cover every query of this set" in remark["text"] for remark in found["remarks"])
+    result = run_command("compare", judged, "--gold", people, *rest)
+    output = json.loads(result.stdout)
+    assert any(pair["low"] == pair["high"] for pair in output["pairs"] + output["values"])
+    assert any("cover every query of this set" in remark["text"] for remark in output["remarks"])
 
 
 def test_bounds_have_other_names(tmp_path: Path) -> None:
     """What lies between bounds is no draw: its ends are called `least` and `most`."""
-    done = CliRunner().invoke(main, ["diagnose", *diagnosed(tmp_path, [1.0] * NUMBER), "--format", "json"])
-    found = json.loads(done.stdout)
-    assert all(set(share) == {"value", "least", "most"} for share in found["shares"].values())
-    assert all(gain is None or gain["low"] < gain["high"] for gain in found["what_if"].values())
+    result = run_command("diagnose", *diagnosed(tmp_path, [1.0] * NUMBER), "--format", "json")
+    output = json.loads(result.stdout)
+    assert all(set(share) == {"value", "least", "most"} for share in output["shares"].values())
+    assert all(gain is None or gain["low"] < gain["high"] for gain in output["what_if"].values())
 
 
 def test_a_judge_who_always_says_the_same_has_no_interval_of_kappa(tmp_path: Path) -> None:
     judged, people = answers(tmp_path, [1.0] * NUMBER, "gpt"), answers(tmp_path, [1.0, 0.5] * 12, "people")
     rows = [json.loads(line) for line in (tmp_path / "gpt.jsonl").read_text().splitlines()]
-    judged = lines(tmp_path / "gpt.jsonl", [{**row, "label": "perfect"} for row in rows])
-    done = CliRunner().invoke(main, ["label", "agree", judged, people, "--format", "json"])
-    found = list(intervals(json.loads(done.stdout)))
-    assert found
-    assert all(each["low"] is None or each["high"] - each["low"] > 1e-9 for _, each in found), found
-    told = CliRunner().invoke(main, ["label", "agree", judged, people])
-    assert told.exit_code == 0
-    assert "[0.000, 0.000]" not in told.stdout
+    judged = write_jsonl(tmp_path / "gpt.jsonl", [{**row, "label": "perfect"} for row in rows])
+    result = run_command("label", "agree", judged, people, "--format", "json")
+    found_intervals = list(intervals(json.loads(result.stdout)))
+    assert found_intervals
+    assert all(
+        interval["low"] is None or interval["high"] - interval["low"] > 1e-9
+        for _, interval in found_intervals
+    ), found_intervals
+    text_result = run_command("label", "agree", judged, people)
+    assert text_result.exit_code == 0
+    assert "[0.000, 0.000]" not in text_result.stdout
 
 
 def test_a_judge_who_gives_back_the_order_shown_has_no_interval(tmp_path: Path) -> None:
     orders = ("abc", "bca", "cab")
     rows = [
-        {"query_id": f"q{at}", "run_id": run, "grade": place, "aspect": shown, "rubric": "listwise",
+        {"query_id": f"q{number}", "run_id": run, "grade": place, "aspect": shown, "rubric": "listwise",
          "shown": list(shown)}
-        for at in range(NUMBER) for shown in orders for place, run in enumerate(shown, 1)
+        for number in range(NUMBER) for shown in orders for place, run in enumerate(shown, 1)
     ]  # fmt: skip
-    done = CliRunner().invoke(main, ["arena", lines(tmp_path / "l.jsonl", rows)])
-    assert done.exit_code == 0
-    assert "[1.00, 1.00]" not in done.stderr
-    assert "1.00 places ahead" in done.stderr
+    result = run_command("arena", write_jsonl(tmp_path / "l.jsonl", rows))
+    assert result.exit_code == 0
+    assert "[1.00, 1.00]" not in result.stderr
+    assert "1.00 places ahead" in result.stderr

@@ -48,33 +48,33 @@ def log_of(tmp_path: Path, content: bytes | str, name: str = "log") -> Path:
 
 
 def zip_of(tmp_path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", method) as packed:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as packed:
         for name, content in members.items():
             packed.writestr(name, content)
-    return log_of(tmp_path, held.getvalue())
+    return log_of(tmp_path, buffer.getvalue())
 
 
 @pytest.mark.parametrize("name", ["promptfoo/results.json", "inspect/log.json", "otel/otlp.json"])
 def test_a_value_that_is_cut_is_told_with_its_line(name: str, tmp_path: Path) -> None:
     whole = (LOGS / name).read_bytes()
     cut = whole[: len(whole) * 2 // 3]
-    said = refused(log_of(tmp_path, cut))
-    assert f"log:{cut.count(10) + 1}: expected a log, found no valid JSON" in said
+    message = refused(log_of(tmp_path, cut))
+    assert f"log:{cut.count(10) + 1}: expected a log, found no valid JSON" in message
 
 
 def test_lines_that_are_cut_are_told_with_their_line(tmp_path: Path) -> None:
     whole = (LOGS / "ragas/result.jsonl").read_bytes()
-    said = refused(log_of(tmp_path, whole[:-30]))
-    assert "log:5: expected a record of a log, found no valid JSON" in said
+    message = refused(log_of(tmp_path, whole[:-30]))
+    assert "log:5: expected a record of a log, found no valid JSON" in message
 
 
 @pytest.mark.parametrize("name", ["inspect/log.eval", "autorag/nodes.parquet", "ragas/result.parquet"])
 @pytest.mark.parametrize("share", [0.4, 0.9])
 def test_packed_logs_that_are_cut(name: str, share: float, tmp_path: Path) -> None:
     whole = (LOGS / name).read_bytes()
-    said = refused(log_of(tmp_path, whole[: int(len(whole) * share)]))
-    assert "log: is " in said
+    message = refused(log_of(tmp_path, whole[: int(len(whole) * share)]))
+    assert "log: is " in message
 
 
 def test_nan_is_a_missing_grade(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_nan_is_a_missing_grade(tmp_path: Path) -> None:
         .replace('"faithfulness":0.7', '"faithfulness":NaN')
     )
     log = logs.read(str(log_of(tmp_path, lines)))
-    said = [each["status"] for each in log.judgements if each["aspect"] == "faithfulness"]
-    assert said.count("error") == lines.count("NaN") + lines.count('"faithfulness":null') > 1
+    statuses = [judgement["status"] for judgement in log.judgements if judgement["aspect"] == "faithfulness"]
+    assert statuses.count("error") == lines.count("NaN") + lines.count('"faithfulness":null') > 1
     whole = (
         (LOGS / "promptfoo/results.json")
         .read_text(encoding="utf-8")
@@ -100,15 +100,15 @@ def test_a_key_that_stands_twice(tmp_path: Path) -> None:
     assert "log:1: the key 'response' appears twice" in refused(log_of(tmp_path, line))
     run_ = {"testRunData": {"testCases": [{"input": "a", "actualOutput": "b"}]}}
     twice = json.dumps(run_, indent=1).replace('"input": "a"', '"input": "a", "input": "x"')
-    said = refused(log_of(tmp_path, twice))
-    assert "log: testRunData.testCases[0]: the key 'input' appears twice" in said
+    message = refused(log_of(tmp_path, twice))
+    assert "log: testRunData.testCases[0]: the key 'input' appears twice" in message
 
 
 def test_two_tools_in_one_file(tmp_path: Path) -> None:
     ragas = (LOGS / "ragas/result.jsonl").read_text(encoding="utf-8")
     lm_eval = (LOGS / "lm-eval/samples_toy_rag.jsonl").read_text(encoding="utf-8")
-    said = refused(log_of(tmp_path, ragas + lm_eval))
-    assert "log:6: expected records of one tool" in said
+    message = refused(log_of(tmp_path, ragas + lm_eval))
+    assert "log:6: expected records of one tool" in message
     both = '{"user_input": "a", "response": "b", "input": "a", "actual_output": "b"}\n'
     assert "may be a log of ragas, deepeval; choose with: --tool ragas" in refused(log_of(tmp_path, both))
 
@@ -116,13 +116,13 @@ def test_two_tools_in_one_file(tmp_path: Path) -> None:
 def test_a_cursor_that_is_not_at_its_end(tmp_path: Path) -> None:
     page = json.loads((LOGS / "langfuse/observations.json").read_text(encoding="utf-8"))
     page["meta"]["cursor"] = "next"
-    said = refused(log_of(tmp_path, json.dumps(page)))
-    assert "more pages follow" in said
+    message = refused(log_of(tmp_path, json.dumps(page)))
+    assert "more pages follow" in message
     # Pages one a line, the last of which is the last.
     last = page | {"meta": {"cursor": None}, "data": page["data"][5:]}
     first = page | {"data": page["data"][:5]}
-    found = logs.read(str(log_of(tmp_path, f"{json.dumps(first)}\n{json.dumps(last)}\n")))
-    assert len(found.answers) == 5
+    whole = logs.read(str(log_of(tmp_path, f"{json.dumps(first)}\n{json.dumps(last)}\n")))
+    assert len(whole.answers) == 5
 
 
 class TestZip:
@@ -130,11 +130,11 @@ class TestZip:
     def test_a_bomb(self, tmp_path: Path) -> None:
         path = zip_of(tmp_path, {"header.json": b"{}", "samples/a_epoch_1.json": b" " * 70_000_000})
         tracemalloc.start()
-        said = refused(path)
+        message = refused(path)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert "unpacks to more than 1" in said
-        assert "--limit ratio=" in said
+        assert "unpacks to more than 1" in message
+        assert "--limit ratio=" in message
         assert peak < 80 * 2**20
 
     def test_a_size_that_lies(self, tmp_path: Path) -> None:
@@ -149,12 +149,12 @@ class TestZip:
         "name", ["../../etc/cron.d/x", "/etc/passwd", "..\\x", "C:/x", "samples/../../x"]
     )
     def test_a_name_that_leads_out(self, name: str, tmp_path: Path) -> None:
-        said = refused(zip_of(tmp_path, {"header.json": b"{}", name: b"{}"}))
-        assert "which leads out of the zip" in said
+        message = refused(zip_of(tmp_path, {"header.json": b"{}", name: b"{}"}))
+        assert "which leads out of the zip" in message
 
     def test_a_zip_of_something_else(self, tmp_path: Path) -> None:
-        said = refused(zip_of(tmp_path, {"letter.txt": b"Dear Sir"}))
-        assert "as a log no reader knows this" in said
+        message = refused(zip_of(tmp_path, {"letter.txt": b"Dear Sir"}))
+        assert "as a log no reader knows this" in message
 
     def test_a_method_that_nobody_knows(self, tmp_path: Path) -> None:
         path = zip_of(tmp_path, {"header.json": b"{}"}, zipfile.ZIP_BZIP2)
@@ -163,9 +163,9 @@ class TestZip:
     def test_without_the_package_it_says_which(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         name = "compression" if sys.version_info >= (3, 14) else "backports"
         monkeypatch.setitem(sys.modules, name, None)
-        said = refused(LOGS / "inspect/log.eval")
-        assert "pip install 'rageval[zst]'" in said
-        assert "or log as JSON" in said
+        message = refused(LOGS / "inspect/log.eval")
+        assert "pip install 'rageval[zst]'" in message
+        assert "or log as JSON" in message
 
     def test_deflated_members_need_no_package(self, tmp_path: Path) -> None:
         sample = {"id": "a", "epoch": 1, "input": "Where?", "target": "", "output": {"completion": "Here."}}
@@ -220,8 +220,8 @@ class TestLiteral:
     def test_a_literal_that_is_none_is_told_with_its_line(self, tmp_path: Path) -> None:
         rows = (LOGS / "ragas/result.csv").read_text(encoding="utf-8").splitlines()
         rows[3] = rows[3].replace("['Shipping is free from 50 euros.']", "[open('x')]")
-        said = refused(log_of(tmp_path, "\n".join(rows)))
-        assert "log:4: retrieved_contexts: expected a list of quoted texts as Python writes it" in said
+        message = refused(log_of(tmp_path, "\n".join(rows)))
+        assert "log:4: retrieved_contexts: expected a list of quoted texts as Python writes it" in message
 
 
 DOCUMENT = {"id": "d#0", "text": "De Dom is hoog."}
@@ -233,12 +233,12 @@ class TestUnknown:
     def test_it_is_answered_with_its_fields(self, tmp_path: Path) -> None:
         rows = [LINE, LINE | {"response": {"output": None}}]
         path = log_of(tmp_path, json.dumps({"results": {"results": rows}}))
-        said = refused(path)
-        assert "log: no reader knows this. 2 records at results.results[]: vars.question text 2/2" in said
-        assert '"Wie hoog is de Dom?"' in said
-        assert "response.output text 1/2" in said
-        assert "response.metadata.retrieved[].id text 1/2" in said
-        suggested = said.partition("Say for instance ")[2].strip()
+        message = refused(path)
+        assert "log: no reader knows this. 2 records at results.results[]: vars.question text 2/2" in message
+        assert '"Wie hoog is de Dom?"' in message
+        assert "response.output text 1/2" in message
+        assert "response.metadata.retrieved[].id text 1/2" in message
+        suggested = message.partition("Say for instance ")[2].strip()
         assert suggested == (
             "--map question=vars.question,answer=response.output,contexts=response.metadata.retrieved[].text,"
             "context_ids=response.metadata.retrieved[].id"
@@ -249,8 +249,8 @@ class TestUnknown:
 
     def test_a_path_that_fits_nothing(self, tmp_path: Path) -> None:
         path = log_of(tmp_path, json.dumps(LINE))
-        said = refused(path, "--map", "question=vars.frage,answer=response.output")
-        assert "--map question=vars.frage: fits none of 1 records; there are vars.question" in said
+        message = refused(path, "--map", "question=vars.frage,answer=response.output")
+        assert "--map question=vars.frage: fits none of 1 records; there are vars.question" in message
 
     def test_a_path_that_fits_some_says_how_many(self, tmp_path: Path) -> None:
         lines = [LINE, {**LINE, "vars": {"question": "Two?"}, "response": {"output": "x"}}]
@@ -261,11 +261,11 @@ class TestUnknown:
 
     def test_records_that_are_not_there(self, tmp_path: Path) -> None:
         path = log_of(tmp_path, json.dumps({"rows": [LINE]}))
-        said = refused(path, "--map", "question=vars.question", "--records", "lines[]")
-        assert "--records lines: there is no list of records" in said
+        message = refused(path, "--map", "question=vars.question", "--records", "lines[]")
+        assert "--records lines: there is no list of records" in message
 
     @pytest.mark.parametrize(
-        ("mapping", "said"),
+        ("mapping", "message"),
         [
             ("question", "there is no policy; expected FIELD=PATH"),
             ("frage=a", "--map 'frage': no such field"),
@@ -282,14 +282,14 @@ class TestUnknown:
         ],
     )
     def test_mappings_that_are_none(
-        self, mapping: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, mapping: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        assert said in refused(log_of(tmp_path, json.dumps(LINE)), "--map", mapping)
+        assert message in refused(log_of(tmp_path, json.dumps(LINE)), "--map", mapping)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"\xef\xbb\xbf  \n", "is empty"),
@@ -314,8 +314,8 @@ class TestUnknown:
         (b'{"columns": [1], "data": []}', "expected column names, found [1]"),
     ],
 )
-def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
-    assert said in refused(log_of(tmp_path, content))
+def test_odd_content(content: bytes, message: str, tmp_path: Path) -> None:
+    assert message in refused(log_of(tmp_path, content))
 
 
 def test_parquet_without_its_package_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,17 +326,17 @@ def test_parquet_without_its_package_says_which(monkeypatch: pytest.MonkeyPatch)
 def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:
     log = json.loads((LOGS / "deepeval/latest_test_run.json").read_text(encoding="utf-8"))
     log["testRunData"]["conversationalTestCases"] = [{"turns": []}]
-    said = refused(log_of(tmp_path, json.dumps(log)))
-    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions; expected one" in said
+    message = refused(log_of(tmp_path, json.dumps(log)))
+    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions; expected one" in message
 
 
 def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
     lines = (LOGS / "otel/spans.jsonl").read_text(encoding="utf-8").splitlines()
-    again = json.loads(lines[0])
-    again["start_time"] = "2027-11-21T22:24:59.566755Z"
+    second = json.loads(lines[0])
+    second["start_time"] = "2027-11-21T22:24:59.566755Z"
     document = json.dumps([{"id": "late.md", "score": 0.1}])
-    again["attributes"]["gen_ai.retrieval.documents"] = document
-    path = log_of(tmp_path, "\n".join([*lines, json.dumps(again)]))
+    second["attributes"]["gen_ai.retrieval.documents"] = document
+    path = log_of(tmp_path, "\n".join([*lines, json.dumps(second)]))
     assert "2 retrievals in one trace; expected one; choose the ranking: --hop first" in refused(path)
     first = ["returns.md#0", "returns.md#1"]
     for hop, docs in (("first", first), ("last", ["late.md"]), ("union", [*first, "late.md"])):
@@ -357,18 +357,18 @@ def test_memory_is_at_most_three_times_the_file(tmp_path: Path) -> None:
     rows = [
         {
             "promptIdx": 0,
-            "testIdx": at,
-            "vars": {"question": f"Question {at}?"},
+            "testIdx": number,
+            "vars": {"question": f"Question {number}?"},
             "provider": {"id": "p"},
             "gradingResult": {"pass": True, "score": 1},
             "response": {
-                "output": f"{at} {text}",
-                "metadata": {"docs": [{"id": str(at), "text": f"{at} {text}"}]},
+                "output": f"{number} {text}",
+                "metadata": {"docs": [{"id": str(number), "text": f"{number} {text}"}]},
             },
             "score": 1,
             "failureReason": 0,
         }
-        for at in range(600)
+        for number in range(600)
     ]
     path = log_of(tmp_path, json.dumps({"results": {"version": 3, "results": rows}}, indent=1))
     del rows
@@ -401,9 +401,9 @@ ODD: list[Any] = [
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, each in inner:
+    for name, member in inner:
         yield (*path, name)
-        yield from places(each, (*path, name))
+        yield from places(member, (*path, name))
 
 
 @pytest.mark.slow
@@ -416,7 +416,7 @@ def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int
         values = [json.loads(text)] if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
         for _ in range(3):
             value = rng.choice(values)
-            *way, last = rng.choice([each for each in places(value) if "events" not in each])
+            *way, last = rng.choice([place for place in places(value) if "events" not in place])
             for name in way:
                 value = value[name]
             value[last] = rng.choice(ODD)

@@ -56,17 +56,17 @@ def test_the_files_are_what_rageval_reads() -> None:
 
 def test_the_manifest_says_what_was_read_and_how() -> None:
     done("import", PROMPTFOO, "--map", MAP, "-o", "prod")
-    said = json.loads(Path("prod/manifest.json").read_text(encoding="utf-8"))
-    assert said["tool"], said["tool_version"] == ("promptfoo", "0.121.20")
-    assert said["logs"] == [
+    manifest = json.loads(Path("prod/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["tool"], manifest["tool_version"] == ("promptfoo", "0.121.20")
+    assert manifest["logs"] == [
         {
             "name": "results.json",
             "bytes": PROMPTFOO.stat().st_size,
             "sha256": hashlib.sha256(PROMPTFOO.read_bytes()).hexdigest(),
         }
     ]
-    assert said["settings"]["map"]["contexts"] == "response.metadata.retrieved[].text"
-    assert said["counts"] == {
+    assert manifest["settings"]["map"]["contexts"] == "response.metadata.retrieved[].text"
+    assert manifest["counts"] == {
         **{"answers": 7, "questions": 5, "runs": 1, "retrieved": 6, "passages": 4, "judgements": 14}
     }
     before = Path("prod/manifest.json").read_bytes()
@@ -166,8 +166,8 @@ def test_the_whole_way_from_a_log_to_a_judged_score() -> None:
 
 def test_the_doctor_finds_nothing_wrong_with_repeats() -> None:
     done("import", PROMPTFOO, "-o", "prod")
-    said = done("doctor", "prod/answers.jsonl", "prod/judged.jsonl").stdout
-    assert "0 errors" in said or "nothing suspicious" in said
+    output = done("doctor", "prod/answers.jsonl", "prod/judged.jsonl").stdout
+    assert "0 errors" in output or "nothing suspicious" in output
     lines = Path("prod/judged.jsonl").read_text(encoding="utf-8").splitlines()
     Path("twice.jsonl").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
     assert "answers judged twice by a judge: 1" in run("doctor", "twice.jsonl").stdout

@@ -60,23 +60,25 @@ def inspect_one_scorer(value: Any) -> None:
 
 
 def mlflow(value: Any) -> None:
-    last = next(each for each in value if "king" in each["info"]["request_preview"])
+    last = next(trace for trace in value if "king" in trace["info"]["request_preview"])
     last["info"]["state"] = "ERROR"
     last["data"]["spans"][0]["attributes"]["mlflow.spanOutputs"] = "null"
     # Its scorer `short` gave a grade all the same: there is no answer, so there is no judgement.
-    assert any(each["assessment_name"] == "short" for each in last["info"]["assessments"])
+    assert any(trace["assessment_name"] == "short" for trace in last["info"]["assessments"])
 
 
 def mlflow_scorer(value: Any) -> None:
-    last = next(each for each in value if "king" in each["info"]["request_preview"])
-    said = next(each for each in last["info"]["assessments"] if each["assessment_name"] == "key_fact")
-    said["feedback"] = {"value": None, "error": {"error_code": "X", "error_message": "scorer raised"}}
+    last = next(entry for entry in value if "king" in entry["info"]["request_preview"])
+    assessment = next(
+        entry for entry in last["info"]["assessments"] if entry["assessment_name"] == "key_fact"
+    )
+    assessment["feedback"] = {"value": None, "error": {"error_code": "X", "error_message": "scorer raised"}}
 
 
 def mlflow_lacking(value: Any) -> None:
-    last = next(each for each in value if "king" in each["info"]["request_preview"])
-    said = last["info"]["assessments"]
-    said[:] = [each for each in said if each["assessment_name"] != "key_fact"]
+    last = next(entry for entry in value if "king" in entry["info"]["request_preview"])
+    assessments = last["info"]["assessments"]
+    assessments[:] = [entry for entry in assessments if entry["assessment_name"] != "key_fact"]
 
 
 def ragas(value: Any) -> None:
@@ -104,31 +106,35 @@ def test_what_failed_is_missing(
     value = loaded(name)
     fail(value)
     log = log_of(tmp_path, value)
-    query = next(each.query_id for each in log.questions if "king" in each.text)
-    said = [each for each in log.judgements if each["query_id"] == query and each["aspect"] == aspect]
-    assert [each["status"] for each in said] == ["error"]
-    assert "grade" not in said[0]
-    assert "label" not in said[0]
+    query = next(entry.query_id for entry in log.questions if "king" in entry.text)
+    judgements = [
+        entry for entry in log.judgements if entry["query_id"] == query and entry["aspect"] == aspect
+    ]
+    assert [entry["status"] for entry in judgements] == ["error"]
+    assert "grade" not in judgements[0]
+    assert "label" not in judgements[0]
     (answer,) = (answer for answer in log.answers if answer.query_id == query)
     assert (answer.status == "ok") == has_answer
     if not has_answer:
-        assert {each["status"] for each in log.judgements if each["query_id"] == query} == {"error"}
+        assert {entry["status"] for entry in log.judgements if entry["query_id"] == query} == {"error"}
         assert (answer.status, answer.text) == ("error", "")
-    known = [each["grade"] for each in log.judgements if each["aspect"] == aspect and "grade" in each]
+    all_grades = [
+        entry["grade"] for entry in log.judgements if entry["aspect"] == aspect and "grade" in entry
+    ]
     measure = f"grade(aspect={aspect})"
     with pytest.raises(MissingJudgements, match="1 error"):
         rageval.evaluate_answers(measure, log.judgements)
     # Of promptfoo two questions were asked twice: the question is the unit, and the others lack an answer.
     of_question: dict[str, list[float]] = {}
-    for each in log.judgements:
-        if each["aspect"] == aspect and "grade" in each:
-            of_question.setdefault(each["query_id"], []).append(each["grade"])
+    for entry in log.judgements:
+        if entry["aspect"] == aspect and "grade" in entry:
+            of_question.setdefault(entry["query_id"], []).append(entry["grade"])
     means = [sum(grades) / len(grades) for grades in of_question.values()]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* have fewer than 2 answers")
         (scores,) = rageval.evaluate_answers(measure, log.judgements, on_missing="skip").values()
     assert scores.scores[0].value == pytest.approx(sum(means) / len(means))
-    assert len(known) >= len(means) == 4
+    assert len(all_grades) >= len(means) == 4
 
 
 @pytest.mark.parametrize(("name", "fail", "aspect", "has_answer"), FAILED[:3])
@@ -139,13 +145,13 @@ def test_scores_end_with_3(
     fail(value)
     path = tmp_path / "log.json"
     path.write_text(json.dumps(value), encoding="utf-8")
-    done = CliRunner().invoke(main, ["import", str(path), "-o", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, ["import", str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
     judged = str(tmp_path / "out" / "judged.jsonl")
-    done = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
-    assert done.exit_code == 3, done.output
-    assert "1 error)" in done.output
-    assert "0.0000" not in done.stdout
+    result = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
+    assert result.exit_code == 3, result.output
+    assert "1 error)" in result.output
+    assert "0.0000" not in result.stdout
 
 
 def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
@@ -153,9 +159,9 @@ def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
     value = loaded("promptfoo/results.json")
     rows = value["results"]["results"]
     value["results"]["results"] = [
-        deepcopy(row) | {"promptIdx": prompt, "testIdx": row["testIdx"] + 7 * again}
+        deepcopy(row) | {"promptIdx": prompt, "testIdx": row["testIdx"] + 7 * repeat}
         for prompt in (0, 1)
-        for again in (0, 1)
+        for repeat in (0, 1)
         for row in rows
     ]
     failed = value["results"]["results"][13]  # of the first prompt, a5, the second time
@@ -181,8 +187,8 @@ def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
     with pytest.raises(MissingJudgements):
         rageval.evaluate_answers(measure, log.judgements)
     with pytest.warns(UserWarning, match="3 of 5 queries have fewer than 4 answers"):
-        found = rageval.evaluate_answers(measure, log.judgements, on_missing="skip")
-    assert {run: scores.scores[0].value for run, scores in found.items()} == {
+        by_run = rageval.evaluate_answers(measure, log.judgements, on_missing="skip")
+    assert {run: scores.scores[0].value for run, scores in by_run.items()} == {
         "toy-base/prompt0": 0.6,
         "toy-base/prompt1": 0.6,
     }
@@ -236,8 +242,8 @@ def test_variables_tell_questions_of_one_text_apart(tmp_path: Path) -> None:
 def test_scores_that_are_distances_do_not_order_a_run(tmp_path: Path) -> None:
     value = loaded("langfuse/traces.jsonl")
     for trace in value:
-        for at, document in enumerate(trace["observations"][0]["output"]):
-            document["score"] = 0.1 * (at + 1)
+        for index, document in enumerate(trace["observations"][0]["output"]):
+            document["score"] = 0.1 * (index + 1)
     log = log_of(tmp_path, value)
     assert [doc.score for doc in log.run["toy-rag-a"][:2]] == [1.0, 0.5]
     assert any("are they distances?" in remark for remark in map(str, log.remarks))
@@ -263,7 +269,7 @@ def test_metrics_of_other_names_do_not_become_one(tmp_path: Path) -> None:
     for case in value["testRunData"]["testCases"]:
         case["metricsData"].append(case["metricsData"][0] | {"name": "Key (fact)", "score": 0.25})
     log = log_of(tmp_path, value)
-    assert {each["aspect"]: each["rubric"] for each in log.judgements} == {
+    assert {judgement["aspect"]: judgement["rubric"] for judgement in log.judgements} == {
         "Key_fact": "deepeval/Key fact",
         "Key_fact_2": "deepeval/Key (fact)",
     }
@@ -285,8 +291,8 @@ def test_ids_of_questions_are_given_everywhere_or_nowhere(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["x" * 2000, "d" * 300])
 def test_ids_that_are_long(name: str, tmp_path: Path) -> None:
     value = loaded("deepeval/latest_test_run.json")
-    for at, case in enumerate(value["testRunData"]["testCases"]):
-        case["name"] = f"{name}{at}"  # more a text than an id
+    for index, case in enumerate(value["testRunData"]["testCases"]):
+        case["name"] = f"{name}{index}"  # more a text than an id
     log = log_of(tmp_path, value)
     assert all(len(question.query_id) == 12 for question in log.questions)
     value["testRunData"]["testCases"][0]["metadata"]["ids"] = [name, "b"]
@@ -297,12 +303,12 @@ def test_ids_that_are_long(name: str, tmp_path: Path) -> None:
 
 def test_ids_that_are_others_in_every_run_are_no_ids_of_questions(tmp_path: Path) -> None:
     value = loaded("langfuse/traces.jsonl")
-    for at, trace in enumerate(value):
+    for index, trace in enumerate(value):
         asked = trace["metadata"].pop("question_id")
         trace["metadata"] = {
-            "request_id": f"r{at}",
-            "sessionId": f"s{at}",
-            "case_id": f"c{at}",
+            "request_id": f"r{index}",
+            "sessionId": f"s{index}",
+            "case_id": f"c{index}",
             "questionId": asked,
         }
     assert [answer.query_id for answer in log_of(tmp_path, value).answers] == ["a1", "a2", "a3", "a4", "a5"]
@@ -323,8 +329,11 @@ def test_grades_and_facts_that_are_mapped(tmp_path: Path) -> None:
     mapping = "question=q,answer=a,grade:helpful=s,grade:ok=ok,fact:domain=d,contexts=docs|json"
     log = log_of(tmp_path, rows, map=mapping)
     assert log.tool == "records"
-    said = [(each["aspect"], each.get("grade"), each.get("label"), each["status"]) for each in log.judgements]
-    assert said == [
+    verdicts = [
+        (judgement["aspect"], judgement.get("grade"), judgement.get("label"), judgement["status"])
+        for judgement in log.judgements
+    ]
+    assert verdicts == [
         *(("helpful", 0.5, None, "ok"), ("ok", 1.0, "pass", "ok")),
         *(("helpful", None, None, "error"), ("ok", None, None, "error")),  # of an answer that failed
         *(("helpful", None, None, "error"), ("ok", 0.0, "fail", "ok")),

@@ -49,7 +49,7 @@ def test_what_stands_at_a_path(path: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("a[].x", r"here: expected a list for \[\], found"),
         ("joined|json", "here: expected JSON in a text"),
@@ -57,8 +57,8 @@ def test_what_stands_at_a_path(path: str, expected: Any) -> None:
         ('rows|split(";")', "here: expected a text to split"),
     ],
 )
-def test_what_stands_there_is_something_else(path: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_stands_there_is_something_else(path: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         value_at_path(RECORD, path_of(path), "here")
 
 
@@ -71,8 +71,8 @@ def test_what_is_no_path(path: str) -> None:
 
 
 def test_commas_within_quotes_part_nothing() -> None:
-    found = mapping_of('question=q["a,b"], contexts=c|split(", "),fact:domain=d,grade:my score=s')
-    assert list(found) == ["question", "contexts", "fact:domain", "grade:my score"]
-    assert found["question"].steps == ("q", "a,b")
-    assert found["contexts"].filters[0].argument == ", "
+    mapping = mapping_of('question=q["a,b"], contexts=c|split(", "),fact:domain=d,grade:my score=s')
+    assert list(mapping) == ["question", "contexts", "fact:domain", "grade:my score"]
+    assert mapping["question"].steps == ("q", "a,b")
+    assert mapping["contexts"].filters[0].argument == ", "
     assert mapping_of({"question": "q"}) == mapping_of(["question=q"]) == mapping_of("question=q")

@@ -86,13 +86,13 @@ def written(log: Log) -> dict[str, list[str]]:
 def by_question(log: Log, name: str) -> dict[str, str]:
     """The ids of the five questions, whatever the log calls them."""
     ids = {question.text: question.query_id for question in log.questions}
-    found = {query: ids[text] for query, text in QUESTIONS.items()}
-    if any(name.startswith(each) for each in NO_QUERY_IDS):
-        made = {query: hashlib.sha256(text.encode()).hexdigest()[:12] for query, text in QUESTIONS.items()}
-        assert found == made
+    query_ids = {query: ids[text] for query, text in QUESTIONS.items()}
+    if any(name.startswith(prefix) for prefix in NO_QUERY_IDS):
+        hashed = {query: hashlib.sha256(text.encode()).hexdigest()[:12] for query, text in QUESTIONS.items()}
+        assert query_ids == hashed
     else:
-        assert found == {query: query for query in QUESTIONS}
-    return found
+        assert query_ids == {query: query for query in QUESTIONS}
+    return query_ids
 
 
 OF_THE_TOY = [name for name in FILES if not name.startswith("open-rag-eval")]
@@ -130,20 +130,20 @@ def test_what_was_retrieved(name: str) -> None:
     called = ids_of if tool in OWN_IDS else {doc: doc for doc in TEXTS}
     expected = {ids[query]: [called[doc] for doc in docs] for query, docs in RETRIEVED.items() if docs}
     (ranking,) = log.run.values()
-    found: dict[str, list[str]] = {}
+    documents: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     for doc in ranking:
-        found.setdefault(doc.query_id, []).append(doc.doc_id)
+        documents.setdefault(doc.query_id, []).append(doc.doc_id)
         scores.setdefault(doc.query_id, []).append(doc.score)
-    assert found == expected
+    assert documents == expected
     has_scores = tool in ("inspect", "otel", "mlflow", "langfuse", "langsmith", "autorag")
     ranks = {
         query: [1 / rank for rank in range(1, len(docs) + 1)] for query, docs in RETRIEVED.items() if docs
     }
-    assert scores == {ids[query]: each for query, each in (SCORES if has_scores else ranks).items()}
+    assert scores == {ids[query]: item for query, item in (SCORES if has_scores else ranks).items()}
     assert log.passages == {called[doc]: text for doc, text in TEXTS.items()}
-    made = [remark for remark in map(str, log.remarks) if "using a hash" in remark]
-    assert bool(made) == (tool in OWN_IDS)
+    notes = [remark for remark in map(str, log.remarks) if "using a hash" in remark]
+    assert bool(notes) == (tool in OWN_IDS)
 
 
 @pytest.mark.parametrize(
@@ -159,17 +159,19 @@ def test_what_was_retrieved(name: str) -> None:
 )
 def test_what_was_said_of_the_answers(name: str, aspect: str, judge: str) -> None:
     log = read(name)
-    said = [each for each in log.judgements if each["aspect"] == aspect]
-    assert {each["query_id"]: each["grade"] for each in said} == RIGHT
-    assert {each["judge"] for each in said} == {judge}
+    judgements = [judgement for judgement in log.judgements if judgement["aspect"] == aspect]
+    assert {judgement["query_id"]: judgement["grade"] for judgement in judgements} == RIGHT
+    assert {judgement["judge"] for judgement in judgements} == {judge}
     if name.partition("/")[0] != "inspect":  # whose grade is a number and no verdict
-        assert {each["label"] == "pass" for each in said if each["grade"]} == {True}
-        assert {each["label"] for each in said if not each["grade"]} == {"fail"}
+        assert {judgement["label"] == "pass" for judgement in judgements if judgement["grade"]} == {True}
+        assert {judgement["label"] for judgement in judgements if not judgement["grade"]} == {"fail"}
 
 
 def test_labels_of_inspect_are_kept_beside_their_worth() -> None:
-    said = [each for each in read("inspect/log.json").judgements if each["aspect"] == "judged"]
-    assert [(each["label"], each["grade"]) for each in said] == [
+    judgements = [
+        judgement for judgement in read("inspect/log.json").judgements if judgement["aspect"] == "judged"
+    ]
+    assert [(judgement["label"], judgement["grade"]) for judgement in judgements] == [
         *(("C", 1.0), ("P", 0.5), ("I", 0.0), ("N", 0.0), ("N", 0.0))
     ]
 
@@ -237,7 +239,11 @@ def test_what_should_be_retrieved_is_gold() -> None:
 
 def test_people_are_a_judge_of_their_own() -> None:
     log = read("langfuse/traces.jsonl")
-    judges = {(each["judge"], each["grade"]) for each in log.judgements if each["query_id"] == "a1"}
+    judges = {
+        (judgement["judge"], judgement["grade"])
+        for judgement in log.judgements
+        if judgement["query_id"] == "a1"
+    }
     assert judges == {("langfuse:EVAL", 1.0), ("person:langfuse", 0.0)}
     files = written(log)
     assert len(files["judged.jsonl"]) == len(files["people.jsonl"]) == 5
@@ -252,7 +258,7 @@ def test_means_over_feedback_are_no_judgements() -> None:
 def test_the_trace_of_an_answer_is_kept() -> None:
     log = read("mlflow/traces.jsonl")
     assert len(log.traces) == 5
-    assert all(each["trace_id"].startswith("tr-") for each in log.judgements)
+    assert all(judgement["trace_id"].startswith("tr-") for judgement in log.judgements)
     assert all('"trace_id":"tr-' in line for line in written(log)["answers.jsonl"])
 
 

@@ -65,7 +65,7 @@ def test_what_is_read_is_counted(name: str, tmp_path: Path) -> None:
     for log in (read(name), logs.read(str(renamed))):
         counts = counts_of(log)
         named = ("answers", "failed answers", "passages", "judgements", "failed judgements")
-        assert tuple(counts.get(each, 0) for each in named) == COUNTS[name]
+        assert tuple(counts.get(name, 0) for name in named) == COUNTS[name]
         failed = {SEVEN["a6"]: "failed"} if COUNTS[name][1] else {}
         assert texts_of(log) == {SEVEN[query]: text for query, text in ANSWERS.items()} | failed | {
             SEVEN["a7"]: ""
@@ -104,14 +104,14 @@ def test_the_forms_of_a_frame_of_phoenix_are_equal_but_for_the_digits_that_panda
 
 def test_a_csv_of_promptfoo_has_the_answers_and_grades_of_its_json() -> None:
     first, other = read("promptfoo/seven/results.json"), read("promptfoo/seven/results.csv")
-    assert [(each.query_id, each.text, each.status) for each in other.answers] == [
-        (each.query_id, each.text, each.status) for each in first.answers
+    assert [(record.query_id, record.text, record.status) for record in other.answers] == [
+        (record.query_id, record.text, record.status) for record in first.answers
     ]
-    said = [
-        [(each["query_id"], each["aspect"], each.get("grade")) for each in log.judgements]
+    judgements = [
+        [(record["query_id"], record["aspect"], record.get("grade")) for record in log.judgements]
         for log in (first, other)
     ]
-    assert said[0] == said[1]
+    assert judgements[0] == judgements[1]
 
 
 def test_a_csv_of_promptfoo_has_a_column_a_system() -> None:
@@ -138,11 +138,12 @@ def test_promptfoo_disarms_formulas_and_reading_takes_that_back(tmp_path: Path) 
     ],
 )
 def test_what_an_answer_cost_is_kept_beside_it(name: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["import", str(LOGS / name), "-o", str(tmp_path / "prod")])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, ["import", str(LOGS / name), "-o", str(tmp_path / "prod")])
+    assert result.exit_code == 0, result.output
     path = tmp_path / "prod" / "answers.jsonl"
     lines = {
-        each["query_id"]: each for each in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        record["query_id"]: record
+        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
     }
     assert COST.items() <= lines["a1"].items()
     assert len(list(read_answers(str(path)))) == 7
@@ -151,18 +152,18 @@ def test_what_an_answer_cost_is_kept_beside_it(name: str, tmp_path: Path) -> Non
 
 def test_answers_with_their_cost_are_judged_as_any_and_the_cost_is_no_judgement_s(tmp_path: Path) -> None:
     prod, judged = tmp_path / "prod", tmp_path / "judged.jsonl"
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["import", str(LOGS / "deepeval/seven/latest_test_run.json"), "-o", str(prod)]
     )
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     for name in ("answers.jsonl", "questions.jsonl"):  # those with a right answer
         lines = (prod / name).read_text(encoding="utf-8").splitlines()
         (tmp_path / name).write_text("\n".join(lines[: len(GOLD)]), encoding="utf-8")
     few, questions = tmp_path / "answers.jsonl", ("--questions", str(tmp_path / "questions.jsonl"))
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["judge", "crag", str(few), *questions, "--judge", "contains", "-o", str(judged)]
     )
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     assert '"cost":0.000034' in few.read_text(encoding="utf-8")
     for path in (prod / "judged.jsonl", judged):
         assert "0.000034" not in path.read_text(encoding="utf-8")
@@ -193,14 +194,14 @@ def test_several_questions_are_refused_with_words_that_read_one_of_each(name: st
     import shlex
 
     words = ["import", str(LOGS / name), "--dry-run"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert "is a conversation with 2 questions; expected one and its answer" in done.stderr
-    more = shlex.split(done.stderr.partition("counted from 0: ")[2])
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "is a conversation with 2 questions; expected one and its answer" in result.stderr
+    more = shlex.split(result.stderr.partition("counted from 0: ")[2])
     assert " ".join(more[:2]) == CONVERSATIONS[name]
-    done = CliRunner().invoke(main, [*words, *more])
-    assert done.exit_code == 0, done.output
-    assert "2 answers, 2 questions" in done.stdout
+    result = CliRunner().invoke(main, [*words, *more])
+    assert result.exit_code == 0, result.output
+    assert "2 answers, 2 questions" in result.stdout
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
@@ -221,8 +222,8 @@ def test_a_conversation_of_one_question_is_read(name: str, tmp_path: Path) -> No
 
 def test_a_later_turn_is_told_by_what_was_said_before(tmp_path: Path) -> None:
     spans = list(map(json.loads, (LOGS / "otel/spans.jsonl").read_text(encoding="utf-8").splitlines()))
-    said = [("user", "Hello?"), ("assistant", "Hello!"), ("user", "What does a return cost?")]
-    messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+    turns = [("user", "Hello?"), ("assistant", "Hello!"), ("user", "What does a return cost?")]
+    messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in turns]
     spans = [span for span in spans if span["name"] != "retrieval kb"]
     for span in spans:
         if "a2" in str(span["attributes"].get("gen_ai.response.id")):
@@ -253,15 +254,15 @@ def test_objects_over_several_lines_are_told_with_the_line_where_they_begin(tmp_
 def test_a_frame_by_columns_is_refused_with_the_words_that_write_it_by_rows(tmp_path: Path) -> None:
     rows = list(map(json.loads, (LOGS / "otel/seven/phoenix.jsonl").read_text(encoding="utf-8").splitlines()))
     path = tmp_path / "log.json"
-    columns = {name: {str(at): row[name] for at, row in enumerate(rows)} for name in rows[0]}
+    columns = {name: {str(index): row[name] for index, row in enumerate(rows)} for name in rows[0]}
     path.write_text(json.dumps(columns), encoding="utf-8")
     with pytest.raises(InputError, match="written by columns; expected one record per span"):
         logs.read(str(path))
 
 
-@pytest.mark.parametrize(("value", "found"), [("", ""), (None, "failed")])
+@pytest.mark.parametrize(("value", "expected"), [("", ""), (None, "failed")])
 def test_an_empty_output_of_a_frame_is_an_answer_and_none_is_none(
-    value: str | None, found: str, tmp_path: Path
+    value: str | None, expected: str, tmp_path: Path
 ) -> None:
     rows = list(map(json.loads, (LOGS / "otel/seven/phoenix.jsonl").read_text(encoding="utf-8").splitlines()))
     for row in rows:
@@ -271,8 +272,8 @@ def test_an_empty_output_of_a_frame_is_an_answer_and_none_is_none(
         row["attributes.llm.output_messages"] = None
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    said = texts_of(logs.read(str(path)))
-    assert (said[SEVEN["a7"]], said[SEVEN["a6"]], said[SEVEN["a1"]]) == (found, "failed", ANSWERS["a1"])
+    texts = texts_of(logs.read(str(path)))
+    assert (texts[SEVEN["a7"]], texts[SEVEN["a6"]], texts[SEVEN["a1"]]) == (expected, "failed", ANSWERS["a1"])
 
 
 def test_a_call_that_was_asked_again_is_no_failure(tmp_path: Path) -> None:
@@ -291,9 +292,9 @@ def test_a_call_that_was_asked_again_is_no_failure(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, [failed, *spans])), encoding="utf-8")
     assert texts_of(logs.read(str(path)))[QUESTIONS["a1"]] == ANSWERS["a1"]
     path.write_text(
-        "\n".join(map(json.dumps, [failed, *(each for each in spans if each is not call)])), "utf-8"
+        "\n".join(map(json.dumps, [failed, *(item for item in spans if item is not call)])), "utf-8"
     )
-    (answer,) = (each for each in logs.read(str(path)).answers if each.question == QUESTIONS["a1"])
+    (answer,) = (item for item in logs.read(str(path)).answers if item.question == QUESTIONS["a1"])
     assert answer.error == "429"
 
 

@@ -57,7 +57,7 @@ def test_cells_are_parted_as_the_header_shows(mark: str, encoding: str, tmp_path
 
 def test_rows_and_columns_without_anything_are_none(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", ["question", "answer", "", ""], [["a?", "b", "", ""], ["", "", "", ""]])
-    assert [each.text for each in logs.read(path, "question=question,answer=answer").answers] == ["b"]
+    assert [answer.text for answer in logs.read(path, "question=question,answer=answer").answers] == ["b"]
 
 
 def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "cells", "said", "passages"),
+    ("header", "cells", "expected", "passages"),
     [
         (
             "Question,Ground Truth,Bot Answer,Retrieved",
@@ -100,20 +100,22 @@ def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_columns_are_guessed_by_their_names(
-    header: str, cells: list[str], said: str, passages: list[str], tmp_path: Path
+    header: str, cells: list[str], expected: str, passages: list[str], tmp_path: Path
 ) -> None:
-    found = guess(table(tmp_path / "t.csv", header.split(","), [cells]))
-    assert sorted(found.split(",")) == sorted(said.split(","))
+    guessed = guess(table(tmp_path / "t.csv", header.split(","), [cells]))
+    assert sorted(guessed.split(",")) == sorted(expected.split(","))
     if passages:
-        assert list(logs.read(tmp_path / "t.csv", found).passages.values()) == passages
+        assert list(logs.read(tmp_path / "t.csv", guessed).passages.values()) == passages
 
 
 def test_a_column_of_shares_is_a_metric(tmp_path: Path) -> None:
     rows = [["a?", "b", "0.25", "5", "1"], ["c?", "d", "", "0.5", "1"], ["e?", "f", "1.0", "7", "1"]]
     path = table(tmp_path / "t.csv", ["question", "answer", "faithfulness", "latency", "top_k"], rows)
     assert guess(path) == "question=question,answer=answer,grade:faithfulness=faithfulness"
-    said = [(each.get("grade"), each["status"]) for each in logs.read(path, guess(path)).judgements]
-    assert said == [(0.25, "ok"), (None, "error"), (1.0, "ok")]
+    judgements = [
+        (judgement.get("grade"), judgement["status"]) for judgement in logs.read(path, guess(path)).judgements
+    ]
+    assert judgements == [(0.25, "ok"), (None, "error"), (1.0, "ok")]
 
 
 def test_a_list_that_was_taken_for_one_passage_is_told(tmp_path: Path) -> None:
@@ -172,8 +174,8 @@ def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: 
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     asked, shown = blocks("text", PAGE)[:2]
-    command, _, said = asked.partition("\n")
-    assert run(*shlex.split(command)[2:]).stderr == said
+    command, _, stderr = asked.partition("\n")
+    assert run(*shlex.split(command)[2:]).stderr == stderr
     for line in blocks("sh", PAGE)[0].splitlines():
         result = run(*shlex.split(line)[1:])
         assert result.exit_code == 0, result.output
@@ -188,8 +190,8 @@ def test_the_page_does_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_next_command_is_said_and_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = table(tmp_path / "t.csv")
-    said = run("import", path, "--map", guess(path), "-o", "a folder").stderr
-    command = said.partition("next, for example: rageval ")[2]
+    stderr = run("import", path, "--map", guess(path), "-o", "a folder").stderr
+    command = stderr.partition("next, for example: rageval ")[2]
     assert "crag_score" in run(*shlex.split(command)).stdout
     for words in (["--dry-run"], ["--only", "answers"], ["--map", "grade:x=our_answer", "-o", "judged"]):
         assert "next" not in run("import", path, "--map", guess(path), *words).stderr
@@ -203,21 +205,25 @@ ODD = ["N/A", "high", "-", "None", "1%", "0,5"]
 def test_one_odd_cell_of_a_metric_is_a_failed_judgement(cell: str, tmp_path: Path) -> None:
     rows = [["q1", "a", "b", "1"], ["q2", "a", "b", cell], ["q3", "a", "b", "0.5"]]
     path = table(tmp_path / "t.csv", ["user_input", "response", "reference", "faithfulness"], rows)
-    said = logs.read(path).judgements
-    assert [(each["status"], each.get("grade")) for each in said] == [("ok", 1), ("error", None), ("ok", 0.5)]
-    assert said[1]["reason"] == cell
+    judgements = logs.read(path).judgements
+    assert [(judgement["status"], judgement.get("grade")) for judgement in judgements] == [
+        ("ok", 1),
+        ("error", None),
+        ("ok", 0.5),
+    ]
+    assert judgements[1]["reason"] == cell
     rows = [{"question": q, "answer": a, "score": score} for q, a, _, score in rows]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     mapped = logs.read(tmp_path / "t.jsonl", "question=question,answer=answer,grade:faithfulness=score")
-    assert [each["status"] for each in mapped.judgements] == ["ok", "error", "ok"]
+    assert [judgement["status"] for judgement in mapped.judgements] == ["ok", "error", "ok"]
 
 
 def test_true_and_false_are_numbers_of_a_metric(tmp_path: Path) -> None:
     rows = [["q1", "a", "True"], ["q2", "a", "false"]]
     rows.append(["q3", "a", "N/A"])
-    said = logs.read(table(tmp_path / "t.csv", ["user_input", "response", "correct"], rows)).judgements
-    assert [each.get("grade") for each in said] == [1, 0, None]
-    assert said[2]["status"] == "error"
+    judgements = logs.read(table(tmp_path / "t.csv", ["user_input", "response", "correct"], rows)).judgements
+    assert [judgement.get("grade") for judgement in judgements] == [1, 0, None]
+    assert judgements[2]["status"] == "error"
 
 
 def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
@@ -233,19 +239,23 @@ def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
 def test_autorag_keeps_a_metric_that_failed_somewhere(tmp_path: Path) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = parquet.read_table(ROOT / "tests/golden/logs/autorag/nodes.parquet").to_pylist()
-    for at, row in enumerate(rows):
-        row |= {"f1": None if at == 1 else 0.5, "note": "long"}
+    for index, row in enumerate(rows):
+        row |= {"f1": None if index == 1 else 0.5, "note": "long"}
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
     log = logs.read(tmp_path / "t.parquet")
-    said = [each["status"] for each in log.judgements if each["aspect"] == "f1"]
-    assert sorted(said) == ["error", *["ok"] * (len(rows) - 1)]
+    judgements = [judgement["status"] for judgement in log.judgements if judgement["aspect"] == "f1"]
+    assert sorted(judgements) == ["error", *["ok"] * (len(rows) - 1)]
     assert log.left_out["cells of the column 'note'"] == len(rows)
 
 
 def test_mlflow_fails_where_a_metric_of_numbers_said_none(tmp_path: Path) -> None:
     frame = [
-        {"trace_id": f"t{at}", "request": f"q{at}", "response": "a", "f1/value": value}
-        for at, value in enumerate([1, "N/A", 0.5])
+        {"trace_id": f"t{index}", "request": f"q{index}", "response": "a", "f1/value": value}
+        for index, value in enumerate([1, "N/A", 0.5])
     ]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, frame)), encoding="utf-8")
-    assert [each["status"] for each in logs.read(tmp_path / "t.jsonl").judgements] == ["ok", "error", "ok"]
+    assert [judgement["status"] for judgement in logs.read(tmp_path / "t.jsonl").judgements] == [
+        "ok",
+        "error",
+        "ok",
+    ]

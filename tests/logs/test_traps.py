@@ -20,7 +20,7 @@ class TestInspect:
         value["samples"] = [*second[::-1], *value["samples"][::-1]]
         log = log_of(tmp_path, value)
         assert [(answer.query_id, answer.repeat) for answer in log.answers] == [
-            (f"a{at}", str(epoch)) for epoch in (1, 2) for at in range(1, 6)
+            (f"a{number}", str(epoch)) for epoch in (1, 2) for number in range(1, 6)
         ]
 
     def test_what_is_attached_is_put_back(self, tmp_path: Path) -> None:
@@ -43,11 +43,13 @@ class TestInspect:
         value["eval"]["scorers"][0]["options"] = {"model": "openai/gpt"}
         for sample, score in zip(value["samples"], (0.75, True, False, "A", [1]), strict=True):
             sample["scores"]["judged"]["value"] = score
-        said = [each for each in log_of(tmp_path, value).judgements if each["aspect"] == "judged"]
-        assert [each.get("grade") for each in said] == [0.75, 1.0, 0.0, None, None]
-        assert [each.get("label") for each in said] == [None, "pass", "fail", "A", None]
-        assert [each["status"] for each in said] == ["ok"] * 4 + ["error"]
-        assert {each["judge"] for each in said} == {"inspect:openai/gpt"}
+        judgements = [
+            judgement for judgement in log_of(tmp_path, value).judgements if judgement["aspect"] == "judged"
+        ]
+        assert [judgement.get("grade") for judgement in judgements] == [0.75, 1.0, 0.0, None, None]
+        assert [judgement.get("label") for judgement in judgements] == [None, "pass", "fail", "A", None]
+        assert [judgement["status"] for judgement in judgements] == ["ok"] * 4 + ["error"]
+        assert {judgement["judge"] for judgement in judgements} == {"inspect:openai/gpt"}
 
     def test_a_log_that_was_cancelled_says_so(self, tmp_path: Path) -> None:
         value = loaded("inspect/log.json") | {"status": "cancelled"}
@@ -60,19 +62,19 @@ class TestPromptfoo:
         for result in value["results"]["results"]:
             for component in result["gradingResult"]["componentResults"]:
                 component["assertion"]["provider"] = "openai:gpt"
-        said = log_of(tmp_path, value).judgements
-        assert {each["judge"] for each in said} == {"promptfoo:openai:gpt"}
-        wrong = next(each for each in said if each["label"] == "fail")
+        judgements = log_of(tmp_path, value).judgements
+        assert {judgement["judge"] for judgement in judgements} == {"promptfoo:openai:gpt"}
+        wrong = next(judgement for judgement in judgements if judgement["label"] == "fail")
         assert wrong["reason"] == 'Expected output to contain "50 euros"'
 
     def test_without_named_scores_it_is_the_score(self, tmp_path: Path) -> None:
         value = loaded("promptfoo/results.json")
         for result in value["results"]["results"]:
             result["namedScores"] = {}
-        said = log_of(tmp_path, value).judgements
-        assert [(each["aspect"], each["grade"], each["label"]) for each in said][4:6] == [
-            *(("score", 0.5, "fail"), ("score", 0.5, "fail"))
-        ]
+        judgements = log_of(tmp_path, value).judgements
+        assert [(judgement["aspect"], judgement["grade"], judgement["label"]) for judgement in judgements][
+            4:6
+        ] == [*(("score", 0.5, "fail"), ("score", 0.5, "fail"))]
 
     def test_a_question_that_is_not_plain_has_to_be_named(self, tmp_path: Path) -> None:
         value = loaded("promptfoo/results.json")
@@ -90,8 +92,8 @@ class TestLmEval:
             rows.append(row | {"filter": "strict", "filtered_resps": ["a"]})
             rows.append(row | {"filter": "all", "filtered_resps": [["a", "b"]]})
         log = log_of(tmp_path, rows)
-        found = [(answer.run_id, answer.repeat) for answer in log.answers if answer.query_id == "a1"]
-        assert found == [("lm-eval/strict", ""), ("lm-eval/all", "1"), ("lm-eval/all", "2")]
+        answers = [(answer.run_id, answer.repeat) for answer in log.answers if answer.query_id == "a1"]
+        assert answers == [("lm-eval/strict", ""), ("lm-eval/all", "1"), ("lm-eval/all", "2")]
 
     def test_likelihoods_are_no_answers(self, tmp_path: Path) -> None:
         rows = loaded("lm-eval/samples_toy_rag.jsonl")
@@ -104,7 +106,7 @@ class TestLmEval:
         rows = loaded("lm-eval/samples_toy_rag.jsonl")
         rows = [row | {"metrics": ["exact_match", "f1"], "f1": [1, 0.5]} for row in rows]
         log = log_of(tmp_path, rows)
-        assert {each["aspect"] for each in log.judgements} == {"exact_match"}
+        assert {judgement["aspect"] for judgement in log.judgements} == {"exact_match"}
         assert log.left_out == {"metrics that are not numbers": 5}
 
 
@@ -127,16 +129,16 @@ class TestOtel:
 
     def test_evaluations_are_events(self, tmp_path: Path) -> None:
         spans = loaded("otel/spans.jsonl")
-        for at, said in enumerate(({"score.value": 0.5}, {"score.label": "pass"}, {})):
+        for index, evaluation in enumerate(({"score.value": 0.5}, {"score.label": "pass"}, {})):
             about = {"gen_ai.evaluation.name": "helpful"}
-            about |= {f"gen_ai.evaluation.{name}": value for name, value in said.items()}
-            about |= {} if said else {"error.type": "timeout"}
+            about |= {f"gen_ai.evaluation.{name}": value for name, value in evaluation.items()}
+            about |= {} if evaluation else {"error.type": "timeout"}
             event = {"name": "gen_ai.evaluation.result", "attributes": about}
-            spans[3 * at + 1]["events"] = [event]
-        said = log_of(tmp_path, spans).judgements
-        assert [(each.get("grade"), each.get("label"), each["status"]) for each in said] == [
-            *((0.5, None, "ok"), (None, "pass", "ok"), (None, None, "error"))
-        ]
+            spans[3 * index + 1]["events"] = [event]
+        evaluation = log_of(tmp_path, spans).judgements
+        assert [
+            (judgement.get("grade"), judgement.get("label"), judgement["status"]) for judgement in evaluation
+        ] == [*((0.5, None, "ok"), (None, "pass", "ok"), (None, None, "error"))]
 
     def test_an_error_is_no_answer(self, tmp_path: Path) -> None:
         spans = loaded("otel/spans.jsonl")
@@ -177,7 +179,7 @@ class TestMlflow:
         rows = loaded("mlflow/result_df.jsonl")
         rows[0]["response"] = response
         log = log_of(tmp_path, rows)
-        assert {each.query_id: each.text for each in log.answers}["a1"] == answer
+        assert {answer.query_id: answer.text for answer in log.answers}["a1"] == answer
 
     def test_a_frame_that_has_columns_alone(self, tmp_path: Path) -> None:
         rows = [
@@ -186,19 +188,23 @@ class TestMlflow:
         ]
         rows[4] |= {"key_fact/value": None, "key_fact/error_message": "scorer raised"}
         log = log_of(tmp_path, rows)
-        said = {each["query_id"]: each for each in log.judgements if each["aspect"] == "key_fact"}
-        assert said["a1"]["grade"] == 1.0
-        assert said["a5"]["status"] == "error"
+        judgements = {
+            judgement["query_id"]: judgement
+            for judgement in log.judgements
+            if judgement["aspect"] == "key_fact"
+        }
+        assert judgements["a1"]["grade"] == 1.0
+        assert judgements["a5"]["status"] == "error"
         gold = {question.query_id: question.gold for question in log.questions}
         assert gold["a3"] == ("50 euros",)
 
     def test_people_are_people(self, tmp_path: Path) -> None:
         value = loaded("mlflow/traces.jsonl")
         for trace in value:
-            for said in trace["info"]["assessments"]:
-                if said["assessment_name"] == "short":
-                    said["source"] = {"source_type": "HUMAN", "source_id": "ann lee"}
-        judges = {each["aspect"]: each["judge"] for each in log_of(tmp_path, value).judgements}
+            for assessment in trace["info"]["assessments"]:
+                if assessment["assessment_name"] == "short":
+                    assessment["source"] = {"source_type": "HUMAN", "source_id": "ann lee"}
+        judges = {judgement["aspect"]: judgement["judge"] for judgement in log_of(tmp_path, value).judgements}
         assert judges == {"key_fact": "mlflow", "short": "person:ann%20lee"}
 
 
@@ -216,9 +222,12 @@ class TestRagas:
             log_of(tmp_path, rows)
 
     def test_numbers_of_rows_are_no_metric(self, tmp_path: Path) -> None:
-        rows = [row | {"Unnamed: 0": at, "id": at + 7} for at, row in enumerate(loaded("ragas/result.jsonl"))]
+        rows = [
+            row | {"Unnamed: 0": index, "id": index + 7}
+            for index, row in enumerate(loaded("ragas/result.jsonl"))
+        ]
         log = log_of(tmp_path, rows)
-        assert {each["aspect"] for each in log.judgements} == {"faithfulness", "context_recall"}
+        assert {judgement["aspect"] for judgement in log.judgements} == {"faithfulness", "context_recall"}
         assert [question.query_id for question in log.questions] == ["7", "8", "9", "10", "11"]
 
 
@@ -228,9 +237,11 @@ class TestLangfuse:
         value[0]["observations"][1] |= {"level": "ERROR", "statusMessage": "overloaded"}
         log = log_of(tmp_path, value)
         assert [answer.error for answer in log.answers] == ["overloaded", "", "", "", ""]
-        said = [each for each in log.judgements if each["query_id"] == "a1"]
+        judgements = [judgement for judgement in log.judgements if judgement["query_id"] == "a1"]
         # A person is not asked again, and has not failed.
-        assert [(each["judge"], each["status"]) for each in said] == [("langfuse:EVAL", "error")]
+        assert [(judgement["judge"], judgement["status"]) for judgement in judgements] == [
+            ("langfuse:EVAL", "error")
+        ]
 
     def test_categories_are_labels_and_booleans_passes(self, tmp_path: Path) -> None:
         value = loaded("langfuse/traces.jsonl")
@@ -238,10 +249,10 @@ class TestLangfuse:
             {"name": "tone", "value": 1, "stringValue": "kind", "dataType": "CATEGORICAL", "source": "API"},
             {"name": "safe", "value": 1, "dataType": "BOOLEAN", "source": "API"},
         ]
-        said = log_of(tmp_path, value).judgements[:2]
-        assert [(each["aspect"], each["label"], each.get("grade")) for each in said] == [
-            *(("tone", "kind", None), ("safe", "pass", 1.0))
-        ]
+        judgements = log_of(tmp_path, value).judgements[:2]
+        assert [
+            (judgement["aspect"], judgement["label"], judgement.get("grade")) for judgement in judgements
+        ] == [*(("tone", "kind", None), ("safe", "pass", 1.0))]
 
 
 class TestLangSmith:
@@ -252,8 +263,8 @@ class TestLangSmith:
 
     def test_runs_of_one_example_are_repeats(self, tmp_path: Path) -> None:
         rows = loaded("langsmith/runs.jsonl")
-        again = json.loads(json.dumps(rows).replace(rows[0]["trace_id"], "0" * 36))[:2]
-        log = log_of(tmp_path, [*rows, *again])
+        repeats = json.loads(json.dumps(rows).replace(rows[0]["trace_id"], "0" * 36))[:2]
+        log = log_of(tmp_path, [*rows, *repeats])
         assert [answer.repeat for answer in log.answers if answer.query_id == "a1"] == ["1", "2"]
 
 
@@ -270,7 +281,7 @@ def test_any_of_several_documents_is_one_nugget(tmp_path: Path) -> None:
     assert [(qrel.iteration, qrel.doc_id) for qrel in log.gold][:3] == [("0", "d1"), ("0", "d2"), ("1", "d3")]
     assert [answer.error for answer in log.answers].count("no answer") == 1
     assert log.left_out == {}
-    assert {each["aspect"] for each in log.judgements} == {"retrieval_recall"}
+    assert {judgement["aspect"] for judgement in log.judgements} == {"retrieval_recall"}
 
 
 def test_answers_that_open_rag_eval_says_are_none(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ Question = tuple[str, bool]  # the label of the answer, "" where judging failed,
 
 def rows_of(questions: list[Question]) -> list[dict[str, Any]]:
     return [
-        {"query_id": str(at), "run_id": "r", "answerable": answerable}
+        {"query_id": str(index), "run_id": "r", "answerable": answerable}
         | ({"label": label} if label else {"status": "error"})
-        for at, (label, answerable) in enumerate(questions)
+        for index, (label, answerable) in enumerate(questions)
     ]
 
 
@@ -56,10 +56,10 @@ def values(names: list[str], questions: list[Question], on_missing: Any = "error
 
 def slowly(name: str, questions: list[Question]) -> Fraction | None:
     """The value by counting; None where it is undefined."""
-    known = [(label != "missing", answerable) for label, answerable in questions if label]
-    answered = {at for at, (said, _) in enumerate(known) if said}
-    answerable = {at for at, (_, can) in enumerate(known) if can}
-    every = set(range(len(known)))
+    judged = [(label != "missing", answerable) for label, answerable in questions if label]
+    answered = {index for index, (answered, _) in enumerate(judged) if answered}
+    answerable = {index for index, (_, can) in enumerate(judged) if can}
+    every = set(range(len(judged)))
     refused, unanswerable = every - answered, every - answerable
 
     def ratio(part: set[int], whole: set[int]) -> Fraction | None:
@@ -75,7 +75,7 @@ def slowly(name: str, questions: list[Question]) -> Fraction | None:
     part = part or "f1"
     if head == "grounded_refusal":
         both = [f1(refused, unanswerable, part), f1(answered, answerable, part)]
-        return None if None in both else sum(each for each in both if each is not None) / 2
+        return None if None in both else sum(number for number in both if number is not None) / 2
     return {
         "answer_rate": lambda: ratio(answered, every),
         "over_refusal": lambda: ratio(refused, answerable),
@@ -90,9 +90,9 @@ def same(value: float, right: Fraction | None) -> bool:
 
 
 def test_nine_percentages_of_trust_eval() -> None:
-    questions = [("perfect" if at < 5 else "missing", at < 7) for at in range(10)]
-    found = values(list(EXPECTED), questions)
-    assert {name: 100 * value for name, value in found.items()} == pytest.approx(EXPECTED, abs=1e-12)
+    questions = [("perfect" if index < 5 else "missing", index < 7) for index in range(10)]
+    scores = values(list(EXPECTED), questions)
+    assert {name: 100 * value for name, value in scores.items()} == pytest.approx(EXPECTED, abs=1e-12)
 
 
 labels = st.sampled_from(["missing", *ANSWERED])
@@ -102,8 +102,8 @@ sets = st.lists(st.tuples(labels, st.booleans()), min_size=1, max_size=8)
 @given(sets)
 @settings(max_examples=60)
 def test_every_value_is_the_oracles(questions: list[Question]) -> None:
-    found = values(MEASURES, questions)
-    assert all(same(value, slowly(name, questions)) for name, value in found.items())
+    scores = values(MEASURES, questions)
+    assert all(same(value, slowly(name, questions)) for name, value in scores.items())
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_no_completion_is_outside_of_the_bounds(seed: int) -> None:
         (rng.choice(["", "missing", "perfect", "incorrect"]), rng.random() < 0.6)
         for _ in range(rng.randint(2, 6))
     ]
-    open_ = [at for at, (label, _) in enumerate(questions) if not label]
+    open_ = [index for index, (label, _) in enumerate(questions) if not label]
     worst, best = (values(MEASURES, questions, end) for end in ("worst", "best"))
     skipped = values(MEASURES, questions, "skip")
     for name in MEASURES:
@@ -140,13 +140,13 @@ def test_no_completion_is_outside_of_the_bounds(seed: int) -> None:
         reached = []
         for chosen in product(("missing", "perfect"), repeat=len(open_)):
             complete = list(questions)
-            for at, label in zip(open_, chosen, strict=True):
-                complete[at] = (label, complete[at][1])
+            for index, label in zip(open_, chosen, strict=True):
+                complete[index] = (label, complete[index][1])
             reached.append(slowly(name, complete))
-        known = [float(value) for value in reached if value is not None]
+        defined = [float(value) for value in reached if value is not None]
         ends = sorted(value for value in (worst[name], best[name]) if not math.isnan(value))
-        if known and len(ends) == 2 and len(known) == len(reached):
-            assert ends == pytest.approx([min(known), max(known)], abs=1e-12), name
+        if defined and len(ends) == 2 and len(defined) == len(reached):
+            assert ends == pytest.approx([min(defined), max(defined)], abs=1e-12), name
 
 
 def test_a_judgement_that_failed_is_said_with_bounds() -> None:
@@ -161,10 +161,10 @@ def test_what_is_pooled_by_nature_is_never_a_mean_of_topics() -> None:
 
 
 def test_it_says_on_how_many_questions_it_rests() -> None:
-    found = rageval.evaluate_answers(
+    scores = rageval.evaluate_answers(
         "grounded_refusal, over_refusal", rows_of([("missing", False), ("perfect", True), ("missing", True)])
     )["r"]
-    assert [(score.queries, score.undefined) for score in found.scores] == [(3, 0), (2, 1)]
+    assert [(score.queries, score.undefined) for score in scores.scores] == [(3, 0), (2, 1)]
 
 
 def test_two_systems_are_not_compared_by_what_is_pooled_by_nature() -> None:
@@ -177,8 +177,8 @@ def test_two_systems_are_not_compared_by_what_is_pooled_by_nature() -> None:
 def test_a_slice_rests_on_all_questions_whose_decisions_count() -> None:
     rows = rows_of([("missing", False), ("perfect", False), ("missing", True), ("perfect", True)])
     score = rageval.evaluate_answers("grounded_refusal", rows)["r"]["grounded_refusal"]
-    (found,) = slices(score, "kind", dict.fromkeys("0123", "all"))
-    assert (found.queries, found.undefined, found.value) == (4, 0, 0.5)
+    (slice,) = slices(score, "kind", dict.fromkeys("0123", "all"))
+    assert (slice.queries, slice.undefined, slice.value) == (4, 0, 0.5)
 
 
 # --- who says what is answerable ---
@@ -198,9 +198,9 @@ def command(*words: str) -> Any:
     return CliRunner().invoke(main, ["judged.jsonl", "-m", "refusal_f1", *words])
 
 
-@pytest.mark.parametrize("said", ["false", '"false"', '"No"', "0"])
-def test_the_questions_say_what_is_answerable(folder: Path, said: str) -> None:
-    lines = [f'{{"query_id": "1", "question": "?", "answerable": {said}}}\n']
+@pytest.mark.parametrize("message", ["false", '"false"', '"No"', "0"])
+def test_the_questions_say_what_is_answerable(folder: Path, message: str) -> None:
+    lines = [f'{{"query_id": "1", "question": "?", "answerable": {message}}}\n']
     lines += ['{"query_id": "2", "question": "?", "answerable": true}\n']
     (folder / "questions.jsonl").write_text("".join(lines))
     assert command("--questions", "questions.jsonl").stdout.split() == ["refusal_f1", "all", "1.0000"]
@@ -222,11 +222,11 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_nothing_says_is_asked_for(folder: Path, case: str) -> None:
-    lines, said = REFUSED[case]
+    lines, message = REFUSED[case]
     (folder / "questions.jsonl").write_text("\n".join(lines))
-    found = command(*(["--questions", "questions.jsonl"] if lines else []))
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert said in found.stderr
+    result = command(*(["--questions", "questions.jsonl"] if lines else []))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 def test_two_that_say_otherwise_are_refused() -> None:
@@ -238,8 +238,8 @@ def test_two_that_say_otherwise_are_refused() -> None:
 
 
 def test_how_many_are_answered_needs_no_questions(folder: Path) -> None:
-    found = CliRunner().invoke(main, ["judged.jsonl", "-m", "answer_rate"])
-    assert found.stdout.split() == ["answer_rate", "all", "0.5000"]
+    result = CliRunner().invoke(main, ["judged.jsonl", "-m", "answer_rate"])
+    assert result.stdout.split() == ["answer_rate", "all", "0.5000"]
 
 
 def test_it_is_refused_where_nobody_said_what_is_missing() -> None:

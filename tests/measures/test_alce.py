@@ -26,54 +26,63 @@ Suffices = Callable[[int, frozenset[str]], bool]  # (sentence, documents)
 
 
 def answer_of(cited: Cited) -> dict[str, Any]:
-    known = sorted({doc for docs in cited for doc in docs if doc is not None})
+    documents = sorted({doc for docs in cited for doc in docs if doc is not None})
     sentences = [
         {"text": "So.", "citations": ["nowhere" if doc is None else doc for doc in docs]} for docs in cited
     ]
-    return {"query_id": "q", "run_id": "r", "answer": sentences, "references": known}
+    return {"query_id": "q", "run_id": "r", "answer": sentences, "references": documents}
 
 
 def places(cited: Cited) -> list[tuple[int, str]]:
     """Everything that could be judged: all citations of a sentence, each alone, and all but each."""
-    found: list[tuple[int, str]] = []
-    for at, docs in enumerate(cited):
-        known = list(dict.fromkeys(doc for doc in docs if doc is not None))
-        found += [(at, "*")] if known else []
-        if len(known) > 1:
-            found += [(at, item) for doc in known for item in (doc, f"-{doc}")]
-    return found
+    aspects: list[tuple[int, str]] = []
+    for index, docs in enumerate(cited):
+        documents = list(dict.fromkeys(doc for doc in docs if doc is not None))
+        aspects += [(index, "*")] if documents else []
+        if len(documents) > 1:
+            aspects += [(index, item) for doc in documents for item in (doc, f"-{doc}")]
+    return aspects
 
 
-def meant(cited: Cited, at: int, item: str) -> frozenset[str]:
-    docs = frozenset(doc for doc in cited[at] if doc is not None)
+def meant(cited: Cited, index: int, item: str) -> frozenset[str]:
+    docs = frozenset(doc for doc in cited[index] if doc is not None)
     return docs if item == "*" else docs - {item[1:]} if item.startswith("-") else frozenset({item})
 
 
 def rows_of(labels: Mapping[tuple[int, str], str]) -> list[dict[str, Any]]:
     return [
-        {"query_id": "q", "run_id": "r", "rubric": "citations-together", "aspect": str(at), "item_id": item}
+        {
+            "query_id": "q",
+            "run_id": "r",
+            "rubric": "citations-together",
+            "aspect": str(sentence),
+            "item_id": item,
+        }
         | ({"label": label} if label else {"status": "error"})
-        for (at, item), label in labels.items()
+        for (sentence, item), label in labels.items()
     ]
 
 
 def labeled(cited: Cited, suffices: Suffices) -> dict[tuple[int, str], str]:
-    return {(at, item): "yes" if suffices(at, meant(cited, at, item)) else "no" for at, item in places(cited)}
+    return {
+        (sentence, item): "yes" if suffices(sentence, meant(cited, sentence, item)) else "no"
+        for sentence, item in places(cited)
+    }
 
 
 def values(cited: Cited, labels: Mapping[tuple[int, str], str], on_missing: Any = "error") -> list[float]:
     """The values of the answer; another one is judged in any case, so that there are judgements."""
     other = rows_of({(0, "*"): "yes"})[0] | {"query_id": "other"}
     answers = [answer_of(cited), answer_of([["d"]]) | {"query_id": "other"}]
-    found = rageval.evaluate_answers(
+    scores = rageval.evaluate_answers(
         MEASURES, [*rows_of(labels), other], answers=answers, on_missing=on_missing
     )["r"]
-    return [found[name].by_query["q"] for name in MEASURES]
+    return [scores[name].by_query["q"] for name in MEASURES]
 
 
 def test_f1_is_that_of_recall_and_precision() -> None:
     cited: Cited = [["a", "b"], ["c"], ["a"]]
-    said = {
+    labels = {
         (0, "*"): "yes",
         (0, "a"): "yes",
         (0, "-a"): "yes",
@@ -81,7 +90,7 @@ def test_f1_is_that_of_recall_and_precision() -> None:
         (0, "-b"): "yes",
         (1, "*"): "no",
     }
-    judged = rows_of(said | {(2, "*"): "yes"})
+    judged = rows_of(labels | {(2, "*"): "yes"})
     names = [*MEASURES, "alce_f1"]
     scores = rageval.evaluate_answers(names, judged, answers=[answer_of(cited)])["r"]
     recall, precision, f1 = (scores[name].value for name in names)
@@ -92,15 +101,17 @@ def test_f1_is_that_of_recall_and_precision() -> None:
 def slowly(cited: Cited, suffices: Suffices) -> list[Fraction]:
     """Recall and precision by eval.py's words, over sentences with distinct citations."""
     recall, precise, counted = 0, 0, 0
-    for at, docs in enumerate(cited):
+    for index, docs in enumerate(cited):
         if not docs or None in docs:
             continue
-        known = frozenset(doc for doc in docs if doc is not None)
-        whole = suffices(at, known)
-        recall, counted = recall + whole, counted + len(known)
-        for doc in known:
+        documents = frozenset(doc for doc in docs if doc is not None)
+        whole = suffices(index, documents)
+        recall, counted = recall + whole, counted + len(documents)
+        for doc in documents:
             superfluous = (
-                len(known) > 1 and not suffices(at, frozenset({doc})) and suffices(at, known - {doc})
+                len(documents) > 1
+                and not suffices(index, frozenset({doc}))
+                and suffices(index, documents - {doc})
             )
             precise += whole and not superfluous
     return [Fraction(recall, len(cited)), Fraction(precise, counted) if counted else Fraction(0)]
@@ -111,7 +122,7 @@ def test_alces_own_numbers(case: dict[str, Any]) -> None:
     sentences = [(text.partition(" [")[0], re.findall(r"\[(\d+)\]", text)) for text in case["output"]]
     cited = [[doc if int(doc) <= 3 else None for doc in docs] for _, docs in sentences]
     entailed = {(sentence, frozenset(docs)) for docs, sentence in case["entailed"]}
-    labels = labeled(cited, lambda at, docs: (sentences[at][0], docs) in entailed)
+    labels = labeled(cited, lambda sentence, docs: (sentences[sentence][0], docs) in entailed)
     expected = [case["citation_rec"], case["citation_prec"]]
     assert [100 * value for value in values(cited, labels)] == pytest.approx(expected, abs=1e-12)
 
@@ -127,7 +138,7 @@ def drawn(rng: random.Random, most: int = 3) -> Cited:
 def world(rng: random.Random) -> Suffices:
     """Any truth, not only one in which more documents support more."""
     table: dict[tuple[int, frozenset[str]], bool] = {}
-    return lambda at, docs: table.setdefault((at, docs), rng.random() < 0.5)
+    return lambda sentence, docs: table.setdefault((sentence, docs), rng.random() < 0.5)
 
 
 @given(st.randoms(use_true_random=False))
@@ -143,8 +154,8 @@ def test_every_value_is_the_oracles(rng: random.Random) -> None:
 def test_the_order_of_sentences_and_citations_changes_nothing(rng: random.Random) -> None:
     cited, suffices = drawn(rng), world(rng)
     order = rng.sample(range(len(cited)), len(cited))
-    mixed = [rng.sample(list(cited[at]), len(cited[at])) for at in order]
-    other = labeled(mixed, lambda at, docs: suffices(order[at], docs))
+    mixed = [rng.sample(list(cited[sentence]), len(cited[sentence])) for sentence in order]
+    other = labeled(mixed, lambda sentence, docs: suffices(order[sentence], docs))
     assert values(mixed, other) == values(cited, labeled(cited, suffices))
 
 
@@ -160,8 +171,8 @@ def test_every_completion_lies_within_the_bounds(seed: int) -> None:
     open_ = {place: "" if sets[place] in failed else label for place, label in labels.items()}
     ends = list(zip(values(cited, open_, "worst"), values(cited, open_, "best"), strict=True))
     for way in product(("yes", "no"), repeat=len(failed)):
-        said = dict(zip(failed, way, strict=True))
-        complete = {place: said.get(sets[place], label) for place, label in labels.items()}
+        filled = dict(zip(failed, way, strict=True))
+        complete = {place: filled.get(sets[place], label) for place, label in labels.items()}
         for (low, high), value in zip(ends, values(cited, complete), strict=True):
             assert min(low, high) - 1e-12 <= value <= max(low, high) + 1e-12
 
@@ -207,19 +218,19 @@ def trust(
         {"*": "no"},
         {"*": "no"},
     ]
-    for at in range(10):
-        place = {"query_id": str(at), "run_id": "r"}
-        label = {"label": "perfect" if at < 5 else "missing"} if at != failing else {"status": "error"}
-        judged.append(place | {"rubric": "crag", "answerable": at < 7} | label)
-        said = (
+    for index in range(10):
+        place = {"query_id": str(index), "run_id": "r"}
+        label = {"label": "perfect" if index < 5 else "missing"} if index != failing else {"status": "error"}
+        judged.append(place | {"rubric": "crag", "answerable": index < 7} | label)
+        sentences = (
             [{"text": "So.", "citations": ["a", "b"]}]
-            if at < 5
+            if index < 5
             else [{"text": "I do not know.", "citations": []}]
         )
-        answers.append(place | {"answer": said, "references": ["a", "b"]})
+        answers.append(place | {"answer": sentences, "references": ["a", "b"]})
         judged += [
             place | {"rubric": "citations-together", "aspect": "0", "item_id": item, "label": label}
-            for item, label in (sentence[at] if at < 5 else {}).items()
+            for item, label in (sentence[index] if index < 5 else {}).items()
         ]
         nugget = {"rubric": "nugget-assignment", "aspect": "n", "label": "support"}
         judged += [place | nugget] if correct == "nuggets" else []
@@ -261,9 +272,9 @@ def test_a_failed_judgement_of_a_refusal_gives_bounds() -> None:
 
 def examples(*scores: Sequence[tuple[float, str]]) -> list[dict[str, Any]]:
     return [
-        {"query_id": str(query), "run_id": "r", "aspect": str(at), "weight": weight, "label": label}
+        {"query_id": str(query), "run_id": "r", "aspect": str(index), "weight": weight, "label": label}
         for query, criteria in enumerate(scores)
-        for at, (weight, label) in enumerate(criteria)
+        for index, (weight, label) in enumerate(criteria)
     ]
 
 
@@ -273,9 +284,9 @@ def test_healthbench_clips_after_the_mean() -> None:
         [(10, "not_support"), (-5, "support")], [(9, "support"), (1, "not_support"), (-3, "not_support")]
     )
     names = "official:healthbench, rubric_score(floor=zero)"
-    found = rageval.evaluate_answers(names, judged)["r"]
-    assert [score.value for score in found.scores] == pytest.approx([0.2, 0.45], abs=1e-12)
-    assert found["healthbench_score"].by_query == {"0": -0.5, "1": 0.9}
+    scores = rageval.evaluate_answers(names, judged)["r"]
+    assert [score.value for score in scores.scores] == pytest.approx([0.2, 0.45], abs=1e-12)
+    assert scores["healthbench_score"].by_query == {"0": -0.5, "1": 0.9}
 
 
 @pytest.mark.parametrize(("met", "value"), [("support", 0.0), ("not_support", 1.0)])
@@ -286,11 +297,11 @@ def test_the_clipped_mean_is_from_0_to_1(met: str, value: float) -> None:
 
 def test_what_is_partly_met_is_not_met_unless_half_of_it_is_asked_for() -> None:
     judged = examples([(4, "partial_support"), (4, "support"), (-4, "partial_support")])
-    found = rageval.evaluate_answers("healthbench_score, healthbench_score(credit=partial)", judged)["r"]
-    assert [score.value for score in found.scores] == [0.5, 0.5]
+    scores = rageval.evaluate_answers("healthbench_score, healthbench_score(credit=partial)", judged)["r"]
+    assert [score.value for score in scores.scores] == [0.5, 0.5]
     judged = examples([(4, "partial_support"), (4, "support")])
-    found = rageval.evaluate_answers("healthbench_score, healthbench_score(credit=partial)", judged)["r"]
-    assert [score.value for score in found.scores] == [0.5, 0.75]
+    scores = rageval.evaluate_answers("healthbench_score, healthbench_score(credit=partial)", judged)["r"]
+    assert [score.value for score in scores.scores] == [0.5, 0.75]
 
 
 def test_a_failed_criterion_of_healthbench_lies_between_its_ends() -> None:

@@ -121,7 +121,7 @@ NUMBERS = (-1, 0, 1, 2, 0.1, 0.3, 0.7, -0.2, 0.5, 1.9)
 TEXTS = ("", "a b", "It is safe.", "ten\u2009km to\tgo", "rock\u00b4n roll", "文 ½", "x" * 30, "y " * 90)
 
 
-def said(rng: random.Random, scale: oracle.Scale, label: str) -> Row:
+def spelled(rng: random.Random, scale: oracle.Scale, label: str) -> Row:
     """A label in one of its spellings, or its grade, or both."""
     worth = float(scale.worth[label])
     spellings: list[Row] = [
@@ -139,7 +139,7 @@ def judgement(
 ) -> Row:
     if rng.random() < failing:
         return {"status": rng.choice(FAILED)}
-    return said(rng, scale, rng.choice(list(labels) or list(scale.worth)))
+    return spelled(rng, scale, rng.choice(list(labels) or list(scale.worth)))
 
 
 class World(NamedTuple):
@@ -165,16 +165,16 @@ class World(NamedTuple):
 def world(rng: random.Random) -> World:
     judges = rng.choice(([""], [""], ["A"], ["A", "B"], ["C", "A", "B"]))
     systems = ["ours", "theirs", "=1+1"][: rng.randint(1, 3)]
-    return World(rng, systems, judges, [f"q{at}" for at in range(rng.randint(1, 3))])
+    return World(rng, systems, judges, [f"q{index}" for index in range(rng.randint(1, 3))])
 
 
 def nuggets(w: World) -> Table:
     rng = w.rng
     banks: dict[str, list[Row]] = {
         query: [
-            {"aspect": f"n{at}", "weight": rng.choice(NUMBERS)}
+            {"aspect": f"n{index}", "weight": rng.choice(NUMBERS)}
             | rng.choice(({"importance": "vital"}, {"importance": "okay"}, {"importance": "vital"}))
-            for at in range(rng.randint(1, 6))
+            for index in range(rng.randint(1, 6))
         ]
         for query in w.queries
     }
@@ -278,8 +278,8 @@ def quality(w: World) -> Table:
     number = {key: rng.randint(1, 5) for key in product(w.systems, w.queries)}
     for ids, query in w.cells(absent=0):
         rows.append(ids | {"aspect": "lacking", "grade": rng.randint(0, 3)})
-        for at, aspect in product(range(number[ids["run_id"], query]), ("redundant", "hallucinated")):
-            row: Row = {"item_id": f"n{at}", "aspect": aspect}
+        for index, aspect in product(range(number[ids["run_id"], query]), ("redundant", "hallucinated")):
+            row: Row = {"item_id": f"n{index}", "aspect": aspect}
             failed = rng.random() < 0.1
             said_of_it = {"status": "error"} if failed else {"grade": rng.randint(0, 1)}
             rows.append(ids | row | said_of_it)
@@ -315,12 +315,12 @@ def short_answers(w: World) -> Table:
 def tools(w: World) -> Table:
     """A grade of the tool's own beside what the tool made of it; a row that failed has neither."""
 
-    def said_by_tool() -> Row:
+    def judgement_of_tool() -> Row:
         if w.rng.random() < 0.1:
             return {"status": w.rng.choice(FAILED)}
         return {"grade": w.rng.choice((0, 0.3, 0.5, 0.7, 1)), "label": w.rng.choice(("pass", "fail"))}
 
-    return Table([ids | {"aspect": "score"} | said_by_tool() for ids, _ in w.cells()])
+    return Table([ids | {"aspect": "score"} | judgement_of_tool() for ids, _ in w.cells()])
 
 
 def reports(w: World) -> Table:
@@ -336,13 +336,13 @@ def reports(w: World) -> Table:
     for ids, query in w.cells(absent=0):
         for number, (_, docs) in enumerate(given.answers[ids["run_id"], query]):
             if not docs and w.rng.random() < 0.85:
-                at = {"rubric": "citation-need", "aspect": str(number)}
-                rows.append(ids | at | judgement(w.rng, oracle.NEED))
+                sentence = {"rubric": "citation-need", "aspect": str(number)}
+                rows.append(ids | sentence | judgement(w.rng, oracle.NEED))
     importance: tuple[Row, ...] = ({"importance": "vital"}, {"importance": "okay"}, {}, {"weight": 3})
     for (ids, _), rubric in product(w.cells(), ("nugget-support", "attested-nugget")):
-        for at, weight in enumerate(importance):
+        for sentence, weight in enumerate(importance):
             rows.append(
-                ids | {"rubric": rubric, "aspect": f"n{at}"} | weight | judgement(w.rng, oracle.STATED)
+                ids | {"rubric": rubric, "aspect": f"n{sentence}"} | weight | judgement(w.rng, oracle.STATED)
             )
     return Table(rows, given.answers)
 
@@ -350,9 +350,9 @@ def reports(w: World) -> Table:
 def stances(w: World) -> Table:
     weights = [w.rng.choice((4, 2, 1, 4 / 3, 0.5)) for _ in range(4)]
     rows = [
-        ids | {"rubric": "stance", "aspect": f"a{at}", "weight": weight} | judgement(w.rng, oracle.STANCE)
+        ids | {"rubric": "stance", "aspect": f"a{index}", "weight": weight} | judgement(w.rng, oracle.STANCE)
         for ids, _ in w.cells()
-        for at, weight in enumerate(weights)
+        for index, weight in enumerate(weights)
     ]
     answers = {
         (system, query): [("It is safe.", ())]
@@ -393,8 +393,8 @@ def medical_answers(w: World) -> Table:
         rows.append(ids | {"rubric": "answer-accuracy"} | judgement(w.rng, oracle.ACCURATE))
         for number in range(len(given.answers[ids["run_id"], query])):
             if w.rng.random() < 0.9 or not number:
-                at = {"rubric": "sentence-relevance", "aspect": str(number)}
-                rows.append(ids | at | judgement(w.rng, oracle.SENTENCE))
+                sentence = {"rubric": "sentence-relevance", "aspect": str(number)}
+                rows.append(ids | sentence | judgement(w.rng, oracle.SENTENCE))
     return Table(rows, given.answers)
 
 
@@ -435,18 +435,18 @@ Evaluate = Callable[[list[str], Table, str], dict[tuple[str, str], Found]]  # by
 
 
 def package(measures: list[str], given: Table, on_missing: str = "skip") -> dict[tuple[str, str], Found]:
-    found = rageval.evaluate_answers(measures, given.rows, answers=answer_lines(given), on_missing=on_missing)
+    table = rageval.evaluate_answers(measures, given.rows, answers=answer_lines(given), on_missing=on_missing)
     return {
         (run, measure): Found(
-            {query: known(value) for query, value in scores[measure].by_query.items()},
-            known(scores[measure].value),
+            {query: none_if_nan(value) for query, value in scores[measure].by_query.items()},
+            none_if_nan(scores[measure].value),
         )
-        for run, scores in found.items()
+        for run, scores in table.items()
         for measure in measures
     }
 
 
-def known(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     return None if value != value else value
 
 
@@ -469,17 +469,17 @@ def slowly(rules: Rules = oracle.RIGHT) -> Evaluate:
     """The oracle under these rules."""
 
     def evaluate(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-        found = {}
+        scores = {}
         for run in systems_of(given):
             for name in measures:
                 measure = rageval.parse_measure(name)
                 values = oracle.evaluate(measure.name, given, run, on_missing, rules, **measure.arguments)
                 mean = oracle.average(values.values())
-                found[run, name] = Found(
+                scores[run, name] = Found(
                     {query: None if value is None else float(value) for query, value in values.items()},
                     None if mean is None else float(mean),
                 )
-        return found
+        return scores
 
     return evaluate
 
@@ -559,7 +559,7 @@ def label_of(row: Row) -> str | None:
 
 def never_lower(after: dict[Any, Found], before: dict[Any, Found]) -> bool:
     return all(
-        (above := after[key].by_query[query]) is not None and above >= value - SLACK
+        (later := after[key].by_query[query]) is not None and later >= value - SLACK
         for key in before
         for query, value in before[key].by_query.items()
         if value is not None
@@ -589,7 +589,7 @@ def names_of_systems_and_judges_do_not_matter(evaluate: Evaluate, kind: str, rng
     )
     before = evaluate(MEASURES[kind], drawn, "skip")
     after = evaluate(MEASURES[kind], renamed, "skip")
-    return agree(after, {(runs[run], measure): found for (run, measure), found in before.items()})
+    return agree(after, {(runs[run], measure): score for (run, measure), score in before.items()})
 
 
 @law("nuggets")
@@ -625,9 +625,9 @@ def a_better_label_never_lowers_the_score(evaluate: Evaluate, kind: str, rng: ra
 def the_score_is_perfect_and_half_of_acceptable_less_incorrect(
     evaluate: Evaluate, kind: str, rng: random.Random
 ) -> bool:
-    found = evaluate(["crag_score", "crag_share", *SHARES], table(rng, kind), "skip")
-    for run in {run for run, _ in found}:
-        score, accurate, *shares = (found[run, name].value for name in ("crag_score", "crag_share", *SHARES))
+    scores = evaluate(["crag_score", "crag_share", *SHARES], table(rng, kind), "skip")
+    for run in {run for run, _ in scores}:
+        score, accurate, *shares = (scores[run, name].value for name in ("crag_score", "crag_share", *SHARES))
         if score is None or accurate is None:
             continue
         incorrect, missing, acceptable, perfect = (share or 0.0 for share in shares)
@@ -647,9 +647,9 @@ def shares_of_whole_levels_sum_to_1(evaluate: Evaluate, kind: str, rng: random.R
     )
     parts = [LEVELS[:4], LEVELS[4:]] if kind == "liverag" else [MEASURES["audits"]]
     for measures in parts:
-        found = evaluate(measures, whole, "skip")
-        for run in {run for run, _ in found}:
-            values = [found[run, name].value for name in measures]
+        scores = evaluate(measures, whole, "skip")
+        for run in {run for run, _ in scores}:
+            values = [scores[run, name].value for name in measures]
             if None not in values and not near(sum(value or 0 for value in values), 1.0):
                 return False
     return True
@@ -679,11 +679,11 @@ def no_completion_is_outside_of_worst_and_best(evaluate: Evaluate, kind: str, rn
     for choice in rng.sample(choices, min(COMPLETIONS, len(choices))):
         filled = {id(row): completion for row, completion in zip(lost, choice, strict=False)}
         complete = replace(drawn, rows=[filled.get(id(row), row) for row in drawn.rows])
-        for key, found in evaluate(measures, complete, "worst").items():
+        for key, score in evaluate(measures, complete, "worst").items():
             ends = (worst[key].value, best[key].value)
-            if found.value is None or ends[0] is None or ends[1] is None:
+            if score.value is None or ends[0] is None or ends[1] is None:
                 continue
-            if not min(ends) - SLACK <= found.value <= max(ends) + SLACK:
+            if not min(ends) - SLACK <= score.value <= max(ends) + SLACK:
                 return False
     return True
 
@@ -708,9 +708,9 @@ def to_skip_is_to_drop_the_rows(evaluate: Evaluate, kind: str, rng: random.Rando
         return True  # somebody has nothing left to say
     before, after = evaluate(measures, drawn, "skip"), evaluate(measures, dropped, "skip")
     return all(
-        near(found.value, before[key].value)
-        and all(near(value, before[key].by_query[query]) for query, value in found.by_query.items())
-        for key, found in after.items()
+        near(score.value, before[key].value)
+        and all(near(value, before[key].by_query[query]) for query, value in score.by_query.items())
+        for key, score in after.items()
     )
 
 
@@ -728,9 +728,9 @@ def adding_queries_averages(evaluate: Evaluate, kind: str, rng: random.Random) -
     if len(one.rows) != len(without_failures(one).rows):
         return True
     parts = [evaluate(MEASURES[kind], part, "skip") for part in (one, two)]
-    for key, found in evaluate(MEASURES[kind], both, "skip").items():
+    for key, score in evaluate(MEASURES[kind], both, "skip").items():
         values = [value for part in parts for value in part[key].by_query.values() if value is not None]
-        if not near(found.value, sum(values) / len(values) if values else None):
+        if not near(score.value, sum(values) / len(values) if values else None):
             return False
     return True
 
@@ -764,11 +764,11 @@ def strict_recall_is_coverage_at_1(evaluate: Evaluate, kind: str, rng: random.Ra
 
 @law("rankings")
 def points_of_all_systems_sum_to_half_of_one_more(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
-    found = evaluate(MEASURES[kind], drawn := table(rng, kind), "skip")
+    scores = evaluate(MEASURES[kind], drawn := table(rng, kind), "skip")
     runs = systems_of(drawn)
     for name in MEASURES[kind]:
-        for query in found[runs[0], name].by_query:
-            values = [found[run, name].by_query[query] for run in runs]
+        for query in scores[runs[0], name].by_query:
+            values = [scores[run, name].by_query[query] for run in runs]
             if None not in values and not near(sum(value or 0 for value in values), (len(runs) + 1) / 2):
                 return False
     return True
@@ -794,24 +794,24 @@ def precisions_coincide_where_sentences_cite_once(evaluate: Evaluate, kind: str,
         kept = list(rows.values())
     if not kept:
         return True
-    found = evaluate(PRECISIONS, Table(kept, answers), "skip")
+    scores = evaluate(PRECISIONS, Table(kept, answers), "skip")
     return all(
-        found[run, name] == found[run, PRECISIONS[0]] for run, _ in found for name in PRECISIONS
+        scores[run, name] == scores[run, PRECISIONS[0]] for run, _ in scores for name in PRECISIONS
     ) and all(
-        near(found[run, name].value, found[run, PRECISIONS[0]].value)
-        for run, _ in found
+        near(scores[run, name].value, scores[run, PRECISIONS[0]].value)
+        for run, _ in scores
         for name in PRECISIONS
     )
 
 
 @law("cited answers", "citations")
 def recall_is_at_most_precision(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
-    found = evaluate([*PRECISIONS[:2], *CITATION_RECALLS], table(rng, kind), "skip")
-    for run in {run for run, _ in found}:
+    scores = evaluate([*PRECISIONS[:2], *CITATION_RECALLS], table(rng, kind), "skip")
+    for run in {run for run, _ in scores}:
         for precision, recall in zip(PRECISIONS[:2], CITATION_RECALLS[:2], strict=True):
-            above, below = found[run, precision].by_query, found[run, recall].by_query
-            for query in above:
-                least, most = below[query], above[query]
+            precisions, below = scores[run, precision].by_query, scores[run, recall].by_query
+            for query in precisions:
+                least, most = below[query], precisions[query]
                 if most is None and least not in (0.0, None):
                     return False
                 if most is not None and (least is None or least > most + SLACK):
@@ -836,9 +836,9 @@ RANGES: dict[str, tuple[float, float]] = {
 def values_stay_in_their_range(evaluate: Evaluate, kind: str, rng: random.Random) -> bool:
     drawn = table(rng, kind)
     for on_missing in ("skip", "worst", "best"):
-        for (_, name), found in evaluate(MEASURES[kind], drawn, on_missing).items():
+        for (_, name), score in evaluate(MEASURES[kind], drawn, on_missing).items():
             low, high = RANGES.get(name.partition("(")[0], (0, 1))
-            if not all(low <= v <= high + SLACK for v in found.by_query.values() if v is not None):
+            if not all(low <= v <= high + SLACK for v in score.by_query.values() if v is not None):
                 return False
     return True
 
@@ -907,8 +907,8 @@ def worst_is_skipped(measures: list[str], given: Table, on_missing: str = "skip"
 def a_query_counts_by_its_rows(
     measures: list[str], given: Table, on_missing: str = "skip"
 ) -> dict[Any, Found]:
-    found = slowly()(measures, given, on_missing)
-    size = {query: 0 for known in found.values() for query in known.by_query}
+    scores = slowly()(measures, given, on_missing)
+    size = {query: 0 for by_query in scores.values() for query in by_query.by_query}
     for row in given.rows:
         size[row["query_id"]] += 1
 
@@ -917,17 +917,17 @@ def a_query_counts_by_its_rows(
         total = sum(weight for weight, _ in weights)
         return sum(weight * value for weight, value in weights) / total if total else None
 
-    return {key: Found(known.by_query, pooled(known.by_query)) for key, known in found.items()}
+    return {key: Found(by_query.by_query, pooled(by_query.by_query)) for key, by_query in scores.items()}
 
 
 def micro_counts_twice(measures: list[str], given: Table, on_missing: str = "skip") -> dict[Any, Found]:
-    found = slowly()(measures, given, on_missing)
-    for key, known in found.items():
+    scores = slowly()(measures, given, on_missing)
+    for key, by_query in scores.items():
         if "micro" in key[1]:
-            found[key] = Found(
-                {q: v and v / 2 for q, v in known.by_query.items()}, known.value and known.value / 2
+            scores[key] = Found(
+                {q: v and v / 2 for q, v in by_query.by_query.items()}, by_query.value and by_query.value / 2
             )
-    return found
+    return scores
 
 
 BROKEN_LAWS: list[tuple[Evaluate, str, str]] = [
@@ -980,7 +980,7 @@ def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Rando
     # Each system answers each question: whether one was left out is told by all kinds together.
     pairs = product({row["run_id"] for row in rows}, {row["query_id"] for row in rows})
     answers: dict[Any, Any] = {key: [("So it is.", ())] for key in pairs}
-    answers |= {key: found for drawn in tables.values() for key, found in drawn.answers.items()}
+    answers |= {key: answer_rows for drawn in tables.values() for key, answer_rows in drawn.answers.items()}
     keys = [(*map(row.get, ("query_id", "run_id", "judge", "item_id", "aspect")),) for row in rows]
     if len(set(keys)) < len(keys) or sum(bool(tables[kind].answers) for kind in kinds) > 1:
         return
@@ -989,8 +989,8 @@ def test_judgements_of_several_kinds_do_not_disturb_each_other(rng: random.Rando
         measures = [name for name in MEASURES[kind] if not name.startswith(OF_TEXTS)]
         alone = package(measures, replace(tables[kind], answers=answers))
         together = package(measures, Table(rows, answers))
-        for key, found in alone.items():
-            assert near(found.value, together[key].value), (kind, key)
+        for key, answer_rows in alone.items():
+            assert near(answer_rows.value, together[key].value), (kind, key)
 
 
 def written(folder: Path, given: Table) -> tuple[Path, Path]:
@@ -1008,19 +1008,19 @@ def test_files_in_is_dicts_in_and_the_command_is_the_function(kind: str, seed: i
     drawn, on_missing = table(rng, kind), rng.choice(("skip", "worst", "best"))
     judged, answers = written(tmp_path, drawn)
     options = {"on_missing": on_missing}
-    beside = [answers] if drawn.answers else []
+    answer_files = [answers] if drawn.answers else []
     from_dicts = rageval.evaluate_answers(MEASURES[kind], drawn.rows, answers=answer_lines(drawn), **options)
-    from_files = rageval.evaluate_answers(MEASURES[kind], judged, answers=beside, **options)
+    from_files = rageval.evaluate_answers(MEASURES[kind], judged, answers=answer_files, **options)
     assert str(from_dicts) == str(from_files)
-    words = [str(judged), *(word for path in beside for word in ("--answers", str(path)))]
+    words = [str(judged), *(word for path in answer_files for word in ("--answers", str(path)))]
     words += ["-m", " ".join(MEASURES[kind]), "--on-missing", on_missing, "-q", "--format", "json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    printed = json.loads(done.stdout)["results"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)["results"]
     assert len(printed) == sum(map(len, from_dicts.values()))
     for record in printed:
         score = from_dicts[record["run"]][record["measure"]]
-        assert record["by_query"] == {query: known(value) for query, value in score.by_query.items()}
-        assert record["value"] == known(score.value)
+        assert record["by_query"] == {query: none_if_nan(value) for query, value in score.by_query.items()}
+        assert record["value"] == none_if_nan(score.value)
         assert record["signature"] == score.signature
         assert record["missing"] == score.missing

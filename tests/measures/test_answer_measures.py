@@ -22,8 +22,8 @@ Row = dict[str, Any]
 SHORT_NAMES = "v_strict a_strict v a w"
 
 
-def row(query: str = "q", run: str = "r", **said: Any) -> Row:
-    return {"query_id": query, "run_id": run, **said}
+def row(query: str = "q", run: str = "r", **label: Any) -> Row:
+    return {"query_id": query, "run_id": run, **label}
 
 
 def value(measure: str, judged: Sequence[Row], run: str = "r", **options: Any) -> float:
@@ -34,10 +34,10 @@ def values(measures: str, judged: Any, run: str = "r", **options: Any) -> list[f
     return [score.value for score in evaluate_answers(measures, judged, **options)[run].values()]
 
 
-def nuggets(*said: tuple[str | None, str], query: str = "q") -> list[Row]:
+def nuggets(*nuggets_labels: tuple[str | None, str], query: str = "q") -> list[Row]:
     return [
-        row(query, aspect=f"n{at}", label=label) | ({"importance": importance} if importance else {})
-        for at, (importance, label) in enumerate(said)
+        row(query, aspect=f"n{index}", label=label) | ({"importance": importance} if importance else {})
+        for index, (importance, label) in enumerate(nuggets_labels)
     ]
 
 
@@ -126,8 +126,8 @@ class TestNuggets:
         assert math.isnan(value("nugget_f", nuggets(("vital", SUPPORT))))
 
     def test_rubrics_with_faults(self) -> None:
-        said = [(3, SUPPORT), (2, PARTIAL), (1, NOT), (-2, SUPPORT), (-4, NOT)]
-        judged = [row(aspect=str(at), weight=w, label=label) for at, (w, label) in enumerate(said)]
+        weighted = [(3, SUPPORT), (2, PARTIAL), (1, NOT), (-2, SUPPORT), (-4, NOT)]
+        judged = [row(aspect=str(index), weight=w, label=label) for index, (w, label) in enumerate(weighted)]
         assert value("rubric_score", judged) == pytest.approx((3 + 2 / 2 - 2) / (3 + 2 + 1))
         faults = [row(aspect=str(w), weight=w, label=SUPPORT) for w in (1, -5)]
         assert values("rubric_score rubric_score(floor=zero)", faults) == [-4.0, 0.0]
@@ -154,15 +154,17 @@ class TestNuggets:
             evaluate_answers("rubric_score", [row(aspect="a", weight=weight, label=SUPPORT)])
 
 
-def assigned(query: str, *said: tuple[str, str], run: str = "r") -> Row:
-    found = [{"text": f"n{at}", "importance": i, "assignment": a} for at, (i, a) in enumerate(said)]
+def assigned(query: str, *assignments: tuple[str, str], run: str = "r") -> Row:
+    nugget_rows = [
+        {"text": f"n{index}", "importance": i, "assignment": a} for index, (i, a) in enumerate(assignments)
+    ]
     return {
         "query": "?",
         "qid": query,
         "run_id": run,
         "answer_text": "a b",
         "response_length": 2,
-        "nuggets": found,
+        "nuggets": nugget_rows,
     }
 
 
@@ -186,7 +188,7 @@ class TestNuggetizer:
         path.write_text("".join(json.dumps(line) + "\n" for line in ASSIGNMENTS), encoding="utf-8")
         return path
 
-    def test_its_numbers(self, path: Path) -> None:
+    def test_values_are_those_of_the_nuggetizer(self, path: Path) -> None:
         scores = evaluate_answers(self.MEASURES, path, compat="nuggetizer")["r"]
         for column, score in zip(zip(*self.RECORDS, strict=True), scores.values(), strict=True):
             assert list(score.by_query.values()) == pytest.approx(column)
@@ -225,8 +227,8 @@ class TestNuggetizer:
 
     def test_the_same_nugget_twice(self, tmp_path: Path) -> None:
         line = assigned("q", ("vital", SUPPORT), ("vital", NOT), ("vital", NOT))
-        for at, text in enumerate(("same", "same", "same #2")):
-            line["nuggets"][at]["text"] = text
+        for index, text in enumerate(("same", "same", "same #2")):
+            line["nuggets"][index]["text"] = text
         path = tmp_path / "assignments.jsonl"
         path.write_text(json.dumps(line))
         assert value("v_strict", path, compat="nuggetizer") == pytest.approx(1 / 3)
@@ -243,30 +245,30 @@ PUBLISHED = [  # perfect, acceptable, incorrect, missing, truthfulness, in per c
 
 class TestCrag:
     @pytest.mark.parametrize("published", PUBLISHED)
-    def test_published_rows(self, published: tuple[float, ...]) -> None:
+    def test_published_rows_are_reproduced(self, published: tuple[float, ...]) -> None:
         names = ("perfect", "acceptable", "incorrect", "missing")
         labels = [name for name, of in zip(names, published[:4], strict=True) for _ in range(round(10 * of))]
-        judged = [row(str(at), label=label) for at, label in enumerate(labels)]
+        judged = [row(str(index), label=label) for index, label in enumerate(labels)]
         measures = "truthfulness accuracy hallucination missing crag_share(label=perfect)"
-        found = [100 * value for value in values(measures, judged)]
+        percentages = [100 * value for value in values(measures, judged)]
         perfect, acceptable, incorrect, missing, truthfulness = published
         expected = [truthfulness, perfect + acceptable, incorrect, missing, perfect]
-        assert found == pytest.approx(expected, abs=0.1 + 0.06)  # the rows sum to 99.9 to 100.2
-        assert found[0] == pytest.approx(truthfulness, abs=0.1 + 1e-9)
+        assert percentages == pytest.approx(expected, abs=0.1 + 0.06)  # the rows sum to 99.9 to 100.2
+        assert percentages[0] == pytest.approx(truthfulness, abs=0.1 + 1e-9)
 
     def test_the_three_way_form(self) -> None:
         labels = ["accurate", "accurate", "missing", "incorrect", "incorrect", "incorrect"]
-        judged = [row(str(at), label=label, rubric="crag-auto") for at, label in enumerate(labels)]
-        found = values("truthfulness accuracy hallucination missing", judged)
-        assert found == pytest.approx([(2 - 3) / 6, 2 / 6, 3 / 6, 1 / 6])
-        assert found[0] == pytest.approx(found[1] - found[2])
+        judged = [row(str(index), label=label, rubric="crag-auto") for index, label in enumerate(labels)]
+        values_found = values("truthfulness accuracy hallucination missing", judged)
+        assert values_found == pytest.approx([(2 - 3) / 6, 2 / 6, 3 / 6, 1 / 6])
+        assert values_found[0] == pytest.approx(values_found[1] - values_found[2])
 
     def test_grades_say_what_labels_say(self) -> None:
         by_label = [
-            row(str(at), label=name)
-            for at, name in enumerate(("perfect", "acceptable", "missing", "incorrect"))
+            row(str(index), label=name)
+            for index, name in enumerate(("perfect", "acceptable", "missing", "incorrect"))
         ]
-        by_grade = [row(str(at), grade=grade) for at, grade in enumerate((1, 0.5, 0, -1))]
+        by_grade = [row(str(index), grade=grade) for index, grade in enumerate((1, 0.5, 0, -1))]
         measures = "truthfulness accuracy hallucination missing"
         measures += " crag_share(label=perfect) crag_share(label=acceptable)"
         assert values(measures, by_grade) == values(measures, by_label)
@@ -290,13 +292,14 @@ class TestCrag:
 
 class TestLiveRag:
     JUDGED: ClassVar[list[Row]] = [
-        row(str(at), aspect="correctness", grade=grade) for at, grade in enumerate((2, 1, 0, -1, 1.5, 2))
+        row(str(index), aspect="correctness", grade=grade)
+        for index, grade in enumerate((2, 1, 0, -1, 1.5, 2))
     ]
     FAITHFUL: ClassVar[list[Row]] = [
-        row(str(at), aspect="faithfulness", grade=grade) for at, grade in enumerate((1, 0, -1, 0.25))
+        row(str(index), aspect="faithfulness", grade=grade) for index, grade in enumerate((1, 0, -1, 0.25))
     ]
 
-    def test_means(self) -> None:
+    def test_each_aspect_has_its_own_mean(self) -> None:
         assert value("correctness", self.JUDGED) == pytest.approx(5.5 / 6)
         assert value("faithfulness", self.FAITHFUL) == 0.25 / 4
         rows = [*self.JUDGED, *self.FAITHFUL]
@@ -307,16 +310,16 @@ class TestLiveRag:
         assert [score.queries for score in both.values()] == [6, 4]
 
     def test_shares_a_level(self) -> None:
-        found = [
+        shares = [
             value(f"correctness_share(level={level})" if level != 2 else "correctness_share", self.JUDGED)
             for level in (-1, 0, 1, 2)
         ]
-        assert found == [1 / 6, 1 / 6, 1 / 6, 2 / 6]
-        found = [
+        assert shares == [1 / 6, 1 / 6, 1 / 6, 2 / 6]
+        shares = [
             value(f"faithfulness_share(level={level})" if level != 1 else "faithfulness_share", self.FAITHFUL)
             for level in (-1, 0, 1)
         ]
-        assert found == [1 / 4, 1 / 4, 1 / 4]
+        assert shares == [1 / 4, 1 / 4, 1 / 4]
 
     @pytest.mark.parametrize(
         ("aspect", "grade"),
@@ -342,15 +345,15 @@ PRECISIONS = [f"citation_precision(citations={which})" for which in ("first", "a
 RECALLS = [f"citation_recall(citations={which})" for which in ("first", "all")]
 
 
-def citation(sentence: int, doc: str, label: str | None, **said: Any) -> Row:
-    found = {"label": label} if label else {"status": "error"}
-    return row(item_id=doc, aspect=str(sentence), **found, **said)
+def citation(sentence: int, doc: str, label: str | None, **fields: Any) -> Row:
+    judgement = {"label": label} if label else {"status": "error"}
+    return row(item_id=doc, aspect=str(sentence), **judgement, **fields)
 
 
 def answer(
     *cited: Sequence[str], query: str = "q", run: str = "r", references: Sequence[str] = "abcd"
 ) -> Row:
-    sentences = [{"text": f"Sentence {at}.", "citations": list(docs)} for at, docs in enumerate(cited)]
+    sentences = [{"text": f"Sentence {index}.", "citations": list(docs)} for index, docs in enumerate(cited)]
     return row(query, run, answer=sentences, references=list(references))
 
 
@@ -369,7 +372,9 @@ class TestCitations:
         assert values(" ".join(RECALLS), self.JUDGED) == pytest.approx([2 / 3, 1 / 2])
 
     def test_the_example_with_the_answer(self) -> None:
-        bare = [{key: said for key, said in judged.items() if key != "sentences"} for judged in self.JUDGED]
+        bare = [
+            {key: verdict for key, verdict in judged.items() if key != "sentences"} for judged in self.JUDGED
+        ]
         shuffled = [bare[1], bare[2], bare[0]]  # the answer knows which citation is the first
         for judged in (bare, shuffled):
             assert values(" ".join(PRECISIONS), judged, answers=self.ANSWER) == pytest.approx(
@@ -394,7 +399,7 @@ class TestCitations:
         answers = [answer(["a", "made up", "this too"])]
         assert values(" ".join(PRECISIONS[1:]), judged, answers=answers) == pytest.approx([1 / 3, 1 / 3])
 
-    def test_nothing_cited(self) -> None:
+    def test_an_answer_that_cites_nothing_has_its_values(self) -> None:
         judged = [citation(0, "a", FULL), row("bare", item_id="x", aspect="0", run="s", label=FULL)]
         judged[1]["run_id"] = "s"
         answers = [
@@ -403,10 +408,10 @@ class TestCitations:
             answer("x", query="bare", run="s", references="x"),
         ]
         answers.append(answer("", run="s"))
-        found = evaluate_answers([*PRECISIONS, *RECALLS], judged, answers=answers)["r"]
-        assert all(math.isnan(found[name].by_query["bare"]) for name in PRECISIONS)
-        assert [found[name].by_query["bare"] for name in RECALLS] == [0.0, 0.0]
-        assert [found[name].missing for name in found] == [0] * 5
+        scores = evaluate_answers([*PRECISIONS, *RECALLS], judged, answers=answers)["r"]
+        assert all(math.isnan(scores[name].by_query["bare"]) for name in PRECISIONS)
+        assert [scores[name].by_query["bare"] for name in RECALLS] == [0.0, 0.0]
+        assert [scores[name].missing for name in scores] == [0] * 5
 
     def test_a_judgement_of_another_answer(self) -> None:
         elsewhere = ((0, "d"), (1, "a"), (2, "b"), (7, "a"))  # counted from 1, the last sentence is 2
@@ -420,19 +425,19 @@ class TestCitations:
         judged, answers = [citation(0, "a", FULL)], [answer("ab", "c")]
         with pytest.raises(MissingJudgements, match=r"2 absent\).*between 0.5000 and 1.0000"):
             evaluate_answers("citation_precision", judged, answers=answers)
-        found = {
+        bounds = {
             end: values(" ".join(PRECISIONS), judged, answers=answers, on_missing=end)
             for end in ("skip", "worst", "best")
         }
-        assert found == {"skip": [1, 1, 1], "worst": pytest.approx([1 / 2, 1 / 4, 1 / 3]), "best": [1, 1, 1]}
+        assert bounds == {"skip": [1, 1, 1], "worst": pytest.approx([1 / 2, 1 / 4, 1 / 3]), "best": [1, 1, 1]}
         skipped = evaluate_answers(RECALLS, judged, answers=answers, on_missing="skip")["r"]
         assert [score.value for score in skipped.values()] == [1.0, 1.0]
         assert [dict(score.lost) for score in skipped.values()] == [{"absent": 2}] * 2
 
     def test_the_first_citation_could_not_be_judged(self) -> None:
         judged = [citation(0, "a", None, sentences=2), citation(0, "b", FULL), citation(1, "c", NONE)]
-        found = evaluate_answers([*PRECISIONS, *RECALLS], judged, on_missing="skip")["r"]
-        assert [score.value for score in found.values()] == [0.0, 0.5, 0.5, 0.0, 0.5]
+        scores = evaluate_answers([*PRECISIONS, *RECALLS], judged, on_missing="skip")["r"]
+        assert [score.value for score in scores.values()] == [0.0, 0.5, 0.5, 0.0, 0.5]
 
     def test_recall_needs_to_know_the_sentences(self) -> None:
         with pytest.raises(UsageError, match="number of sentences"):
@@ -440,7 +445,7 @@ class TestCitations:
 
     @pytest.mark.parametrize("numbers", [(3, 2), (2, 3), (1, 1), (0, 0), (-1, -1)])
     def test_sentences_that_contradict_themselves_or_the_judgements(self, numbers: tuple[int, int]) -> None:
-        judged = [citation(at, "a", FULL, sentences=number) for at, number in enumerate(numbers)]
+        judged = [citation(index, "a", FULL, sentences=number) for index, number in enumerate(numbers)]
         with pytest.raises(InputError, match="sentences"):
             evaluate_answers("citation_recall", judged)
 
@@ -454,8 +459,8 @@ class TestCitations:
         with pytest.raises(MissingJudgements, match="s: 1 judgements"):
             evaluate_answers("citation_recall", judged)
         with pytest.warns(match="s: answered 1 of 2 queries; the others .* are missing in citation_recall"):
-            found = evaluate_answers("citation_recall", judged, on_missing="skip")["s"]["citation_recall"]
-        assert (found.value, found.undefined) == (1.0, 1)
+            score = evaluate_answers("citation_recall", judged, on_missing="skip")["s"]["citation_recall"]
+        assert (score.value, score.undefined) == (1.0, 1)
 
 
 class TestSideBySide:
@@ -466,22 +471,22 @@ class TestSideBySide:
             for order in places
             for run, place in zip("abcd", places[order], strict=True)
         ]
-        found = {
+        points = {
             run: scores["rank_score"].value for run, scores in evaluate_answers("rank_score", judged).items()
         }
-        assert found == {"a": 7 / 8, "b": 7 / 8, "c": 3 / 8, "d": 3 / 8}
-        assert sum(found.values()) == (4 + 1) / 2
+        assert points == {"a": 7 / 8, "b": 7 / 8, "c": 3 / 8, "d": 3 / 8}
+        assert sum(points.values()) == (4 + 1) / 2
 
     @pytest.mark.parametrize("bad", [{"grade": 1}, {"grade": 3}, {"status": "invalid"}])
     def test_an_invalid_ranking(self, bad: Row) -> None:
         judged = [row(run=run, aspect="1", grade=place) for run, place in (("a", 1), ("b", 2))]
         judged += [row(run="a", aspect="2", grade=1), row(run="b", aspect="2", **bad)]
         judged += [row("other", run=run, aspect="1", grade=place) for run, place in (("a", 2), ("b", 1))]
-        found = evaluate_answers("rank_score rank_score(invalid=query)", judged, on_missing="skip")["a"]
-        assert [score.by_query["q"] for score in found.values()] == pytest.approx(
+        scores = evaluate_answers("rank_score rank_score(invalid=query)", judged, on_missing="skip")["a"]
+        assert [score.by_query["q"] for score in scores.values()] == pytest.approx(
             [1.0, math.nan], nan_ok=True
         )
-        assert [score.by_query["other"] for score in found.values()] == [0.5, 0.5]
+        assert [score.by_query["other"] for score in scores.values()] == [0.5, 0.5]
 
     def test_discarded_rankings_are_counted(self) -> None:
         judged = [
@@ -495,12 +500,12 @@ class TestSideBySide:
     def test_share_of_wins(self) -> None:
         outcomes = [("win", "loss"), ("tie", "tie"), ("loss", "win"), ("win", "loss")]
         judged = [
-            row(run=run, aspect=str(at), label=label)
-            for at, pair in enumerate(outcomes)
+            row(run=run, aspect=str(index), label=label)
+            for index, pair in enumerate(outcomes)
             for run, label in zip("ab", pair, strict=True)
         ]
-        found = evaluate_answers("win_rate", judged)
-        assert (found["a"]["win_rate"].value, found["b"]["win_rate"].value) == (2.5 / 4, 1.5 / 4)
+        scores = evaluate_answers("win_rate", judged)
+        assert (scores["a"]["win_rate"].value, scores["b"]["win_rate"].value) == (2.5 / 4, 1.5 / 4)
 
     def test_nobody_meets_everybody(self) -> None:
         judged = [
@@ -508,9 +513,9 @@ class TestSideBySide:
             for query, runs in (("1", "ab"), ("2", "bc"))
             for run, label in zip(runs, ("win", "loss"), strict=True)
         ]
-        found = evaluate_answers("win_rate", judged)
-        assert [found[run]["win_rate"].value for run in "abc"] == [1.0, 0.5, 0.0]
-        assert [found[run]["win_rate"].missing for run in "abc"] == [0, 0, 0]
+        scores = evaluate_answers("win_rate", judged)
+        assert [scores[run]["win_rate"].value for run in "abc"] == [1.0, 0.5, 0.0]
+        assert [scores[run]["win_rate"].missing for run in "abc"] == [0, 0, 0]
 
 
 class TestQuality:
@@ -522,17 +527,17 @@ class TestQuality:
 
     def judged(self) -> list[Row]:
         rows = [
-            row(query, item_id=str(at), aspect=aspect, grade=grade)
+            row(query, item_id=str(index), aspect=aspect, grade=grade)
             for aspect, table in (("redundant", self.REDUNDANT), ("hallucinated", self.HALLUCINATED))
             for query, grades in table.items()
-            for at, grade in enumerate(grades)
+            for index, grade in enumerate(grades)
         ]
         return rows + [row(query, aspect="lacking", grade=grade) for query, grade in self.LACKING.items()]
 
-    def test_the_equations(self) -> None:
-        found = values("bank_precision bank_recall bank_groundedness", self.judged())
+    def test_values_follow_the_equations_of_the_paper(self) -> None:
+        bank = values("bank_precision bank_recall bank_groundedness", self.judged())
         expected = [(3 / 4 + 1 / 2) / 2, (3 / (3 + 2) + 1 / (1 + 0)) / 2, (3 / 4 + 2 / 2) / 2]
-        assert found == pytest.approx(expected)
+        assert bank == pytest.approx(expected)
 
     def test_recall_without_a_count_of_what_is_lacking(self) -> None:
         judged = [
@@ -550,8 +555,8 @@ class TestQuality:
             row(item_id="2", aspect=aspect, status="error") for aspect in ("redundant", "hallucinated")
         ]
         judged += [row(aspect="lacking", status="error")]
-        found = values("bank_precision bank_groundedness bank_recall", judged, on_missing=on_missing)
-        assert found == pytest.approx(expected)
+        bank = values("bank_precision bank_groundedness bank_recall", judged, on_missing=on_missing)
+        assert bank == pytest.approx(expected)
 
     @pytest.mark.parametrize("grade", [0.5, 2, -1])
     def test_a_nugget_is_good_or_not(self, grade: float) -> None:
@@ -560,15 +565,15 @@ class TestQuality:
         ):
             evaluate_answers("bank_precision", [row(item_id="1", aspect="redundant", grade=grade)])
 
-    def test_an_audit(self) -> None:
+    def test_an_audit_has_a_share_a_label(self) -> None:
         labels = ["relevant", "partially relevant", "non-relevant", "relevant"]
-        judged = [row(item_id=str(at), aspect="n", label=label) for at, label in enumerate(labels)]
+        judged = [row(item_id=str(index), aspect="n", label=label) for index, label in enumerate(labels)]
         judged += [row("p", item_id="1", aspect="n", label="relevant")]
         names = [
             f"audit_share(label={label})" for label in ("relevant", "partially_relevant", "non_relevant")
         ]
-        found = [score.value for score in evaluate_answers(names, judged)["r"].values()]
-        assert found == [(1 / 2 + 1) / 2, 1 / 8, 1 / 8]
+        audit = [score.value for score in evaluate_answers(names, judged)["r"].values()]
+        assert audit == [(1 / 2 + 1) / 2, 1 / 8, 1 / 8]
 
 
 class TestSeveralJudges:
@@ -587,7 +592,7 @@ class TestSeveralJudges:
 
     def test_not_the_mean_of_all_judgements(self) -> None:
         """One judge saw five nuggets, the other one: each has the same say."""
-        judged = [row(judge="A", aspect=str(at), label=SUPPORT) for at in range(5)]
+        judged = [row(judge="A", aspect=str(index), label=SUPPORT) for index in range(5)]
         judged += [row(judge="B", aspect="0", label=NOT)]
         assert value("a_strict", judged) == 0.5
 
@@ -601,14 +606,15 @@ class TestSeveralJudges:
             row(aspect="correctness", grade=2, judge="A"),
             row(aspect="faithfulness", grade=1, judge="B"),
         ]
-        found = evaluate_answers("correctness faithfulness", judged)["r"]
-        assert [score.value for score in found.values()] == [2.0, 1.0]
-        assert [dict(score.judges) for score in found.values()] == [{}, {}]
+        scores = evaluate_answers("correctness faithfulness", judged)["r"]
+        assert [score.value for score in scores.values()] == [2.0, 1.0]
+        assert [dict(score.judges) for score in scores.values()] == [{}, {}]
 
 
 class TestGroups:
     JUDGED: ClassVar[list[Row]] = [
-        row(str(at), label=label) for at, label in enumerate(("perfect", "perfect", "missing", "incorrect"))
+        row(str(index), label=label)
+        for index, label in enumerate(("perfect", "perfect", "missing", "incorrect"))
     ]
     GROUPS: ClassVar[dict[str, str]] = {"0": "simple", "1": "simple", "2": "simple", "3": "set"}
 
@@ -660,17 +666,17 @@ class TestYourOwn:
     def test_three_lines_are_enough(self, scale: Any) -> None:
         @rageval.measure
         def lenient(answer: rageval.Assessment, *, least: float = 0.5) -> float:
-            said = answer.judged(scale)
-            return sum(nugget.grade >= least for nugget in said) / len(said) if said else math.nan
+            grades = answer.judged(scale)
+            return sum(nugget.grade >= least for nugget in grades) / len(grades) if grades else math.nan
 
         assert kind_of_measure(lenient) is ANSWERS
-        found = evaluate_answers([lenient, lenient(least=1)], self.JUDGED, on_missing="skip")["r"]
-        assert [score.by_query for score in found.values()] == [
+        scores = evaluate_answers([lenient, lenient(least=1)], self.JUDGED, on_missing="skip")["r"]
+        assert [score.by_query for score in scores.values()] == [
             {"q": 2 / 3, "other": 1.0},
             {"q": 1 / 3, "other": 1.0},
         ]
-        assert [dict(score.lost) for score in found.values()] == [{"error": 1}] * 2
-        assert found["lenient"].bounds == ((2 / 3 + 1 / 2) / 2, (2 / 3 + 1) / 2)
+        assert [dict(score.lost) for score in scores.values()] == [{"error": 1}] * 2
+        assert scores["lenient"].bounds == ((2 / 3 + 1 / 2) / 2, (2 / 3 + 1) / 2)
 
     def test_what_it_sees(self) -> None:
         seen: list[Any] = []
@@ -698,9 +704,9 @@ class TestYourOwn:
             return sum(judgement.grade for judgement in answer.judged(tone))
 
         judged = [row(rubric="tone@2", label="kind"), row("p", rubric="tone@2", status="refused")]
-        found = evaluate_answers(kindness, judged, on_missing="worst")["r"]["kindness"]
-        assert found.by_query == {"q": 1.0, "p": -2.0}
-        assert found.bounds == (-0.5, 1.0)
+        score = evaluate_answers(kindness, judged, on_missing="worst")["r"]["kindness"]
+        assert score.by_query == {"q": 1.0, "p": -2.0}
+        assert score.bounds == (-0.5, 1.0)
         with pytest.raises(InputError, match="expected one of kind, rude for tone, found label 'odd'"):
             evaluate_answers(kindness, [*judged, row("s", rubric="tone", label="odd")])
 
@@ -770,27 +776,27 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures(name: str) -> None:
+def test_a_signature_names_what_was_not_the_default(name: str) -> None:
     judged = nuggets(("vital", SUPPORT)) if "nugget" in SIGNATURES[name] else [row(label="perfect")]
     for options, context in (
         ({}, ""),
         ({"on_missing": "skip"}, "|on_missing:skip"),
         ({"compat": "nuggetizer"}, "|compat:nuggetizer"),
     ):
-        found = evaluate_answers(name, judged, **options)["r"][name].signature
-        assert found == f"{SIGNATURES[name]}{context}|v:{rageval.__version__}"
+        signature = evaluate_answers(name, judged, **options)["r"][name].signature
+        assert signature == f"{SIGNATURES[name]}{context}|v:{rageval.__version__}"
 
 
 def spellings() -> list[str]:
     of_answers = [name for name in SHORT if kind_of_measure(rageval.parse_measure(name)) is ANSWERS]
-    found = [*OF_ANSWERS, *of_answers]
+    names = [*OF_ANSWERS, *of_answers]
     for name, measure in OF_ANSWERS.items():
         for parameter in measure.declared.values():
             if parameter.choices:
-                found += [f"{name}({parameter.name}={choice})" for choice in parameter.choices]
+                names += [f"{name}({parameter.name}={choice})" for choice in parameter.choices]
             elif parameter.limits:
-                found += [f"{name}({parameter.name}={parameter.kind(limit)})" for limit in parameter.limits]
-    return [*found, "nugget_recall(importance=weighted,credit=partial)", "nugget_f(beta=0.1)"]
+                names += [f"{name}({parameter.name}={parameter.kind(limit)})" for limit in parameter.limits]
+    return [*names, "nugget_recall(importance=weighted,credit=partial)", "nugget_f(beta=0.1)"]
 
 
 def test_a_measure_parses_back() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import rageval
+from commands import run_command
 from rageval.cli import main
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.pages.page import read_report
@@ -22,16 +23,12 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "trec"
 Record = dict[str, Any]
 
 
-def command(*words: object) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
-
-
 def bank(topic: str, **questions: tuple[str, dict[str, int]]) -> Record:
     """A bank: of each question the aggregator, and how many documents state each of its answers."""
     asked = {
         f"{name}?": {
             "question": f"{name}?", "query_id": topic, "question_id": name, "aggregator_type": how,
-            "answers": {text: {"answer": text, "references": [{"doc_id": f"d{at}"} for at in range(number)]}
+            "answers": {text: {"answer": text, "references": [{"doc_id": f"d{i}"} for i in range(number)]}
                         for text, number in answers.items()},
         }
         for name, (how, answers) in questions.items()
@@ -49,11 +46,11 @@ def sentence(**cited: tuple[bool | None, bool | None, dict[str, list[str]] | Non
     for doc, (relevant, attested, matched) in cited.items():
         judgements.append(judgement("CITED_DOCUMENT_RELEVANCE", doc, doc_id=doc, is_relevant=relevant))
         judgements.append(judgement("SENTENCE_ATTESTED", doc, is_attested=attested))
-        found = judgement("SENTENCE_ANSWERS_QUESTION", doc, matched_nuggets=[
+        row = judgement("SENTENCE_ANSWERS_QUESTION", doc, matched_nuggets=[
             {"question_text": f"{name}?", "matched_answer": answers, "importance": None}
             for name, answers in (matched or {}).items()
         ])  # fmt: skip
-        judgements.append(found if matched is not None else found | {"response": None})
+        judgements.append(row if matched is not None else row | {"response": None})
     return {
         "segment_type": "sentence",
         "text": "So it is.",
@@ -63,12 +60,15 @@ def sentence(**cited: tuple[bool | None, bool | None, dict[str, list[str]] | Non
 
 
 def report(topic: str, *sentences: Record, run: str = "r", key: str = "judgments") -> Record:
-    said = [
-        {"text": each["text"], "citations": [doc["doc_id"] for doc in each["citations"]]}
-        for each in sentences
+    responses = [
+        {
+            "text": judged_sentence["text"],
+            "citations": [doc["doc_id"] for doc in judged_sentence["citations"]],
+        }
+        for judged_sentence in sentences
     ]
     metadata = {"team_id": "t", "run_id": run, "topic_id": topic}
-    return {"report": {"metadata": metadata, "responses": said}, key: list(sentences)}
+    return {"report": {"metadata": metadata, "responses": responses}, key: list(sentences)}
 
 
 def written(folder: Path, name: str, *records: Record) -> str:
@@ -100,20 +100,20 @@ class TestByHand:
     ) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
         with_bank = rageval.read_judgements(judged, nuggets=written(tmp_path, "b.json", BANK))
-        made = with_bank.rubrics() - rageval.read_judgements(judged).rubrics()
-        assert made == {"nugget-support", "attested-nugget"}
+        rubrics = with_bank.rubrics() - rageval.read_judgements(judged).rubrics()
+        assert rubrics == {"nugget-support", "attested-nugget"}
 
     @pytest.mark.parametrize("key", ["judgments", "sentence_judgments"])
-    def test_both_keys(self, tmp_path: Path, key: str) -> None:
+    def test_both_keys_of_a_topic_are_read(self, tmp_path: Path, key: str) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES, key=key))
-        found = rageval.evaluate_answers(
+        scores = rageval.evaluate_answers(
             "official:ragtime", judged, nuggets=written(tmp_path, "b.json", BANK)
         )
-        assert [score.value for score in found["r"].values()] == pytest.approx(BY_HAND, abs=1e-15)
+        assert [score.value for score in scores["r"].values()] == pytest.approx(BY_HAND, abs=1e-15)
 
-    def test_the_command(self, tmp_path: Path) -> None:
+    def test_the_command_prints_the_values_worked_by_hand(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        ran = command(
+        ran = run_command(
             judged, "--nuggets", written(tmp_path, "b.json", BANK), "-m", "official:ragtime", "-p", 3
         )
         assert ran.exit_code == 0, ran.output
@@ -125,35 +125,35 @@ class TestByHand:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
         names = "nugget_coverage(attested=only), sentence_count, citations(count=all), nugget_count"
         names += ", length(rule=characters)"
-        found = rageval.evaluate_answers(names, judged, nuggets=written(tmp_path, "b.json", BANK))
-        assert [score.value for score in found["r"].values()] == [1 / 4, 3, 4, 4, 27]
+        scores = rageval.evaluate_answers(names, judged, nuggets=written(tmp_path, "b.json", BANK))
+        assert [score.value for score in scores["r"].values()] == [1 / 4, 3, 4, 4, 27]
 
     def test_weights_are_the_banks(self, tmp_path: Path) -> None:
         asked = json.loads(json.dumps(BANK))
         for name, importance in {"one": "vital", "all": "okay", "half": 3}.items():
             asked["nugget_bank"][f"{name}?"]["importance"] = importance
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        found = rageval.evaluate_answers(
+        scores = rageval.evaluate_answers(
             "nugget_coverage_weighted", judged, nuggets=written(tmp_path, "b", asked)
         )
-        assert next(iter(found["r"].values())).value == (2 + 1) / (2 + 1 + 3 + 1)
+        assert next(iter(scores["r"].values())).value == (2 + 1) / (2 + 1 + 3 + 1)
 
     def test_without_the_bank_what_is_answered_is_not_known(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *SENTENCES))
-        ran = command(judged, "-m", "official:ragtime")
+        ran = run_command(judged, "-m", "official:ragtime")
         assert ran.exit_code == 2
         assert (
             "only the bank shows which questions reports answer: give the nuggets that were judged"
             in ran.output
         )
-        assert command(judged, "-m", "citation_support, sentence_support").exit_code == 0
+        assert run_command(judged, "-m", "citation_support, sentence_support").exit_code == 0
 
     def test_unknown_kinds_are_counted_and_named(self, tmp_path: Path) -> None:
         odd = sentence(a=(True, True, {}))
         odd["judgments"] += [judgement("FIRST_INSTANCE", "a", is_first=True)] * 1
         odd["judgments"] += [judgement("NEEDS_CITATION", None, why="so")]
         judged = written(tmp_path, "r.judgments.jsonl", report("7", odd))
-        ran = command(judged, "-m", "citation_support")
+        ran = run_command(judged, "-m", "citation_support")
         assert "judgements of kinds that no measure uses: 1 FIRST_INSTANCE, 1 NEEDS_CITATION" in ran.output
         table = rageval.read_judgements(judged)
         kept = [line for _, line in table.each() if line.rubric == "argue-other"]
@@ -163,7 +163,7 @@ class TestByHand:
 
     def test_a_second_report_is_refused(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7"), report("7", key="sentence_judgments"))
-        ran = command(judged, "-m", "citation_support")
+        ran = run_command(judged, "-m", "citation_support")
         assert (ran.exit_code, "run r, query 7: a second report" in ran.output) == (2, True)
 
     @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ class TestByHand:
     def test_bad_files_are_refused(self, tmp_path: Path, change: tuple[str, str], says: str) -> None:
         path = tmp_path / "r.judgments.jsonl"
         path.write_text(json.dumps(report("7", *SENTENCES)).replace(*change))
-        ran = command(path, "-m", "official:ragtime", "--nuggets", written(tmp_path, "b.json", BANK))
+        ran = run_command(path, "-m", "official:ragtime", "--nuggets", written(tmp_path, "b.json", BANK))
         assert ran.exit_code == 2
         assert "r.judgments.jsonl:1: expected judgements of Auto-ARGUE" in ran.output
         assert says in ran.output
@@ -195,29 +195,29 @@ class TestMissing:
     )
 
     def completions(self, folder: Path) -> list[list[float]]:
-        found = []
+        completed = []
         nuggets = written(folder, "b.json", BANK)
         for seed in range(25):
             drawn = random.Random(seed)
             matched: dict[str, list[str]] = drawn.choice(
                 [{}, {"never": ["now"]}, {"all": ["here", "there"], "never": ["now"]}]
             )
-            said = (
+            variants = (
                 sentence(a=(drawn.random() < 0.5, drawn.random() < 0.5, matched)),
                 sentence(b=(True, drawn.random() < 0.5, {"half": ["left", "right"]}),
                          a=(True, True, {"one": ["indeed"]})),
                 sentence(),
             )  # fmt: skip
-            judged = written(folder, "full.jsonl", report("7", *said))
+            judged = written(folder, "full.jsonl", report("7", *variants))
             need = {"query_id": "7", "run_id": "r", "rubric": "citation-need", "aspect": "2",
                     "label": drawn.choice(("required", "repeated", "negative"))}  # fmt: skip
             table = rageval.evaluate_answers(self.NAMES, [judged, need], nuggets=nuggets)["r"]
-            found.append([score.value for score in table.values()])
-        return found
+            completed.append([score.value for score in table.values()])
+        return completed
 
     NAMES = "official:ragtime, nugget_coverage(attested=only), argue_f1(attested=only)"
 
-    def test_bounds(self, tmp_path: Path) -> None:
+    def test_judgements_that_were_lost_have_bounds(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *self.LOST))
         nuggets = written(tmp_path, "b.json", BANK)
         with pytest.raises(rageval.errors.MissingJudgements):
@@ -230,19 +230,19 @@ class TestMissing:
             assert low < high
             assert all(low - 1e-12 <= value <= high + 1e-12 for value in values), score.measure
         assert scores["sentence_support"].lost == {"error": 2, "absent": 1}
-        ran = command(judged, "--nuggets", nuggets, "-m", self.NAMES, "--bounds")
+        ran = run_command(judged, "--nuggets", nuggets, "-m", self.NAMES, "--bounds")
         assert ran.output.count("; from 0.") == len(scores)
 
     def test_compat_takes_what_failed_for_nothing(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *self.LOST), report("8"))
         nuggets = written(tmp_path, "b.jsonl", BANK, bank("8", one=("OR", {"yes": 1})))
-        found = rageval.evaluate_answers("official:ragtime", judged, nuggets=nuggets, compat="auto-argue")[
+        scores = rageval.evaluate_answers("official:ragtime", judged, nuggets=nuggets, compat="auto-argue")[
             "r"
         ]
-        assert found["citation_support"].by_query == {"7": 1 / 3, "8": 0.0}  # undefined in ours
-        assert found["sentence_support"].by_query["7"] == 0.0
-        assert found["nugget_coverage"].by_query == {"7": 0.5, "8": 0.0}
-        assert "compat:auto-argue" in found["argue_f1"].signature
+        assert scores["citation_support"].by_query == {"7": 1 / 3, "8": 0.0}  # undefined in ours
+        assert scores["sentence_support"].by_query["7"] == 0.0
+        assert scores["nugget_coverage"].by_query == {"7": 0.5, "8": 0.0}
+        assert "compat:auto-argue" in scores["argue_f1"].signature
 
 
 class TestTopicsLeftOut:
@@ -251,19 +251,19 @@ class TestTopicsLeftOut:
     def scores(self, folder: Path, names: str, **options: Any) -> list[float]:
         judged = written(folder, "r.judgments.jsonl", report("7", *SENTENCES))
         nuggets = written(folder, "b.jsonl", BANK, bank("8", a=("OR", {"x": 1}), b=("OR", {"x": 1})))
-        found = rageval.evaluate_answers(names, judged, nuggets=nuggets, **options)["r"]
-        return [score.value for score in found.values()]
+        scores = rageval.evaluate_answers(names, judged, nuggets=nuggets, **options)["r"]
+        return [score.value for score in scores.values()]
 
     NAMES = "nugget_coverage, nugget_coverage(over=pool), argue_f1, argue_f1(over=pool)"
     NAMES += ", sentence_support(over=pool)"
 
-    def test_it_counts(self, tmp_path: Path) -> None:
+    def test_a_topic_without_answer_counts_as_zero(self, tmp_path: Path) -> None:
         f1 = 2 * (2 / 3) * (2 / 6) / (2 / 3 + 2 / 6)
         assert self.scores(tmp_path, self.NAMES) == pytest.approx([1 / 4, 2 / 6, BY_HAND[-1] / 2, f1, 2 / 3])
 
     def test_or_is_left_out(self, tmp_path: Path) -> None:
-        found = self.scores(tmp_path, self.NAMES, intersection=True)
-        assert found == pytest.approx([1 / 2, 2 / 4, BY_HAND[-1], BY_HAND[-1], 2 / 3])
+        scores = self.scores(tmp_path, self.NAMES, intersection=True)
+        assert scores == pytest.approx([1 / 2, 2 / 4, BY_HAND[-1], BY_HAND[-1], 2 / 3])
 
     def test_a_report_pools_in_the_same_way(self, tmp_path: Path) -> None:
         (value,) = self.scores(tmp_path, "argue_f1(over=pool)")
@@ -275,7 +275,7 @@ class TestTopicsLeftOut:
 
     def test_it_is_said(self, tmp_path: Path) -> None:
         self.scores(tmp_path, "nugget_count")
-        ran = command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
+        ran = run_command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
         assert "r: answered 1 of 2 queries; the others (8) score 0 in argue_f1 (--intersection" in ran.output
 
 
@@ -285,10 +285,10 @@ def test_annotations_of_assessors(tmp_path: Path) -> None:
     lines = ["\t".join([*row[:2], json.dumps(row[2])]) for row in rows]
     path.write_text("\n".join(["topic_id\tannotation_job\tannotation", *lines]))
     nuggets = written(tmp_path, "b.json", BANK)
-    found = rageval.evaluate_answers("nugget_coverage", path, nuggets=nuggets)
-    assert found["their-run"]["nugget_coverage"].value == 1 / 4
+    scores = rageval.evaluate_answers("nugget_coverage", path, nuggets=nuggets)
+    assert scores["their-run"]["nugget_coverage"].value == 1 / 4
     path.write_text("topic_id\tannotation_job\tannotation\n7\tj\t{nugget}")
-    ran = command(path, "--nuggets", nuggets, "-m", "nugget_coverage")
+    ran = run_command(path, "--nuggets", nuggets, "-m", "nugget_coverage")
     assert (ran.exit_code, "judgments.tsv:2: expected `annotation` as JSON" in ran.output) == (2, True)
 
 

@@ -60,16 +60,18 @@ def test_the_values_of_the_set_are_ragcheckers() -> None:
 @pytest.mark.slow
 def test_where_all_wholes_are_equal_pooling_is_the_mean_whatever_the_order(rng: random.Random) -> None:
     names = ["answer_precision", "answer_recall", "claim_hallucination", "claim_faithfulness"]
-    claims = [(f"response:{at}", "gold") for at in range(3)] + [(f"gold:{at}", "answer") for at in range(3)]
+    claims = [(f"response:{index}", "gold") for index in range(3)] + [
+        (f"gold:{index}", "answer") for index in range(3)
+    ]
     places = [(claim, item) for claim, other in claims for item in (other, "d")]
-    said = ("Entailment", "Neutral")
-    rows = [row for query in "abc" for row in rows_of({place: rng.choice(said) for place in places}, query)]
+    labels = ("Entailment", "Neutral")
+    rows = [row for query in "abc" for row in rows_of({place: rng.choice(labels) for place in places}, query)]
     measures = [*names, *(f"{name}(over=pool)" for name in names)]
-    found, mixed = (
+    scores, mixed = (
         rageval.evaluate_answers(measures, given)["r"] for given in (rows, rng.sample(rows, len(rows)))
     )
-    assert [score.value for score in found.scores] == [score.value for score in mixed.scores]
-    mean, pool = ([score.value for score in half] for half in (found.scores[:4], found.scores[4:]))
+    assert [score.value for score in scores.scores] == [score.value for score in mixed.scores]
+    mean, pool = ([score.value for score in half] for half in (scores.scores[:4], scores.scores[4:]))
     assert pool == pytest.approx(mean, abs=1e-12)
 
 
@@ -79,8 +81,8 @@ def test_other_commands_take_the_file_too(tmp_path: Path) -> None:
     agreed = CliRunner().invoke(main, ["label", "agree", path, path, "--format", "md"]).stdout
     assert "| judge \\\\ gold | contradiction | neutral | entailment |" in agreed
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])
+    assert result.exit_code == 0, result.output
     assert "claim_hallucination" in page.read_text(encoding="utf-8")
 
 
@@ -93,8 +95,8 @@ def rows_of(labels: Labels, query: str = "q", run: str = "r") -> list[dict[str, 
 
 
 def values(labels: Labels, on_missing: Any = "skip", measures: list[str] = MEASURES) -> dict[str, float]:
-    found = rageval.evaluate_answers(measures, rows_of(labels), on_missing=on_missing)["r"]
-    return {name: found[name].value for name in measures}
+    scores = rageval.evaluate_answers(measures, rows_of(labels), on_missing=on_missing)["r"]
+    return {name: scores[name].value for name in measures}
 
 
 def slowly(labels: Labels) -> dict[str, Fraction | None]:
@@ -105,9 +107,9 @@ def slowly(labels: Labels) -> dict[str, Fraction | None]:
     passages = sorted({item for _, item in labels if item not in ("gold", "answer")})
     relevant = {p for p in passages if any(is_so[g, p] for g in gold)}
 
-    def mean(found: Iterator[bool]) -> Fraction | None:
-        each = list(found)
-        return Fraction(sum(each), len(each)) if each else None
+    def mean(flags: Iterator[bool]) -> Fraction | None:
+        flag = list(flags)
+        return Fraction(sum(flag), len(flag)) if flag else None
 
     def over(is_counted: Callable[[str, set[str]], bool]) -> Fraction | None:
         """The share of the answer's claims, by what entails them among the passages."""
@@ -119,15 +121,15 @@ def slowly(labels: Labels) -> dict[str, Fraction | None]:
     f1 = None
     if precision is not None and recall is not None:
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
-    held = [g for g in gold if any(is_so[g, p] for p in passages)]
+    covered = [g for g in gold if any(is_so[g, p] for p in passages)]
     faithful = over(lambda c, by: bool(by))
     return {
         "answer_precision": precision,
         "answer_recall": recall,
         "answer_f1": f1,
-        "claim_recall": mean(g in held for g in gold) if passages else None,
+        "claim_recall": mean(g in covered for g in gold) if passages else None,
         "context_precision": mean(p in relevant for p in passages) if gold else None,
-        "context_utilization": mean(is_so[g, "answer"] for g in held),
+        "context_utilization": mean(is_so[g, "answer"] for g in covered),
         "noise_relevant": over(lambda c, by: not right[c] and bool(by & relevant)) if gold else None,
         "noise_irrelevant": over(lambda c, by: not right[c] and bool(by) and not by & relevant)
         if gold
@@ -141,13 +143,13 @@ def slowly(labels: Labels) -> dict[str, Fraction | None]:
 
 def drawn(rng: random.Random, failing: float = 0.0, most: int = 3) -> dict[tuple[str, str], str]:
     own, gold = (rng.randint(1, most) for _ in range(2))
-    passages = [f"d{at}" for at in range(rng.randint(1, 2))]
-    claims = [(f"response:{at}", "gold") for at in range(own)] + [
-        (f"gold:{at}", "answer") for at in range(gold)
+    passages = [f"d{index}" for index in range(rng.randint(1, 2))]
+    claims = [(f"response:{index}", "gold") for index in range(own)] + [
+        (f"gold:{index}", "answer") for index in range(gold)
     ]
     places = [(claim, item) for claim, other in claims for item in (other, *passages)]
-    said = ("Entailment", "Entailment", "Neutral", "Contradiction")
-    return {place: "" if rng.random() < failing else rng.choice(said) for place in places}
+    labels = ("Entailment", "Entailment", "Neutral", "Contradiction")
+    return {place: "" if rng.random() < failing else rng.choice(labels) for place in places}
 
 
 def same(value: float, right: Fraction | None) -> bool:
@@ -163,8 +165,8 @@ randoms = st.randoms(use_true_random=False)
 def test_every_value_is_the_oracles(rng: random.Random) -> None:
     labels = drawn(rng)
     right = slowly(labels)
-    found = values(labels)
-    assert all(same(found[name], right[name]) for name in MEASURES)
+    scores = values(labels)
+    assert all(same(scores[name], right[name]) for name in MEASURES)
 
 
 @given(randoms)
@@ -196,7 +198,7 @@ def test_the_bounds_are_the_ends_of_all_completions(seed: int) -> None:
     complete = [slowly({**labels, **dict(zip(failed, way, strict=True))}) for way in ways]
     worst, best = values(labels, "worst"), values(labels, "best")
     for name in set(MEASURES) - {"answer_f1"}:
-        reached = [each[name] for each in complete]
+        reached = [completion[name] for completion in complete]
         if None in reached:
             continue
         low, high = sorted((worst[name], best[name]))
@@ -233,8 +235,8 @@ def test_an_answer_without_any_claim_is_known_all_the_same(tmp_path: Path) -> No
     results = [{"query_id": "1", **labels}, {"query_id": "2", "answer2response": [], "response2answer": []}]
     (tmp_path / "checked.json").write_text(json.dumps({"results": results}, indent=1))
     for compat, value in ((None, 1.0), ("ragchecker", 0.5)):
-        found = rageval.evaluate_answers("answer_precision", tmp_path / "checked.json", compat=compat)  # type: ignore[arg-type]
-        assert found["run"]["answer_precision"].value == value
+        scores = rageval.evaluate_answers("answer_precision", tmp_path / "checked.json", compat=compat)  # type: ignore[arg-type]
+        assert scores["run"]["answer_precision"].value == value
 
 
 def test_passages_have_their_ids_where_they_are_said(tmp_path: Path) -> None:
@@ -270,13 +272,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_file_that_says_something_else_is_refused(tmp_path: Path, case: str) -> None:
-    result, said = REFUSED[case]
+    result, message = REFUSED[case]
     path = tmp_path / "checked.json"
     path.write_text(json.dumps({"results": [CHECKED, CHECKED] if result is None else [result]}))
-    found = CliRunner().invoke(main, [str(path), "-m", "official:ragchecker"])
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert said in found.stderr
-    assert f"{path}:1:" in found.stderr
+    refusal = CliRunner().invoke(main, [str(path), "-m", "official:ragchecker"])
+    assert (refusal.exit_code, refusal.stdout) == (2, "")
+    assert message in refusal.stderr
+    assert f"{path}:1:" in refusal.stderr
 
 
 @pytest.mark.parametrize(
@@ -284,9 +286,9 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, case: str) -
 )
 def test_broken_files_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "checked.json").write_text(content)
-    found = CliRunner().invoke(main, [str(tmp_path / "checked.json"), "-m", "answer_precision"])
-    assert found.exit_code == 2
-    assert "RAGChecker's results" in found.stderr
+    result = CliRunner().invoke(main, [str(tmp_path / "checked.json"), "-m", "answer_precision"])
+    assert result.exit_code == 2
+    assert "RAGChecker's results" in result.stderr
 
 
 def test_an_aspect_that_is_no_claim_is_refused() -> None:

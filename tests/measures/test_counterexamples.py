@@ -39,9 +39,9 @@ def test_adding_an_unretrieved_document_can_raise_alpha_ndcg() -> None:
 
 def test_above_1_without_ties() -> None:
     sets = {"A": "01456", "B": "01567", "C": "267", "D": "0135"}
-    qrels = {n: {doc: 1 for doc, found in sets.items() if n in found} for n in "01234567"}
-    found = max(value("alpha_ndcg@3", " ".join(order), qrels) for order in permutations("ABCD", 3))
-    assert found == pytest.approx(1.00766, abs=1e-5)
+    qrels = {n: {doc: 1 for doc, documents in sets.items() if n in documents} for n in "01234567"}
+    documents = max(value("alpha_ndcg@3", " ".join(order), qrels) for order in permutations("ABCD", 3))
+    assert documents == pytest.approx(1.00766, abs=1e-5)
 
 
 def test_the_three_document_case() -> None:
@@ -52,12 +52,12 @@ def test_the_three_document_case() -> None:
 @pytest.mark.slow
 def test_the_order_of_nuggets_cannot_decide_a_greedy_tie() -> None:
     sets = {"d0": "234", "d1": "0245", "d2": "124", "d3": "015"}
-    found = set()
+    values = set()
     for order in permutations("012345"):
         qrels = {n: {doc: 1 for doc, nuggets in sets.items() if n in nuggets} for n in order}
-        found.add(value("alpha_ndcg(alpha=0.6)@3", "d0 d1 d2 d3", qrels))
-    assert len(found) == 1
-    assert round(found.pop(), 4) in (0.8991, 0.9363)
+        values.add(value("alpha_ndcg(alpha=0.6)@3", "d0 d1 d2 d3", qrels))
+    assert len(values) == 1
+    assert round(values.pop(), 4) in (0.8991, 0.9363)
 
 
 def test_alpha_0_with_a_nugget_a_document_is_plain_dcg() -> None:

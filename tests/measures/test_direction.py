@@ -140,26 +140,28 @@ def expected(measure: Measure) -> str:
         name, ways = BY_LEVEL[measure.name]
         return ways[measure.parameters[name]]
     tables = {"higher": RISING, "lower": FALLING, "neither": NEITHER}
-    found = [way for way, names in tables.items() if measure.name in names]
+    tables_with_it = [way for way, names in tables.items() if measure.name in names]
     where = "one of RISING, FALLING, NEITHER"
-    assert len(found) == 1, f"{measure.name} stands in {len(found)} tables; add it to {where}"
-    return found[0]
+    assert len(tables_with_it) == 1, (
+        f"{measure.name} stands in {len(tables_with_it)} tables; add it to {where}"
+    )
+    return tables_with_it[0]
 
 
 def variants(measure: Measure) -> list[Measure]:
     """The measure at every value of each parameter, with a cut-off where it takes one."""
-    found = [measure]
+    options_tried = [measure]
     for parameter in measure.declared.values():
         values = parameter.choices or TRIED.get(parameter.name) or parameter.levels
         assert values, f"{measure.name}: say at which values of {parameter.name} it is tried"
-        found += [measure(**{parameter.name: value}) for value in values]
+        options_tried += [measure(**{parameter.name: value}) for value in values]
     # Of one answer to each question there are no more than one to draw.
     k = {"all_gold": 10, "pass_any": 1, "pass_all": 1}.get(measure.name, 5)
-    cut = [each @ k for each in found] if measure.takes_k else found
+    cut = [variant @ k for variant in options_tried] if measure.takes_k else options_tried
     return list(dict.fromkeys(cut))
 
 
-ALL = [each for measure in builtin().values() for each in variants(measure)]
+ALL = [variant for measure in builtin().values() for variant in variants(measure)]
 OF_RUNS = [
     measure for measure in ALL if kind_of_measure(measure) is not ANSWERS and measure.argument != "Covering"
 ]
@@ -184,8 +186,8 @@ def test_a_measure_of_ir_measures_says_what_it_means() -> None:
     names = set(ir_measures.measures.registry) - own
     assert names <= set(FOREIGN)
     for name in names:
-        found = _foreign_measure(name + NEEDED.get(name, ""))
-        assert found is None or found.better == FOREIGN[name], name
+        measure = _foreign_measure(name + NEEDED.get(name, ""))
+        assert measure is None or measure.better == FOREIGN[name], name
 
 
 # --- three systems, one of which is worse on every query ---
@@ -204,14 +206,16 @@ def runs_(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("runs")
     for name, docs in RANKED.items():
         lines = [
-            f"{q} Q0 {d} {at} {99 - at} {name}\n" for q in QUERIES for at, d in enumerate(docs.split(), 1)
+            f"{q} Q0 {d} {index} {99 - index} {name}\n"
+            for q in QUERIES
+            for index, d in enumerate(docs.split(), 1)
         ]
         (folder / name).write_text("".join(lines))
     judged = [
         f"{q} {nugget} {doc} {2 if doc in docs.split() else 0}\n"
         for q in QUERIES
         for nugget, docs in NUGGETS.items()
-        for doc in [*docs.split(), *(f"z{at}" for at in range(1, 6))]
+        for doc in [*docs.split(), *(f"z{index}" for index in range(1, 6))]
     ]
     (folder / "qrels").write_text("".join(judged))
     return [str(folder / name) for name in (*SYSTEMS, "qrels")]
@@ -248,14 +252,14 @@ def rows_of(system: str) -> Iterator[dict[str, Any]]:
     labels = [label for label, count in CRAG[system].items() for _ in range(count)]
     levels = [level for level, n in zip((2, 1, 0, -1), CORRECT[system], strict=True) for _ in range(n)]
     faithful = [level for level, n in zip((1, 0, -1), FAITHFUL[system], strict=True) for _ in range(n)]
-    for at in range(10):
-        judge = f"judge {at}"
-        yield {"aspect": "0", "label": labels[at], "rubric": "crag", "judge": judge}
-        yield {"aspect": "correctness", "grade": levels[at], "rubric": "liverag", "judge": judge}
-        yield {"aspect": "faithfulness", "grade": faithful[at], "rubric": "liverag", "judge": judge}
+    for index in range(10):
+        judge = f"judge {index}"
+        yield {"aspect": "0", "label": labels[index], "rubric": "crag", "judge": judge}
+        yield {"aspect": "correctness", "grade": levels[index], "rubric": "liverag", "judge": judge}
+        yield {"aspect": "faithfulness", "grade": faithful[index], "rubric": "liverag", "judge": judge}
     names = {"r": "relevant", "p": "partially_relevant", "n": "non_relevant"}
-    for at, letter in enumerate(AUDIT[system]):
-        yield {"item_id": f"d{at}", "aspect": "n1", "label": names[letter], "rubric": "audit"}
+    for index, letter in enumerate(AUDIT[system]):
+        yield {"item_id": f"d{index}", "aspect": "n1", "label": names[letter], "rubric": "audit"}
     for nugget in range(5):
         has = int(nugget < FAULTS[system])
         for aspect in ("redundant", "hallucinated"):
@@ -269,9 +273,15 @@ def rows_of(system: str) -> Iterator[dict[str, Any]]:
         facts = {"importance": "vital" if nugget < 2 else "okay", "rubric": "lexical", "judge": "lexical"}
         yield {"aspect": f"l{nugget}", "grade": SHARE[system], **facts}
     yield {"aspect": "f", "grade": SHARE[system], "rubric": "token-f1", "judge": "token_f1"}
-    for at in range(5):
-        label = "fail" if at < FAULTS[system] else "pass"
-        yield {"aspect": "score", "grade": SHARE[system], "label": label, "rubric": "tool", "judge": f"j{at}"}
+    for index in range(5):
+        label = "fail" if index < FAULTS[system] else "pass"
+        yield {
+            "aspect": "score",
+            "grade": SHARE[system],
+            "label": label,
+            "rubric": "tool",
+            "judge": f"j{index}",
+        }
 
 
 # What entails each claim of an answer, and of gold: `g` the gold answer, `a` the answer, 1 to 3 a passage.
@@ -285,17 +295,17 @@ CLAIMS = {
 def claimed(system: str) -> Iterator[dict[str, Any]]:
     own, gold, passages = CLAIMS[system]
     for kind, claims, other in (("response", own, "gold"), ("gold", gold, "answer")):
-        for at, by in enumerate(claims):
+        for index, by in enumerate(claims):
             for item in (other, *passages):
                 label = "entailment" if item[0] in by else "neutral"
-                yield {"aspect": f"{kind}:{at}", "item_id": item, "label": label, "rubric": "entailment"}
+                yield {"aspect": f"{kind}:{index}", "item_id": item, "label": label, "rubric": "entailment"}
 
 
 def supported(system: str) -> Iterator[dict[str, Any]]:
-    for at, label in enumerate(SUPPORT[system]):
-        importance = "vital" if at < 2 else "okay"
+    for index, label in enumerate(SUPPORT[system]):
+        importance = "vital" if index < 2 else "okay"
         yield {
-            "aspect": f"s{at}",
+            "aspect": f"s{index}",
             "label": label,
             "importance": importance,
             "weight": 2.0,
@@ -306,16 +316,16 @@ def supported(system: str) -> Iterator[dict[str, Any]]:
 def cited(system: str) -> Iterator[dict[str, Any]]:
     """What is said of the citations of an answer of two sentences, which knows no other text."""
     for sentence, labels in enumerate(CITED[system]):
-        for at, label in enumerate(labels):
+        for index, label in enumerate(labels):
             facts = {"rubric": "citation-support", "sentences": 2}
-            yield {"item_id": f"c{at}", "aspect": str(sentence), "label": label, **facts}
+            yield {"item_id": f"c{index}", "aspect": str(sentence), "label": label, **facts}
 
 
 def decided(system: str, answerable: bool) -> Iterator[dict[str, Any]]:
     """What ten judges say of an answer to a question that can be answered, or cannot: was it refused?"""
-    for at in range(10):
-        label = "missing" if (at < FAULTS[system]) == answerable else "perfect"
-        yield {"label": label, "answerable": answerable, "rubric": "crag", "judge": f"judge {at}"}
+    for index in range(10):
+        label = "missing" if (index < FAULTS[system]) == answerable else "perfect"
+        yield {"label": label, "answerable": answerable, "rubric": "crag", "judge": f"judge {index}"}
 
 
 TOGETHER = {  # of two sentences that cite two documents each: what is said of both, of each, of all but each
@@ -328,8 +338,8 @@ TOGETHER = {  # of two sentences that cite two documents each: what is said of b
 def together(system: str) -> Iterator[dict[str, Any]]:
     for sentence, labels in enumerate(TOGETHER[system]):
         for item, label in zip(("*", "c0", "c1", "-c1", "-c0"), labels, strict=True):
-            said = {"label": {"y": "yes", "n": "no"}[label], "rubric": "citations-together"}
-            yield {"item_id": item, "aspect": str(sentence), **said}
+            judgement = {"label": {"y": "yes", "n": "no"}[label], "rubric": "citations-together"}
+            yield {"item_id": item, "aspect": str(sentence), **judgement}
 
 
 # Of ten sentences, each citing a document: how many are what, best first; the rest is the last.
@@ -368,23 +378,23 @@ def of_tracks(system: str) -> Iterator[dict[str, Any]]:
 
     cited = {"citation-stance": STANCES, "citation-support": ATTESTED, "citation-relevance": OF_BANK}
     for rubric, numbers in cited.items():
-        for at, label in ten(numbers):
+        for index, label in ten(numbers):
             facts = {"rubric": rubric, "sentences": 10}
-            yield {"item_id": f"d{at}", "aspect": str(at), "label": label, **facts}
-    for at, label in ten(RELEVANT):
-        yield {"aspect": str(at), "label": label, "rubric": "sentence-relevance"}
+            yield {"item_id": f"d{index}", "aspect": str(index), "label": label, **facts}
+    for index, label in ten(RELEVANT):
+        yield {"aspect": str(index), "label": label, "rubric": "sentence-relevance"}
     for rubric in ("nugget-support", "attested-nugget"):
-        for at, label in ten(ANSWERED):
-            yield {"aspect": f"n{at}", "label": label, "rubric": rubric}
-    for at, label in ten(SAID):
-        yield {"aspect": f"a{at}", "label": label, "weight": 1.0, "rubric": "stance"}
-    for at, label in ten(ASKED):
+        for index, label in ten(ANSWERED):
+            yield {"aspect": f"n{index}", "label": label, "rubric": rubric}
+    for index, label in ten(SAID):
+        yield {"aspect": f"a{index}", "label": label, "weight": 1.0, "rubric": "stance"}
+    for index, label in ten(ASKED):
         facts = {"weight": 1.0, "rubric": "question-similarity"}
-        yield {"item_id": "1", "aspect": f"q{at}", "label": label, **facts}
+        yield {"item_id": "1", "aspect": f"q{index}", "label": label, **facts}
     yield {"item_id": "1", "label": "single", "rubric": "compound-question"}
-    for at in range(3):
-        label = "accurate" if at < 3 - place else "inaccurate"
-        yield {"aspect": "whole", "label": label, "rubric": "answer-accuracy", "judge": f"j{at}"}
+    for index in range(3):
+        label = "accurate" if index < 3 - place else "inaccurate"
+        yield {"aspect": "whole", "label": label, "rubric": "answer-accuracy", "judge": f"j{index}"}
 
 
 Words = list[str]
@@ -404,17 +414,19 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     decisions = {name: parse_measure(name) for name in ("over_refusal", "false_answer_rate")}
     alce = [measure for measure in averaged if measure.name.startswith("alce_")]
     others = [measure for measure in averaged if measure not in (*citations, *alce, *decisions.values())]
-    said = [{"text": "So.", "citations": ["c0", "c1"]}] * 2
+    sentences = [{"text": "So.", "citations": ["c0", "c1"]}] * 2
     citing = [
-        {"query_id": q, "run_id": name, "answer": said, "references": ["c0", "c1"]}
+        {"query_id": q, "run_id": name, "answer": sentences, "references": ["c0", "c1"]}
         for name in SYSTEMS
         for q in QUERIES
     ]
     (folder / "citing.jsonl").write_text("".join(json.dumps(row) + "\n" for row in citing))
     of_alce = [written(folder / "together.jsonl", together), "--answers", str(folder / "citing.jsonl")]
     refused = {
-        name: written(folder / f"{name}.jsonl", lambda system, at=at: decided(system, not at))
-        for at, name in enumerate(decisions)
+        name: written(
+            folder / f"{name}.jsonl", lambda system, is_negated=is_negated: decided(system, not is_negated)
+        )
+        for is_negated, name in enumerate(decisions)
     }
     return {
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
@@ -428,10 +440,10 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
 
 
 def written(path: Path, rows: Callable[[str], Iterable[dict[str, Any]]]) -> str:
-    found = [
+    written_rows = [
         {"query_id": q, "run_id": name, **row} for name in SYSTEMS for q in QUERIES for row in rows(name)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    path.write_text("".join(json.dumps(row) + "\n" for row in written_rows))
     return str(path)
 
 
@@ -439,14 +451,14 @@ def computed_by_ir_measures(runs: Sequence[str]) -> list[ForeignMeasure]:
     """Every measure of ir_measures that is no mean of ours and that can be computed on this machine."""
     import ir_measures
 
-    found = []
+    names = []
     for name in sorted(set(ir_measures.measures.registry) - set(builtin())):
         cutoff = "@5" if "cutoff" in ir_measures.measures.registry[name].SUPPORTED_PARAMS else ""
         measure = parse_measure(name + NEEDED.get(name, cutoff))
         if isinstance(measure, ForeignMeasure) and measure.aggregate == "mean" and can_compute(measure, runs):
-            found.append(measure)
-    assert {"Rprec", "Bpref", "SetP", "IPrec", "infAP"} <= {measure.name for measure in found}
-    return list(dict.fromkeys(found))
+            names.append(measure)
+    assert {"Rprec", "Bpref", "SetP", "IPrec", "infAP"} <= {measure.name for measure in names}
+    return list(dict.fromkeys(names))
 
 
 def can_compute(measure: ForeignMeasure, runs: Sequence[str]) -> bool:
@@ -457,7 +469,7 @@ def can_compute(measure: ForeignMeasure, runs: Sequence[str]) -> bool:
     return True
 
 
-def way_of(measure: Any) -> str:
+def direction_of(measure: Any) -> str:
     return FOREIGN[measure.name] if isinstance(measure, ForeignMeasure) else expected(measure)
 
 
@@ -465,7 +477,7 @@ BY_WORDS = {"lexical_recall", "token_f1"}  # of which more is more of the words,
 
 
 def is_known(measure: Any) -> bool:
-    return way_of(measure) != "neither" and measure.name not in BY_WORDS
+    return direction_of(measure) != "neither" and measure.name not in BY_WORDS
 
 
 KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "tracks", "over_refusal", "false_answer_rate")
@@ -474,9 +486,9 @@ KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "tracks", "over_
 def command(*words: str, code: int = 0) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ir_measures
-        done = CliRunner().invoke(main, list(words), catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done
+        result = CliRunner().invoke(main, list(words), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def compared(given: tuple[Words, list[Any]], style: str, *more: str) -> str:
@@ -491,31 +503,31 @@ def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> Non
     """The data are what the law says, by every measure that has a direction."""
     words, measures = inputs[kind]
     options = [word for measure in measures for word in ("-m", str(measure))]
-    found = json.loads(command(*words, *options, "-q", "--format", "json").stdout)["results"]
-    values = {(each["run"], each["measure"]): each for each in found}
+    results = json.loads(command(*words, *options, "-q", "--format", "json").stdout)["results"]
+    values = {(row["run"], row["measure"]): row for row in results}
     for measure in filter(is_known, measures):
         bad, good = (values[name, str(measure)]["by_query"] for name in ("bad", "good"))
-        sign = 1 if way_of(measure) == "higher" else -1
+        sign = 1 if direction_of(measure) == "higher" else -1
         assert all(sign * bad[query] < sign * good[query] for query in QUERIES), measure
-    assert all(each["better"] == way_of(parse_measure(each["measure"])) for each in found)
+    assert all(row["better"] == direction_of(parse_measure(row["measure"])) for row in results)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("baseline", [[], ["--all-pairs"], ["--baseline", "good"], ["--baseline", "bad"]])
-def test_in_json(inputs: Any, kind: str, baseline: list[str]) -> None:
-    found = json.loads(compared(inputs[kind], "json", *baseline))
-    check_record(found, inputs[kind][1], default=not baseline)
+def test_json_says_which_way_is_better(inputs: Any, kind: str, baseline: list[str]) -> None:
+    comparison = json.loads(compared(inputs[kind], "json", *baseline))
+    check_record(comparison, inputs[kind][1], default=not baseline)
 
 
-def check_record(found: Mapping[str, Any], measures: Iterable[Any], default: bool) -> None:
+def check_record(record: Mapping[str, Any], measures: Iterable[Any], default: bool) -> None:
     """What a comparison says, as JSON has it."""
-    cells = {(cell["run"], cell["measure"]): cell for cell in found["values"]}
+    cells = {(cell["run"], cell["measure"]): cell for cell in record["values"]}
     for measure in measures:
-        name, way = str(measure), way_of(measure)
-        assert found["better"][name] == way
+        name, way = str(measure), direction_of(measure)
+        assert record["better"][name] == way
         best = {run for run in SYSTEMS if cells[run, name]["is_best"]}
-        pairs = [pair for pair in found["pairs"] if pair["measure"] == name]
+        pairs = [pair for pair in record["pairs"] if pair["measure"] == name]
         if not is_known(measure):
             assert best == set()
             assert {pair["better_run"] for pair in pairs} == {None}
@@ -542,7 +554,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
 
 @pytest.mark.some(5)
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_csv(inputs: Any, kind: str) -> None:
+def test_csv_says_which_way_is_better(inputs: Any, kind: str) -> None:
     head, *lines = csv.reader(compared(inputs[kind], "csv").splitlines())
     rows = [dict(zip(head, line, strict=True)) for line in lines]
     for measure in inputs[kind][1]:
@@ -557,7 +569,7 @@ def test_in_csv(inputs: Any, kind: str) -> None:
             for row in pairs
         ]
         if is_known(measure):
-            check_pairs(counted, way_of(measure), default=True)
+            check_pairs(counted, direction_of(measure), default=True)
         else:
             assert {row["better_run"] for row in pairs} == {""}
 
@@ -569,31 +581,31 @@ def cells_of(text: str, style: str) -> dict[str, list[str]]:
         "md": lambda line: [cell.strip() for cell in line.strip("|").split(" | ")],
         "latex": lambda line: [cell.strip() for cell in line.removesuffix(r"\\").split(" & ")],
     }[style]
-    found: dict[str, list[str]] = {}
+    by_measure: dict[str, list[str]] = {}
     for cells in map(split, text.splitlines()):
         if len(cells) > 2 and cells[1] in SYSTEMS and cells[0] in ("a", "b", "c"):
-            found.setdefault(cells[1], cells[2:])
-    assert sorted(found) == sorted(SYSTEMS)
-    return found
+            by_measure.setdefault(cells[1], cells[2:])
+    assert sorted(by_measure) == sorted(SYSTEMS)
+    return by_measure
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("style", ["table", "md", "latex"])
-def test_in_text(inputs: Any, kind: str, style: str) -> None:
+def test_text_marks_the_better_system(inputs: Any, kind: str, style: str) -> None:
     text = compared(inputs[kind], style)
     cells, measures = cells_of(text, style), inputs[kind][1]
-    for at, measure in enumerate(measures):
-        bad, good = cells["bad"][at], cells["good"][at]
-        marked = [run for run in SYSTEMS if " > " in cells[run][at] or r"\mathrm" in cells[run][at]]
-        bold = [run for run in SYSTEMS if r"\textbf" in cells[run][at]]
+    for index, measure in enumerate(measures):
+        bad, good = cells["bad"][index], cells["good"][index]
+        marked = [run for run in SYSTEMS if " > " in cells[run][index] or r"\mathrm" in cells[run][index]]
+        bold = [run for run in SYSTEMS if r"\textbf" in cells[run][index]]
         if not is_known(measure):
             assert (marked, bold) == ([], [])
             continue
         assert " > " not in bad.replace(r"$^{\mathrm{", " > ")
         assert " > a" in good.replace(r"$^{\mathrm{", " > ")
         assert style != "latex" or ("bad" not in bold and "good" in bold)
-    low, neither = ([str(m) for m in measures if way_of(m) == way] for way in ("lower", "neither"))
+    low, neither = ([str(m) for m in measures if direction_of(m) == way] for way in ("lower", "neither"))
     lines = [line.removeprefix("% ") for line in text.splitlines()]
     assert not low or f"low is good: {', '.join(low)}" in lines
     assert not neither or f"neither high nor low is good: {', '.join(neither)}" in lines
@@ -617,9 +629,9 @@ def check_page(path: Path, measures: Sequence[Any]) -> None:
         re.search(r'<th scope="row">(\w+)<', row)[1]: re.findall(r'<td class="number.*?</td>', row, re.DOTALL)  # type: ignore[index]
         for row in rows
     }
-    for at, measure in enumerate(measures):
-        assert report["better"][str(measure)] == way_of(measure)
-        bad, good = (drawn[run][at] for run in ("bad", "good"))
+    for index, measure in enumerate(measures):
+        assert report["better"][str(measure)] == direction_of(measure)
+        bad, good = (drawn[run][index] for run in ("bad", "good"))
         claims = {
             run: (cells[run, str(measure)]["best"], cells[run, str(measure)]["better_than"])
             for run in SYSTEMS
@@ -634,10 +646,10 @@ def check_page(path: Path, measures: Sequence[Any]) -> None:
             assert "significantly better" in good
         else:
             assert set(map(str, claims.values())) == {"(False, [])"}
-            assert not any("better" in drawn[run][at] or "best" in drawn[run][at] for run in SYSTEMS)
-    for said, way in (("Low is good", "lower"), ("Neither high nor low is good", "neither")):
-        named = [str(measure) for measure in measures if way_of(measure) == way]
-        assert (f"{said}: {', '.join(named)}." in text) == bool(named)
+            assert not any("better" in drawn[run][index] or "best" in drawn[run][index] for run in SYSTEMS)
+    for phrase, way in (("Low is good", "lower"), ("Neither high nor low is good", "neither")):
+        named = [str(measure) for measure in measures if direction_of(measure) == way]
+        assert (f"{phrase}: {', '.join(named)}." in text) == bool(named)
     check_verdicts(report, text)
 
 
@@ -661,10 +673,10 @@ def test_every_gate_looks_the_right_way(inputs: Any, kind: str) -> None:
     """A limit between the two lets the good one through and stops the bad one."""
     words, measures = inputs[kind]
     options = [word for measure in measures for word in ("-m", str(measure))]
-    found = json.loads(command(*words, *options, "--format", "json").stdout)["results"]
-    value = {(each["run"], each["measure"]): each["value"] for each in found}
+    results = json.loads(command(*words, *options, "--format", "json").stdout)["results"]
+    value = {(row["run"], row["measure"]): row["value"] for row in results}
     for measure in measures:
-        name, way = str(measure), way_of(measure)
+        name, way = str(measure), direction_of(measure)
         limit = (value["good", name] + value["bad", name]) / 2
         code = {"higher": 1, "lower": 2, "neither": 1}[way]
         if way == "neither":
@@ -672,9 +684,9 @@ def test_every_gate_looks_the_right_way(inputs: Any, kind: str) -> None:
         under = command(*words, "--fail-under", f"{name}={limit!r}", code=code)
         assert "--require" in under.stderr or "bad: " in under.stderr
         good, wrong = (">=", "<=") if way == "higher" else ("<=", ">=")
-        said = command(*words, "--require", f"{name}{good}{limit!r}", code=1).stderr
-        assert f"bad: {name} is" in said
-        assert f"good: {name} is" not in said
+        stderr = command(*words, "--require", f"{name}{good}{limit!r}", code=1).stderr
+        assert f"bad: {name} is" in stderr
+        assert f"good: {name} is" not in stderr
         command(*words, "--require", f"{name}{wrong}{limit!r}", code=2)
 
 
@@ -717,19 +729,19 @@ def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> N
     assert block is not None
     scripts = "\n".join(asset(name) for name in ("texts.js", "basics.js", "table.js", "differences.js"))
     given = json.dumps([block[1], scripts])
-    done = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
-    said, tones = json.loads(done.stdout)
+    process = subprocess.run([node, "-e", SCRIPT], input=given, capture_output=True, text=True, check=True)
+    texts, tones = json.loads(process.stdout)
     pairs = read_report(tmp_path / "r.html")["comparison"]["pairs"]
     assert tones == [tone_of(pair) for pair in pairs]
-    for found in said:  # of bad minus good
-        way = way_of(parse_measure(found["measure"]))
-        assert found["way"] == {"higher": 1, "lower": -1, "neither": 0}[way]
+    for text in texts:  # of bad minus good
+        way = direction_of(parse_measure(text["measure"]))
+        assert text["way"] == {"higher": 1, "lower": -1, "neither": 0}[way]
         if way != "neither":
-            assert found["won"] == 0
-            assert f"; 0 won, 0 tied, {len(QUERIES)} lost; " in found["summary"]
+            assert text["won"] == 0
+            assert f"; 0 won, 0 tied, {len(QUERIES)} lost; " in text["summary"]
         else:
-            assert " won" not in found["summary"]
-            assert " higher, " in found["summary"]
+            assert " won" not in text["summary"]
+            assert " higher, " in text["summary"]
 
 
 def test_in_a_figure() -> None:
@@ -755,10 +767,10 @@ def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_
     node = shutil.which("node")
     if node is not None:
         looks = "console.log([lookOf({grade: 1}, true), lookOf({grade: 0}, true), lookOf({grade: 1})].join())"
-        done = subprocess.run(
+        process = subprocess.run(
             [node, "-e", asset("matrix.js") + looks], capture_output=True, text=True, check=True
         )
-        assert done.stdout.split(",")[::3] == ["wrong", "full", "full"]
+        assert process.stdout.split(",")[::3] == ["wrong", "full", "full"]
 
 
 def test_of_one_run_the_queries_it_does_worst_on_are_shown_first() -> None:
@@ -809,11 +821,11 @@ WAYS = {"wasted@5": "lower", "counted@5": "higher", "counted(count=wasted)@5": "
 @pytest.mark.usefixtures("plugged")
 def test_a_plug_in_says_which_way_is_better(runs: list[str], tmp_path: Path) -> None:
     measures = list(WAYS)
-    found = json.loads(compared((runs, measures), "json"))
-    assert found["better"] == WAYS
+    comparison = json.loads(compared((runs, measures), "json"))
+    assert comparison["better"] == WAYS
     for name, way in WAYS.items():
-        assert [v["run"] for v in found["values"] if v["measure"] == name and v["is_best"]] == ["good"]
-        check_pairs([pair for pair in found["pairs"] if pair["measure"] == name], way, default=True)
+        assert [v["run"] for v in comparison["values"] if v["measure"] == name and v["is_best"]] == ["good"]
+        check_pairs([pair for pair in comparison["pairs"] if pair["measure"] == name], way, default=True)
     latex = cells_of(compared((runs, measures), "latex"), "latex")
     assert [r"\textbf" in cell for cell in latex["good"]] == [True] * 3
     assert [r"\textbf" in cell for cell in latex["bad"]] == [False] * 3
@@ -839,11 +851,11 @@ def test_a_measure_defined_for_ir_measures_may_say_it_too(runs: list[str]) -> No
     "better", ["up", None, 1, "", lambda parameters: "up", lambda parameters: parameters["no"]]
 )
 def test_a_way_that_is_none_is_refused(better: Any) -> None:
-    def odd(ranking: Any, *, k: int | None = None) -> Any:
+    def unknown(ranking: Any, *, k: int | None = None) -> Any:
         return float(ranking.retrieved)
 
-    with pytest.raises(MeasureError, match="odd: "):
-        _ = rageval.measure(better=better)(odd).better
+    with pytest.raises(MeasureError, match="unknown: "):
+        _ = rageval.measure(better=better)(unknown).better
 
 
 def test_the_way_goes_with_the_measure() -> None:
@@ -864,17 +876,17 @@ def test_the_way_goes_with_the_measure() -> None:
 
 def scored(values: Mapping[str, Sequence[float]], measure: Any = "recall@5") -> list[Scores]:
     """Scores of a few systems."""
-    found = parse_measure(measure) if isinstance(measure, str) else measure
+    parsed = parse_measure(measure) if isinstance(measure, str) else measure
     return [
-        Scores(run, (Score(found, [f"q{at}" for at in range(len(column))], np.array(column), 0, "s"),))
+        Scores(run, (Score(parsed, [f"q{index}" for index in range(len(column))], np.array(column), 0, "s"),))
         for run, column in values.items()
     ]
 
 
 def best_of(values: Mapping[str, Sequence[float]], measure: str = "recall@5") -> tuple[list[str], str]:
     """The best runs, and the one that the first of the others is compared with."""
-    found = compare(scored(values, measure), Settings(resamples=100))
-    return [cell.run for cell in found.cells if cell.is_best], found.pairs[0].other
+    comparison = compare(scored(values, measure), Settings(resamples=100))
+    return [cell.run for cell in comparison.cells if cell.is_best], comparison.pairs[0].other
 
 
 NAN = float("nan")
@@ -901,41 +913,41 @@ def test_runs_that_share_the_best_value_are_all_best_but_not_all_there_are(
 
 def test_a_run_that_failed_is_not_the_best_though_it_has_no_fault() -> None:
     """Nothing of what it retrieved is unjudged, and nothing of it is relevant."""
-    qrels = {f"q{at}": {"a": 1, "b": 1, "z": 0} for at in range(8)}
+    qrels = {f"q{index}": {"a": 1, "b": 1, "z": 0} for index in range(8)}
     runs = {name: {q: {doc: 2.0, "x": 1.0} for q in qrels} for name, doc in (("lost", "z"), ("full", "a"))}
     for docs in runs["lost"].values():
         del docs["x"]
-    found = compare_runs("recall@2, hole@2", runs, qrels)
-    assert {(cell.run, cell.measure) for cell in found.cells if cell.is_best} == {
+    comparison = compare_runs("recall@2, hole@2", runs, qrels)
+    assert {(cell.run, cell.measure) for cell in comparison.cells if cell.is_best} == {
         ("full", "recall@2"),
         ("full", "hole@2"),
     }
-    assert {(pair.other, pair.verdict, pair.better_run) for pair in found.pairs} == {
+    assert {(pair.other, pair.verdict, pair.better_run) for pair in comparison.pairs} == {
         ("full", "refused", None)
     }
 
 
 def test_a_run_is_not_the_best_for_the_queries_that_it_lacks() -> None:
     """What was not retrieved is not unjudged either."""
-    qrels = {f"q{at}": {"a": 1, "z": 0} for at in range(8)}
+    qrels = {f"q{index}": {"a": 1, "z": 0} for index in range(8)}
     runs = {"lazy": {"q0": {"z": 2.0, "x": 1.0}}, "busy": {query: {"a": 2.0, "x": 1.0} for query in qrels}}
-    found = compare_runs("hole@2", runs, qrels)
-    assert [cell.run for cell in found.cells if cell.is_best] == ["busy"]
-    assert {(pair.other, pair.better_run) for pair in found.pairs} == {("busy", None)}
+    comparison = compare_runs("hole@2", runs, qrels)
+    assert [cell.run for cell in comparison.cells if cell.is_best] == ["busy"]
+    assert {(pair.other, pair.better_run) for pair in comparison.pairs} == {("busy", None)}
 
 
 def test_answers_of_zero_are_better_than_those_below() -> None:
     """CRAG's score may be negative: to say on every question that one does not know is better than wrong."""
     below = [-1.0, -1.0, -0.5]
     assert best_of({"wrong": below, "careful": [0.0, 0.0, 0.0]}, "crag_score") == (["careful"], "careful")
-    found = compare(scored({"wrong": [-1.0] * 8, "careful": [0.0] * 8}, "crag_score"))
-    assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("lower", "careful")]
+    comparison = compare(scored({"wrong": [-1.0] * 8, "careful": [0.0] * 8}, "crag_score"))
+    assert [(pair.verdict, pair.better_run) for pair in comparison.pairs] == [("lower", "careful")]
 
 
 def test_no_fault_at_all_is_no_failure() -> None:
-    found = compare(scored({"clean": [0.0] * 8, "liar": [1.0] * 8}, "hallucination"))
-    assert [cell.run for cell in found.cells if cell.is_best] == ["clean"]
-    assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("worse", "clean")]
+    comparison = compare(scored({"clean": [0.0] * 8, "liar": [1.0] * 8}, "hallucination"))
+    assert [cell.run for cell in comparison.cells if cell.is_best] == ["clean"]
+    assert [(pair.verdict, pair.better_run) for pair in comparison.pairs] == [("worse", "clean")]
 
 
 def test_every_completion_is_a_claim_like_the_verdict() -> None:
@@ -963,8 +975,8 @@ def test_what_people_call_a_fault_makes_a_judge_strict() -> None:
         for n in range(2)
     ]
     judged, gold = ([{**row, "grade": grade} for row in rows] for grade in (1, 0))
-    found = passport(*({place(row): row for row in side} for side in (judged, gold)))
-    assert found.facts["bias"] == -1.0
+    figures = passport(*({place(row): row for row in side} for side in (judged, gold)))
+    assert figures.facts["bias"] == -1.0
 
 
 def test_systems_are_ranked_from_the_best_whatever_the_measure() -> None:

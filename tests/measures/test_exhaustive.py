@@ -41,8 +41,8 @@ OTHER_CONFIGS: list[Config] = list(product(WITHOUT_ALPHA, CUTOFFS, [None]))
 def judgements(masks: Masks, *, zeros: bool) -> dict[str, dict[str, int]]:
     """Who supports what. Rows of grade 0 list nuggets nobody supports, and judge documents without any."""
     judged: dict[str, dict[str, int]] = {}
-    for (doc, mask), (at, nugget) in product(zip(DOCS, masks, strict=True), enumerate(NUGGETS)):
-        grade = mask >> at & 1
+    for (doc, mask), (index, nugget) in product(zip(DOCS, masks, strict=True), enumerate(NUGGETS)):
+        grade = mask >> index & 1
         if grade or zeros:
             judged.setdefault(nugget, {})[doc] = grade
     return judged
@@ -55,17 +55,19 @@ def everything(assignments: tuple[Masks, ...], *, zeros: bool) -> tuple[Run, Qre
     qrels: Qrels = {}
     for number, masks in enumerate(assignments):
         judged = judgements(masks, zeros=zeros)
-        for at, order in enumerate(ORDERS if judged else ()):
-            qrels[f"{number}.{at}"] = judged
-            run[f"{number}.{at}"] = {doc: -float(rank) for rank, doc in enumerate(order)}
+        for index, order in enumerate(ORDERS if judged else ()):
+            qrels[f"{number}.{index}"] = judged
+            run[f"{number}.{index}"] = {doc: -float(rank) for rank, doc in enumerate(order)}
     return run, qrels
 
 
 @cache
 def kind(masks: Masks) -> Masks:
     """The assignment with its nuggets in a standard order: 330 kinds stand for all 4,096."""
-    columns = sorted(tuple(mask >> at & 1 for mask in masks) for at in range(len(NUGGETS)))
-    return tuple(sum(column[doc] << at for at, column in enumerate(columns)) for doc in range(len(DOCS)))
+    columns = sorted(tuple(mask >> index & 1 for mask in masks) for index in range(len(NUGGETS)))
+    return tuple(
+        sum(column[doc] << index for index, column in enumerate(columns)) for doc in range(len(DOCS))
+    )
 
 
 KINDS = sorted(set(map(kind, ASSIGNMENTS)))
@@ -106,15 +108,15 @@ def spelled(config: Config) -> str:
 def largest_difference(configs: list[Config], *, zeros: bool) -> float:
     run, qrels = everything(TRIED, zeros=zeros)
     scores = rageval.evaluate([spelled(config) for config in configs], run, qrels)
-    found = np.stack([scores[spelled(config)].values for config in configs])
+    values = np.stack([scores[spelled(config)].values for config in configs])
     tables = {masks: of_kind(masks, configs, zeros=zeros) for masks in KINDS}
     expected = np.hstack([tables[kind(masks)] for masks in TRIED if zeros or any(masks)])
-    assert found.shape == expected.shape == (len(configs), len(qrels))
-    return float(np.abs(found - expected).max())
+    assert values.shape == expected.shape == (len(configs), len(qrels))
+    return float(np.abs(values - expected).max())
 
 
 @pytest.mark.parametrize("k", CUTOFFS)
-def test_novelty_measures(k: int) -> None:
+def test_novelty_measures_equal_the_oracle_on_every_small_case(k: int) -> None:
     configs = [config for config in NOVELTY_CONFIGS if config[1] == k]
     assert largest_difference(configs, zeros=True) <= TOLERANCE
 

@@ -27,13 +27,13 @@ def provider(is_there: bool, can: bool) -> SimpleNamespace:
 
 
 def test_only_those_that_are_installed_and_can_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {
+    providers = {
         "asked": provider(True, False),
         "absent": provider(False, True),
         "able": provider(True, True),
         "unable": provider(True, False),
     }
-    theirs = SimpleNamespace(providers=SimpleNamespace(registry=known))
+    theirs = SimpleNamespace(providers=SimpleNamespace(registry=providers))
     monkeypatch.setattr(foreign, "_ir_measures", lambda: theirs)
     with pytest.raises(MeasureError) as caught:
         by_provider(ForeignMeasure(Theirs()), "asked")

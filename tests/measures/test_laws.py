@@ -48,7 +48,7 @@ FALSE: dict[str, dict[str, int | RunCase]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_LAWS)
 @pytest.mark.parametrize("measure", OF_RUNS.values(), ids=str)
-def test_the_table(measure: rageval.Measure, name: str) -> None:
+def test_every_law_holds_or_has_its_counterexample(measure: rageval.Measure, name: str) -> None:
     counter_example = FALSE.get(name, {}).get(measure.name)
     if counter_example is None:
         for seed in range(CASES):
@@ -142,7 +142,7 @@ alphas = st.sampled_from(ALPHAS + NON_DYADIC)
 Judged = dict[str, dict[str, int]]
 
 
-def at(measure: rageval.Measure, k: int | None) -> rageval.Measure:
+def with_cutoff(measure: rageval.Measure, k: int | None) -> rageval.Measure:
     return measure if k is None else measure @ k
 
 
@@ -163,7 +163,9 @@ def supported(judged: Judged) -> dict[str, frozenset[str]]:
 def test_the_cap_holds_on_inputs_made_for_ties(drawn: RunCase, alpha: str, k: int | None) -> None:
     deepest = k or max(len(supported(judged)) for judged in drawn.qrels.values())
     cap = 1 / (1 - (1 - 1 / deepest) ** deepest)
-    assert max(by_query(at(alpha_ndcg(alpha=alpha), k), drawn.run, drawn.qrels).values()) <= cap + SLACK
+    assert (
+        max(by_query(with_cutoff(alpha_ndcg(alpha=alpha), k), drawn.run, drawn.qrels).values()) <= cap + SLACK
+    )
 
 
 @pytest.mark.slow
@@ -173,38 +175,40 @@ def test_the_greedy_order_scores_exactly_1(drawn: RunCase, alpha: str, k: int | 
     ideal = {query: q.ideal_order(Fraction(alpha), k) for query, q in oracles.items()}
     run = {query: in_order(docs or ["nothing relevant"]) for query, docs in ideal.items()}
     for measure in (OF_RUNS[name](alpha=alpha) for name in ("alpha_ndcg", "nerr_ia", "nnrbp")):
-        found = by_query(at(measure, k), run, drawn.qrels)
-        assert found == {query: float(bool(docs)) for query, docs in ideal.items()}
+        values = by_query(with_cutoff(measure, k), run, drawn.qrels)
+        assert values == {query: float(bool(docs)) for query, docs in ideal.items()}
 
 
 @pytest.mark.slow
 @given(some_cases, cutoffs)
 def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: RunCase, k: int | None) -> None:
     counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
-    found = by_query(at(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
-    assert found == pytest.approx(by_query(at(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK)
+    values = by_query(with_cutoff(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
+    assert values == pytest.approx(
+        by_query(with_cutoff(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK
+    )
 
 
 @pytest.mark.slow
 @given(some_cases, alphas)
 def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: RunCase, alpha: str) -> None:
-    found = by_query(alpha_ndcg(alpha=alpha) @ 1, drawn.run, drawn.qrels)
+    values = by_query(alpha_ndcg(alpha=alpha) @ 1, drawn.run, drawn.qrels)
     for query, judged in drawn.qrels.items():
         q = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
         first = sum(len(q.supports.get(doc, ())) for doc in q.top(1))
         most = max(map(len, q.supports.values()))
-        assert found[query] == (first / most if most else 0.0)
+        assert values[query] == (first / most if most else 0.0)
 
 
 @pytest.mark.slow
 @given(some_cases)
 def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: RunCase) -> None:
     qrels = {query: dict([next(iter(judged.items()))]) for query, judged in drawn.qrels.items()}
-    found = by_query(alpha_dcg(alpha=1), drawn.run, qrels)
+    values = by_query(alpha_dcg(alpha=1), drawn.run, qrels)
     for query, judged in qrels.items():
         q = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
         rank = next((rank for rank, doc in enumerate(q.ranking, 1) if q.supports.get(doc)), None)
-        assert found[query] == pytest.approx(1 / log2(1 + rank) if rank else 0.0, abs=1e-15)
+        assert values[query] == pytest.approx(1 / log2(1 + rank) if rank else 0.0, abs=1e-15)
 
 
 BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other looks at grades
@@ -215,7 +219,7 @@ BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other
 def test_a_superset_above_its_subset_never_lowers(drawn: RunCase, k: int | None) -> None:
     before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
     after = {q: in_order(supersets_up(list(docs), drawn.qrels.get(q, {}))) for q, docs in before.items()}
-    chosen = [at(measure, k) for name, measure in OF_RUNS.items() if name not in BLIND_TO_SETS]
+    chosen = [with_cutoff(measure, k) for name, measure in OF_RUNS.items() if name not in BLIND_TO_SETS]
     low, high = (rageval.evaluate(chosen, run, drawn.qrels) for run in (before, after))
     for measure in chosen:
         assert (high[measure].values >= low[measure].values - SLACK).all(), measure
@@ -236,7 +240,7 @@ def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: RunCase
     for judged in drawn.qrels.values():
         *docs, last = [*supported(judged), "not judged"][::-1]
         shorter = {str(length): in_order(docs[:length]) for length in range(1, len(docs) + 1)}
-        longer = {length: in_order([*found, last]) for length, found in shorter.items()}
+        longer = {length: in_order([*value, last]) for length, value in shorter.items()}
         qrels = dict.fromkeys(shorter, judged)
         before, after = by_query(coverage, shorter, qrels), by_query(coverage, longer, qrels)
         added = [after[length] - before[length] for length in shorter]
@@ -252,5 +256,9 @@ def test_any_increasing_map_of_scores_changes_no_digit(drawn: RunCase, data: st.
     to = dict(zip(levels, mapped, strict=True))
     run = {query: {doc: to[score] for doc, score in docs.items()} for query, docs in drawn.run.items()}
     chosen = [measure @ K for measure in OF_RUNS.values()]
-    found, expected = (rageval.evaluate(chosen, each, drawn.qrels) for each in (run, drawn.run))
-    assert [score.by_query for score in found.values()] == [score.by_query for score in expected.values()]
+    pair_of_scores, expected = (
+        rageval.evaluate(chosen, ranking, drawn.qrels) for ranking in (run, drawn.run)
+    )
+    assert [score.by_query for score in pair_of_scores.values()] == [
+        score.by_query for score in expected.values()
+    ]

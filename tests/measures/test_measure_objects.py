@@ -57,10 +57,10 @@ def test_the_limits_of_grades(grade: int) -> None:
 
 
 def test_exponential_gains_in_closed_form() -> None:
-    found = 1 / math.log2(2) + 3 / math.log2(3)
+    dcg = 1 / math.log2(2) + 3 / math.log2(3)
     best = 3 / math.log2(2) + 1 / math.log2(3)
     scores = rageval.evaluate(ndcg(dcg="exp-log2"), RUN, GRADED)
-    assert scores["ndcg(dcg=exp_log2)"].value == pytest.approx(found / best, abs=1e-15)
+    assert scores["ndcg(dcg=exp_log2)"].value == pytest.approx(dcg / best, abs=1e-15)
 
 
 def test_a_parameter_without_annotation_has_the_type_of_its_default() -> None:
@@ -174,9 +174,9 @@ def _first_of_own(ranking: rageval.Ranking, *, rel: int = 1, k: int | None = Non
     "measure", [_first_of_own, _first_of_own @ 3, _first_of_own(rel=1) @ 3, rageval.recall(rel=2) @ 5]
 )
 def test_a_measure_is_found_again_where_it_was_defined(measure: rageval.Measure) -> None:
-    again = pickle.loads(pickle.dumps(measure))
-    assert (again, again.k, again.given) == (measure, measure.k, measure.given)
-    assert again.about == measure.about
+    copy = pickle.loads(pickle.dumps(measure))
+    assert (copy, copy.k, copy.given) == (measure, measure.k, measure.given)
+    assert copy.about == measure.about
 
 
 def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
@@ -189,7 +189,7 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signature", "said"),
+    ("signature", "message"),
     [
         (
             (alpha_ndcg(alpha=0.7) @ 10).signature(ties="trec"),
@@ -207,6 +207,6 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
         ("|", "unknown measure"),
     ],
 )
-def test_a_signature_in_place_of_a_measure_says_what_to_ask_for(signature: str, said: str) -> None:
-    with pytest.raises(rageval.MeasureError, match=said):
+def test_a_signature_in_place_of_a_measure_says_what_to_ask_for(signature: str, message: str) -> None:
+    with pytest.raises(rageval.MeasureError, match=message):
         rageval.parse_measure(signature)

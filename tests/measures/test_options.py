@@ -108,10 +108,10 @@ def all_cases() -> Iterator[Case]:
         else:
             yield Case(name, value, None, has_rel, False, tolerance, total)
     for name, value in JUDGED_ONLY.items():
-        head, at, level = name.partition("@")
+        head, sign, level = name.partition("@")
         k = 3 if head in ("P", "R", "nDCG", "Success", "alpha_nDCG", "ERR_IA") else None
         yield Case(
-            f"{head}(judged_only=True){at}{level}" + (f"@{k}" if k else ""), value, k, head != "nDCG", True
+            f"{head}(judged_only=True){sign}{level}" + (f"@{k}" if k else ""), value, k, head != "nDCG", True
         )
     yield Case("first_find", of_the_first, None, plugin=first_find)
     yield Case(
@@ -171,7 +171,9 @@ def why_refused(case: Case, options: dict[str, Any]) -> tuple[str, ...] | None:
     """Words of the refusal, if there is to be one."""
     if options.get("ties") == "error":
         return "--ties error", "choose a rule"
-    own = case.name.replace("(over=pool)", "") in {f"{m}{at}" for m in OF_RUNS for at in ("", "@1", "@3")}
+    own = case.name.replace("(over=pool)", "") in {
+        f"{m}{cutoff}" for m in OF_RUNS for cutoff in ("", "@1", "@3")
+    }
     if options.get("ties") == "expected" and not (own or case.plugin):
         return case.name, "choose another rule for ties"
     pooled = case.name.startswith("p_ia(over=pool)")  # of which least shares have not the least sum
@@ -253,14 +255,15 @@ def expected(case: Case, options: dict[str, Any], pool: int | None = None) -> di
         measured = {"alpha_dcg": oracle.independent_alpha_dcg, "err_ia": oracle.err_ia}.get(name, measured)
         if case.k == 1:
             measured = {"alpha_dcg": oracle.alpha_dcg, "err_ia": oracle.plain_err_ia}.get(name, measured)
-    found = {}
+    expected_values = {}
     for query, judged in QRELS.items():
         left_out = options.get("intersection") or (tool in OF_THE_RUN and not options.get("complete"))
         if left_out and query not in ROWS:
             continue
         if tool == "trec_eval" and case.name != "infAP":  # which has a meaning for -1
             judged = {
-                n: {doc: g for doc, g in docs.items() if above(query, doc) >= 0} for n, docs in judged.items()
+                n: {doc: g for doc, g in docs.items() if highest_grade(query, doc) >= 0}
+                for n, docs in judged.items()
             }
         grades = oracle.Query({}, judged, options.get("rel", 1), oracle.RIGHT)
         if options.get("zero_rel") == "skip" and not grades.relevant:
@@ -270,14 +273,16 @@ def expected(case: Case, options: dict[str, Any], pool: int | None = None) -> di
             if options.get("judged_only") or case.judged_only:
                 order = [doc for doc in order if grades.grade.get(doc, -1) >= 0]
             order = order[: options.get("depth")]
-            q = oracle.Query({doc: float(-at) for at, doc in enumerate(order)}, judged, rel, oracle.RIGHT)
+            q = oracle.Query(
+                {doc: float(-index) for index, doc in enumerate(order)}, judged, rel, oracle.RIGHT
+            )
             values.append(float(measured(q, case.k)))
         hopeless = options.get("zero_rel") == "nan" and not grades.relevant
-        found[query] = math.nan if hopeless else sum(values) / len(values)
-    return found
+        expected_values[query] = math.nan if hopeless else sum(values) / len(values)
+    return expected_values
 
 
-def above(query: str, doc: str) -> int:
+def highest_grade(query: str, doc: str) -> int:
     return max(docs[doc] for docs in QRELS[query].values() if doc in docs)
 
 
@@ -303,7 +308,7 @@ def test_applied_as_the_oracle_has_it(options: str) -> None:
         return
     scores = rageval.evaluate([case.plugin or case.name for case in cases], run_file(), QRELS, **given).scores
     wrong = {case.name: wrong_in(score, case, options) for case, score in zip(cases, scores, strict=True)}
-    assert {name: found for name, found in wrong.items() if found} == {}
+    assert {name: value for name, value in wrong.items() if value} == {}
 
 
 def wrong_in(score: rageval.Score, case: Case, options: str) -> list[object]:
@@ -376,10 +381,10 @@ def test_the_lowest_grade_is_in_the_signature(name: str, signature: str) -> None
 @pytest.mark.parametrize("name", ["Rprec", "SetP", "ap", "alpha_ndcg", "p@3"])
 def test_what_a_measure_says_itself_goes_first(name: str) -> None:
     """Also if it says what it would be anyway."""
-    head, at, k = name.partition("@")
+    head, sign, k = name.partition("@")
     for rel in (1, 3):
         own, usual = (
-            rageval.evaluate(f"{head}(rel={rel}){at}{k}", run_file(), QRELS, **given).scores[0]
+            rageval.evaluate(f"{head}(rel={rel}){sign}{k}", run_file(), QRELS, **given).scores[0]
             for given in ({"rel": 2}, {})
         )
         assert str(own.measure) == str(usual.measure)
@@ -412,14 +417,14 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
     chosen = [case for case in CASES.values() if not case.plugin and why_refused(case, given) is None]
     refused = [case for case in CASES.values() if not case.plugin and case not in chosen]
     for case in refused[:3]:
-        done = CliRunner().invoke(main, [*files, "-m", case.name, *words])
-        assert (done.exit_code, done.stdout) == (2, "")
+        result = CliRunner().invoke(main, [*files, "-m", case.name, *words])
+        assert (result.exit_code, result.stdout) == (2, "")
     if not chosen:
         return
     asked = [part for case in chosen for part in ("-m", case.name)]
-    done = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
-    assert done.exit_code == 0, done.output
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    result = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
     by_measure: dict[
         str, list[float]
     ] = {}  # trec_eval's own lines go query by query, ours measure by measure
@@ -436,8 +441,8 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
 
 
 def test_what_a_lowest_grade_says_nothing_to_is_said(files: list[str]) -> None:
-    done = CliRunner().invoke(main, [*files, "-l", "2", "-m", "ndcg@3,Compat,Rprec,hole"])
-    assert "--rel 2 has no effect on ndcg@3, Compat, hole, which have no lowest grade" in done.stderr
+    result = CliRunner().invoke(main, [*files, "-l", "2", "-m", "ndcg@3,Compat,Rprec,hole"])
+    assert "--rel 2 has no effect on ndcg@3, Compat, hole, which have no lowest grade" in result.stderr
     assert "lowest grade" not in CliRunner().invoke(main, [*files, "-l", "2", "-m", "Rprec,rr"]).stderr
 
 

@@ -22,9 +22,9 @@ def spelled(name: str, k: int | None, **parameters: object) -> str:
     return name + (f"({inner})" if inner else "") + (f"@{k}" if k else "")
 
 
-def close(found: dict[str, float], expected: dict[str, float]) -> bool:
-    return found.keys() == expected.keys() and all(
-        abs(found[query] - expected[query]) <= TOLERANCE for query in expected
+def close(values: dict[str, float], expected: dict[str, float]) -> bool:
+    return values.keys() == expected.keys() and all(
+        abs(values[query] - expected[query]) <= TOLERANCE for query in expected
     )
 
 
@@ -46,8 +46,8 @@ def test_every_measure_equals_the_oracle(drawn: RunCase, k: int | None) -> None:
 def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: RunCase, k: int | None) -> None:
     for function in NOVELTY:
         label = spelled(function.__name__, k, alpha=alpha)
-        found = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query
-        assert close(found, evaluate(function.__name__, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))), (
+        values = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query
+        assert close(values, evaluate(function.__name__, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))), (
             label
         )
 
@@ -58,8 +58,8 @@ def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: Run
 def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: RunCase, k: int | None) -> None:
     for name in (name for name in MEASURES if "rel" in OF_RUNS[name].declared):
         label = spelled(name, k, rel=rel)
-        found = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query
-        assert close(found, evaluate(name, drawn.run, drawn.qrels, k, rel=rel)), label
+        values = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query
+        assert close(values, evaluate(name, drawn.run, drawn.qrels, k, rel=rel)), label
 
 
 @pytest.mark.slow

@@ -25,10 +25,10 @@ Rows = list[dict[str, Any]]
 
 def rows(passed: dict[str, list[bool]], run: str = "r", judge: str = "m") -> Rows:
     return [
-        {"query_id": query, "run_id": run, "repeat": at, "judge": judge, "rubric": "crag"}
+        {"query_id": query, "run_id": run, "repeat": index, "judge": judge, "rubric": "crag"}
         | {"label": "accurate" if is_right else "incorrect"}
         for query, answers in passed.items()
-        for at, is_right in enumerate(answers)
+        for index, is_right in enumerate(answers)
     ]
 
 
@@ -40,7 +40,9 @@ def drawn(answers: list[bool], k: int, over: Any) -> float:
 
 @pytest.mark.parametrize(("n", "k"), [(n, k) for n in range(1, 6) for k in range(1, n + 1)])
 def test_they_are_the_shares_of_all_draws(n: int, k: int) -> None:
-    every = {f"q{at}": list(each) for at, each in enumerate(itertools.product((True, False), repeat=n))}
+    every = {
+        f"q{index}": list(outcome) for index, outcome in enumerate(itertools.product((True, False), repeat=n))
+    }
     scores = rageval.evaluate_answers(f"pass@{k}, pass^{k}", rows(every))["r"]
     for name, over in ((f"pass@{k}", any), (f"pass^{k}", all)):
         for query, answers in every.items():
@@ -54,25 +56,28 @@ def test_without_k_it_is_one_answer() -> None:
 
 def test_over_all_chances_they_are_unbiased() -> None:
     for n, k, p in ((3, 2, 0.3), (5, 3, 0.9), (4, 4, 0.5)):
-        every = {f"q{at}": list(each) for at, each in enumerate(itertools.product((True, False), repeat=n))}
+        every = {
+            f"q{index}": list(outcome)
+            for index, outcome in enumerate(itertools.product((True, False), repeat=n))
+        }
         scores = rageval.evaluate_answers(f"pass@{k}, pass^{k}", rows(every))["r"]
         weights = {query: p ** sum(of) * (1 - p) ** (n - sum(of)) for query, of in every.items()}
         expected = {f"pass@{k}": 1 - (1 - p) ** k, f"pass^{k}": p**k}
         for name, truth in expected.items():
-            found = math.fsum(weights[query] * value for query, value in scores[name].by_query.items())
-            assert found == pytest.approx(truth)
+            mean = math.fsum(weights[query] * value for query, value in scores[name].by_query.items())
+            assert mean == pytest.approx(truth)
 
 
-def test_names() -> None:
+def test_pass_at_and_pass_hat_are_names_of_measures() -> None:
     for text, name in (
         ("pass@3", "pass_any@3"),
         ("pass^3", "pass_all@3"),
         ("PASS^2", "pass_all@2"),
         ("pass(aspect=ok)^2", "pass_all(aspect=ok)@2"),
     ):
-        found = rageval.parse_measure(text)
-        assert isinstance(found, Measure)
-        assert str(found) == name
+        measure = rageval.parse_measure(text)
+        assert isinstance(measure, Measure)
+        assert str(measure) == name
 
 
 def test_fewer_answers_than_k_are_an_error() -> None:
@@ -101,7 +106,7 @@ def test_an_answer_that_failed_is_not_a_pass_nor_left_out() -> None:
 
 def test_variances_of_questions_answers_and_judges() -> None:
     rng = random.Random(3)
-    truth = {f"q{at}": [rng.random() < 0.5 for _ in range(3)] for at in range(40)}
+    truth = {f"q{index}": [rng.random() < 0.5 for _ in range(3)] for index in range(40)}
     one = rageval.evaluate_answers("crag_score", rows(truth))["r"]["crag_score"].spread
     assert one is not None
     assert math.isnan(one.judge)
@@ -115,11 +120,11 @@ def test_variances_of_questions_answers_and_judges() -> None:
     steady = {query: [answers[0]] * 3 for query, answers in truth.items()}
     moody = {query: [rng.random() < 0.5 for _ in range(3)] for query in truth}
     mixed = rows(steady) + rows(moody, judge="n")
-    found = rageval.evaluate_answers("crag_score", mixed)["r"]["crag_score"].spread
-    assert found is not None
-    assert found.judge > 0.5
-    assert found.answer < 0.1
-    assert found.as_facts()["judges"] == math.sqrt(found.judge)
+    spread = rageval.evaluate_answers("crag_score", mixed)["r"]["crag_score"].spread
+    assert spread is not None
+    assert spread.judge > 0.5
+    assert spread.answer < 0.1
+    assert spread.as_facts()["judges"] == math.sqrt(spread.judge)
     assert (
         rageval.evaluate_answers("crag_score", rows({"a": [True], "b": [True]}))["r"].scores[0].spread is None
     )
@@ -130,22 +135,22 @@ def test_compare_says_more_questions_or_more_answers(tmp_path: Path) -> None:
     judged = [
         row
         for run in "ab"
-        for row in rows({f"q{at}": [rng.random() < 0.5 for _ in range(4)] for at in range(20)}, run)
+        for row in rows({f"q{index}": [rng.random() < 0.5 for _ in range(4)] for index in range(20)}, run)
     ]
     file = tmp_path / "judged.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in judged))
     words = ["compare", str(file), "-m", "crag_score,pass^2", "--draws", "100", "--resamples", "100"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0
-    assert "of the variance is between answers to one question: more of them (repeat) help" in done.stderr
-    assert "more answers each" in done.stderr
-    assert "pass_all@2" in done.stdout
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0
+    assert "of the variance is between answers to one question: more of them (repeat) help" in result.stderr
+    assert "more answers each" in result.stderr
+    assert "pass_all@2" in result.stdout
 
 
 @pytest.mark.nightly
 def test_intervals_of_pass_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     claims = importlib.import_module("claims")
-    for found in claims.of_repeats(200):
-        low, high = found.limits.cell
-        assert all(low - 0.02 <= value <= high + 0.02 for value in found.values), found
+    for interval in claims.of_repeats(200):
+        low, high = interval.limits.cell
+        assert all(low - 0.02 <= value <= high + 0.02 for value in interval.values), interval

@@ -10,14 +10,13 @@ import statistics
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import oracle
 import rageval
 import test_answer_laws as answer_laws
+from commands import run_checked
 from our_measures import OF_RUNS
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
-from rageval.cli import main
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
 from rageval.comparison.estimates import slices
@@ -30,7 +29,7 @@ from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
 RUN = {"few": {"a": 1.0}, "many": {"x": 1.0}}
-QRELS = {"few": {"a": 1}, "many": {f"d{at}": 1 for at in range(9)}}
+QRELS = {"few": {"a": 1}, "many": {f"d{index}": 1 for index in range(9)}}
 POOLED = "recall(over=pool)@10"
 
 
@@ -56,7 +55,7 @@ class TestShare:
 
 
 class TestPooled:
-    def test_by_hand(self) -> None:
+    def test_pooled_recall_is_as_worked_by_hand(self) -> None:
         scores = evaluate(f"recall@10,{POOLED}", RUN, QRELS)
         assert [score.value for score in scores.values()] == [0.5, 0.1]
         assert scores[POOLED].by_query == scores["recall@10"].by_query == {"few": 1.0, "many": 0.0}
@@ -86,7 +85,9 @@ class TestPooled:
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize("name", oracle.PARTS)
-    def test_laws(self, name: str) -> None:
+    def test_a_pooled_share_lies_between_the_extremes_and_equals_the_mean_of_equal_wholes(
+        self, name: str
+    ) -> None:
         """Between the least and the greatest share; over one topic, or wholes all alike, the mean."""
         for seed in range(20):
             drawn = case(random.Random(seed))
@@ -115,8 +116,8 @@ class TestPooled:
         groups = {"few": "x", "many": "x", "alone": "y"}
         (score,) = evaluate(POOLED, {**RUN, "alone": {"a": 1.0}}, qrels, groups=groups).scores
         assert score.value == (1 / 10 + 1 / 2) / 2
-        found = {part.name: part.value for part in slices(score, "group", groups)}
-        assert found == {"x": 0.1, "y": 0.5}
+        pooled_values = {part.name: part.value for part in slices(score, "group", groups)}
+        assert pooled_values == {"x": 0.1, "y": 0.5}
 
     def test_ties_in_expectation_keep_the_whole(self) -> None:
         run = {"few": {"a": 1.0, "b": 1.0}, "many": {"d0": 1.0, "d1": 1.0, "x": 1.0}}
@@ -132,7 +133,9 @@ class TestPooled:
 
 class TestClaims:
     def test_the_interval_draws_parts_with_their_wholes(self) -> None:
-        shares = [Share(1, 1) if at % 2 else Share(at % 7, 9) for at in range(40)]  # mean 0.67, pooled 0.4
+        shares = [
+            Share(1, 1) if index % 2 else Share(index % 7, 9) for index in range(40)
+        ]  # mean 0.67, pooled 0.4
         low, high = bootstrap(recall(over="pool"), shares)
         rng = random.Random(0)
         drawn = []
@@ -175,37 +178,31 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "run"), str(tmp_path / "qrels")]
 
 
-def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done
-
-
 class TestCommand:
     def test_every_way_of_printing_shows_the_pooled_value(self, files: list[str]) -> None:
         for style in ("trec", "ir_measures", "csv", "md", "latex", "table", "json", "jsonl", "ndeval"):
-            done = command(*files, "-m", POOLED, "--format", style)
-            assert "0.1" in done.stdout, style
-            assert "0.5" not in done.stdout, style
+            result = run_checked(*files, "-m", POOLED, "--format", style)
+            assert "0.1" in result.stdout, style
+            assert "0.5" not in result.stdout, style
 
     def test_the_page_of_a_share_names_both_ways(self) -> None:
-        assert "over=pool " in command("measures", "recall").stdout
-        assert "over=" not in command("measures", "ndcg").stdout
+        assert "over=pool " in run_checked("measures", "recall").stdout
+        assert "over=" not in run_checked("measures", "ndcg").stdout
 
     def test_a_report_has_the_pooled_value_and_its_interval(self, files: list[str], tmp_path: Path) -> None:
         page = tmp_path / "report.html"
-        command("report", *files, "-m", POOLED, "-o", str(page))
+        run_checked("report", *files, "-m", POOLED, "-o", str(page))
         (cell,) = read_report(page)["cells"]
         assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
 
     def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:
-        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
-        command(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
+        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.2", code=1)
+        run_checked(*files, "-m", POOLED, "--require", f"{POOLED}>=0.1")
 
     def test_another_word_is_refused(self, files: list[str]) -> None:
-        done = command(*files, "-m", "recall(over=pol)", code=2)
-        assert "expected one of topics, pool; did you mean pool?" in done.stderr
-        assert "ndcg has no parameter 'over'" in command(*files, "-m", "ndcg(over=pool)", code=2).stderr
+        result = run_checked(*files, "-m", "recall(over=pol)", code=2)
+        assert "expected one of topics, pool; did you mean pool?" in result.stderr
+        assert "ndcg has no parameter 'over'" in run_checked(*files, "-m", "ndcg(over=pool)", code=2).stderr
 
 
 @rageval.measure
@@ -249,7 +246,7 @@ class TestOfSomebodyElse:
         with pytest.raises(MeasureError, match="its whole depends on the order of equal scores"):
             evaluate(of_the_judged(over="pool") @ 1, run, qrels, ties="expected")
 
-    def test_sums(self) -> None:
+    def test_a_sum_has_no_interval(self) -> None:
         (score,) = evaluate(found_in_all @ 5, {**RUN, "many": {"d1": 1.0, "d2": 0.5}}, QRELS).scores
         assert score.value == 3.0
         assert all(map(math.isnan, bootstrap(score.measure, score.numbers)))
@@ -292,8 +289,8 @@ class TestOfSomebodyElse:
         @rageval.measure
         def undefined(ranking: rageval.Ranking) -> Share:
             """Undefined where nothing is found."""
-            found = len(ranking.hits())
-            return Share(1, found) if found else math.nan  # type: ignore[return-value]
+            hits = len(ranking.hits())
+            return Share(1, hits) if hits else math.nan  # type: ignore[return-value]
 
         with pytest.raises(MeasureError, match=r"half: returned 0.5 .* expected a Share, as it is annotated"):
             evaluate(half, RUN, QRELS)
@@ -349,8 +346,8 @@ class TestOfAnswers:
 
     def test_several_judges_are_pooled_too(self) -> None:
         rows = [
-            {"query_id": "q", "run_id": "r", "judge": "A", "aspect": f"n{at}", "label": "support"}
-            for at in "12"
+            {"query_id": "q", "run_id": "r", "judge": "A", "aspect": f"n{query}", "label": "support"}
+            for query in "12"
         ]
         rows += [{**rows[0], "judge": "B", "label": "not_support"}]
         plain, pool = evaluate_answers("a_strict, nugget_recall(over=pool)", rows)["r"].values()
@@ -392,7 +389,7 @@ class TestBlend:
         judged = [{"query_id": query, "run_id": "r", "label": "perfect"} for query, *_ in self.ROWS]
         return list(evaluate_answers(list(measures), judged)["r"].scores)
 
-    def test_by_hand(self) -> None:
+    def test_a_pooled_blend_is_as_worked_by_hand(self) -> None:
         measure = self.f1()
         mean, pool = self.scores(measure, measure(over="pool"))
         assert mean.value == pytest.approx(
@@ -409,8 +406,8 @@ class TestBlend:
         assert (back.rule, str(back.shares)) == ("f1", str(blend.shares))
 
     def test_what_is_undefined_in_one_is_pooled_in_the_other(self) -> None:
-        found = pooled([Blend("f1", Share(1, 2), math.nan), Blend("f1", Share(0, 2), Share(3, 4))])
-        assert found == Blend("f1", Share(1, 4), Share(3, 4))
+        share = pooled([Blend("f1", Share(1, 2), math.nan), Blend("f1", Share(0, 2), Share(3, 4))])
+        assert share == Blend("f1", Share(1, 4), Share(3, 4))
         assert math.isnan(pooled([Blend("f1", Share(1, 2), math.nan)]))
         assert math.isnan(pooled([]))
 

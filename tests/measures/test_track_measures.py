@@ -22,8 +22,8 @@ Rows = list[dict[str, Any]]
 
 
 def values(measures: str, judged: Any, **options: Any) -> dict[str, list[float]]:
-    found = rageval.evaluate_answers(measures, judged, **options)
-    return {run: [score.value for score in scores.values()] for run, scores in found.items()}
+    table = rageval.evaluate_answers(measures, judged, **options)
+    return {run: [score.value for score in scores.values()] for run, scores in table.items()}
 
 
 def printed(*words: str) -> str:
@@ -37,13 +37,13 @@ class TestDragun:
     RUBRIC = str(GOLDEN / "dragun.rubric.json")
 
     def test_reports_have_the_organizers_numbers(self) -> None:
-        found = values("official:dragun", self.LABELS, nuggets=self.RUBRIC)
+        values_of = values("official:dragun", self.LABELS, nuggets=self.RUBRIC)
         with (GOLDEN / "dragun.expected.csv").open() as file:
             expected = {row["run_tag"]: row for row in csv.DictReader(file)}
-        assert found.keys() == expected.keys()
+        assert values_of.keys() == expected.keys()
         for run, row in expected.items():
-            known = [float(row[name]) for name in ("supportive_score", "contradictory_score")]
-            assert found[run] == pytest.approx(known, abs=1e-12)
+            of_organizers = [float(row[name]) for name in ("supportive_score", "contradictory_score")]
+            assert values_of[run] == pytest.approx(of_organizers, abs=1e-12)
 
     def test_without_the_rubric_there_is_no_number(self) -> None:
         ran = CliRunner().invoke(main, [self.LABELS, "-m", "official:dragun"])
@@ -57,10 +57,10 @@ class TestDragun:
         judged.write_text("\ufeff" + text.replace("t1,r1,a1,supports", "t1,r1,a1,"))
         with pytest.raises(rageval.errors.MissingJudgements, match="1 error"):
             values("dragun_support", judged, nuggets=self.RUBRIC)
-        found = rageval.evaluate_answers("official:dragun", judged, nuggets=self.RUBRIC, on_missing="skip")[
+        scores = rageval.evaluate_answers("official:dragun", judged, nuggets=self.RUBRIC, on_missing="skip")[
             "r1"
         ]
-        support, contradiction = found.values()
+        support, contradiction = scores.values()
         weight = (4 / 3) / 7  # of one answer, of all
         assert support.bounds == pytest.approx((3 / 7 - weight, 3 / 7))
         assert contradiction.bounds == pytest.approx((4 / 21, 4 / 21 + weight))
@@ -90,7 +90,7 @@ class TestDragun:
         with pytest.raises(rageval.InputError, match="expected one that begins with A, B, C"):
             values("dragun_support", self.LABELS, nuggets=rubric)
 
-    def test_questions(self, tmp_path: Path) -> None:
+    def test_questions_have_the_values_worked_by_hand(self, tmp_path: Path) -> None:
         """By hand: of weights 4, 2, 1 the first is asked in a compound question, the second half."""
         head = "topic_id,run_tag,run_question_rank,"
         similar = tmp_path / "similar.csv"
@@ -119,9 +119,9 @@ class TestDragun:
         turned = {"supports": "contradicts", "contradicts": "supports"}
         for _ in range(20):
             rows = [
-                {"query_id": f"q{query}", "run_id": "r", "rubric": "stance", "aspect": f"a{at}",
+                {"query_id": f"q{query}", "run_id": "r", "rubric": "stance", "aspect": f"a{index}",
                  "weight": drawn.choice((4 / 3, 2, 0.25)), "label": drawn.choice(labels)}
-                for query in range(3) for at in range(drawn.randint(1, 5))
+                for query in range(3) for index in range(drawn.randint(1, 5))
             ]  # fmt: skip
             swapped = [row | {"label": turned.get(row["label"], row["label"])} for row in rows]
             names = "official:dragun, dragun_support(over=pool), dragun_contradiction(over=pool)"
@@ -141,12 +141,12 @@ class TestBioGen:
     )  # fmt: skip
 
     def test_answers_have_the_organizers_numbers(self) -> None:
-        found = rageval.evaluate_answers("official:biogen", self.JUDGED)
+        scores = rageval.evaluate_answers("official:biogen", self.JUDGED)
         expected = json.loads((GOLDEN / "biogen.expected.json").read_text())
-        assert found.keys() == expected.keys()
+        assert scores.keys() == expected.keys()
         for run, of_run in expected.items():
             for theirs, value in of_run.items():
-                assert 100 * found[run][self.NAMES[theirs]].value == pytest.approx(value, abs=1e-9), theirs
+                assert 100 * scores[run][self.NAMES[theirs]].value == pytest.approx(value, abs=1e-9), theirs
 
     def test_what_the_organizers_count_where_nothing_is_cited_is_named(self, tmp_path: Path) -> None:
         """Their script has 0 for an answer that cites nothing; the set says under which option it is so."""
@@ -154,8 +154,8 @@ class TestBioGen:
         for sentence in records[0]["machine_generated_answers"]["M1"]["answer_sentences"]:
             sentence["citation_assessment"] = []
         judged = str(self.written(tmp_path, records))
-        done = CliRunner().invoke(main, [judged, "-m", "official:biogen"])
-        assert "--compat medaesqa" in done.stderr
+        result = CliRunner().invoke(main, [judged, "-m", "official:biogen"])
+        assert "--compat medaesqa" in result.stderr
         theirs = CliRunner().invoke(main, [judged, "-m", "official:biogen", "--compat", "medaesqa"])
         assert "official:biogen" not in theirs.stderr
         rate = self.NAMES["citation_support_rate"]
@@ -176,7 +176,7 @@ class TestBioGen:
     def test_lines_are_read_as_the_array_is(self, tmp_path: Path) -> None:
         lines = tmp_path / "medaesqa.jsonl"
         lines.write_text(
-            "".join(json.dumps(each) + "\n" for each in json.loads(Path(self.JUDGED).read_text()))
+            "".join(json.dumps(record) + "\n" for record in json.loads(Path(self.JUDGED).read_text()))
         )
         assert values("official:biogen", lines) == values("official:biogen", self.JUDGED)
         assert "M1" in printed(self.JUDGED, "-m", "official:biogen")
@@ -190,11 +190,11 @@ class TestBioGen:
         other = second["answer_sentences"][1]["citation_assessment"][0]
         lost: Rows = []
         for relation in ("supporting", "contradicting", "neutral", "not relevant"):
-            for theirs, said in (("neutral", "yes"), ("not relevant", "no")):
+            for theirs, verdict in (("neutral", "yes"), ("not relevant", "no")):
                 citation["evidence_relation"], other["evidence_relation"], first[accurate] = (
                     relation,
                     theirs,
-                    said,
+                    verdict,
                 )
                 lost.append(values(measure, self.written(tmp_path, records))["M1"])
         citation["evidence_relation"] = other["evidence_relation"] = first[accurate] = None
@@ -235,7 +235,7 @@ class TestBioGen:
         records = json.loads(Path(self.JUDGED).read_text())
         del records[0]["machine_generated_answers"]["M2"]
         alone, both = (
-            values("official:biogen", each)["M1"] for each in (self.written(tmp_path, records), self.JUDGED)
+            values("official:biogen", path)["M1"] for path in (self.written(tmp_path, records), self.JUDGED)
         )
         differing = [
             name for name, one, two in zip(OFFICIAL["biogen"], alone, both, strict=True) if one != two
@@ -281,9 +281,9 @@ class TestRagdoll:
         return str(path)
 
     def test_compat_has_ragdolls_numbers(self, tmp_path: Path) -> None:
-        found = rageval.evaluate_answers(list(self.BY_HAND), self.file(tmp_path), compat="ragdoll")
+        scores = rageval.evaluate_answers(list(self.BY_HAND), self.file(tmp_path), compat="ragdoll")
         for name, expected in self.BY_HAND.items():
-            one, two = found["r"][name], found["s"][name]
+            one, two = scores["r"][name], scores["s"][name]
             assert [one.by_query["14"], one.by_query["15"], two.by_query["16"]] == pytest.approx(expected), (
                 name
             )
@@ -296,9 +296,9 @@ class TestRagdoll:
         assert ran.exit_code == 3
         assert "2 judgements that citation_precision needs are missing (2 error)" in ran.output
         with pytest.warns(match=r"the others \(14, 15\) score 0 in citation_precision"):
-            found = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
-        assert str(found["r"]["citation_precision"].by_query) == "{'14': 0.5, '15': 1.0, '16': nan}"
-        assert str(found["s"]["citation_precision"].by_query) == "{'14': 0.0, '15': 0.0, '16': nan}"
+            table = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
+        assert str(table["r"]["citation_precision"].by_query) == "{'14': 0.5, '15': 1.0, '16': nan}"
+        assert str(table["s"]["citation_precision"].by_query) == "{'14': 0.0, '15': 0.0, '16': nan}"
         output = printed(path, "-m", "citation_precision", "--on-missing", "skip")
         assert "s: answered 1 of 3 queries; the others (14, 15) score 0 in citation_precision" in output
         with pytest.warns(match="the others .* are left out"):

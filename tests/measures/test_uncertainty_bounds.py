@@ -48,9 +48,9 @@ SLACK = 1e-9
 
 
 def measure(name: str, k: int | None) -> Measure:
-    found = rageval.parse_measure(name if k is None else f"{name}@{k}")
-    assert isinstance(found, Measure)
-    return found
+    parsed = rageval.parse_measure(name if k is None else f"{name}@{k}")
+    assert isinstance(parsed, Measure)
+    return parsed
 
 
 def topic(rng: random.Random) -> Judged:
@@ -62,10 +62,10 @@ def completions(judged: Judged, docs: set[str]) -> Iterator[Judged]:
     """Every way to judge these documents."""
     cells = [(nugget, doc) for nugget in judged for doc in sorted(docs)]
     for says in product((0, 1), repeat=len(cells)):
-        found = {nugget: dict(grades) for nugget, grades in judged.items()}
+        completed = {nugget: dict(grades) for nugget, grades in judged.items()}
         for (nugget, doc), grade in zip(cells, says, strict=True):
-            found[nugget][doc] = grade
-        yield found
+            completed[nugget][doc] = grade
+        yield completed
 
 
 def unjudged(ranking: list[str]) -> set[str]:
@@ -81,8 +81,10 @@ def difference(
 
 
 def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
-    run = {str(at): {doc: -float(rank) for rank, doc in enumerate(ranking)} for at in range(len(judged))}
-    scores = rageval.evaluate(m, run, {str(at): found for at, found in enumerate(judged)})
+    run = {
+        str(index): {doc: -float(rank) for rank, doc in enumerate(ranking)} for index in range(len(judged))
+    }
+    scores = rageval.evaluate(m, run, {str(index): judged_query for index, judged_query in enumerate(judged)})
     return list(scores[m].by_query.values())
 
 
@@ -122,20 +124,24 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     st.lists(st.sampled_from([None, (), (0,)]), min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 5)
 )
 def test_the_walk_over_open_places_ends_where_trying_each_number_ends(
-    found: list[tuple[int, ...] | None], more: int, others: int
+    ranks_of_relevant: list[tuple[int, ...] | None], more: int, others: int
 ) -> None:
     """Average precision with x of the open places relevant, summed anew for each x: the same bits."""
-    relevant = [place for place, nuggets in enumerate(found) if nuggets]
-    open_ = [place for place, nuggets in enumerate(found) if nuggets is None]
-    judged = Topic.of({"n": {f"d{at}": 1 for at in range(len(relevant) + more)}})
+    relevant = [place for place, nuggets in enumerate(ranks_of_relevant) if nuggets]
+    open_ = [place for place, nuggets in enumerate(ranks_of_relevant) if nuggets is None]
+    judged = Topic.of({"n": {f"d{index}": 1 for index in range(len(relevant) + more)}})
     total = len(relevant) + more
 
     def value(places: list[int], total: int) -> float:
-        return math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)) / max(total, 1)
+        return math.fsum(number / (place + 1) for number, place in enumerate(sorted(places), 1)) / max(
+            total, 1
+        )
 
     number = range(len(open_) + 1)
     most = max(value([*relevant, *open_[:x]], total + x) for x in number)
-    top = bounds._Top(judged, 1, None, found, [0] * len(found), len(found), others, {})
+    top = bounds._Top(
+        judged, 1, None, ranks_of_relevant, [0] * len(ranks_of_relevant), len(ranks_of_relevant), others, {}
+    )
     for more_or_less in (
         others,
         others + 7,
@@ -167,8 +173,8 @@ def test_differences_lie_within_their_bounds_under_every_common_completion(name:
         both = list(completions(judged, unjudged(one) | unjudged(other)))
         gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
         as_is = values(m, one, [judged])[0], values(m, other, [judged])[0]
-        found = Topic.of(judged)
-        low, high = difference(m, found, (one, other), as_is)
+        topic = Topic.of(judged)
+        low, high = difference(m, topic, (one, other), as_is)
         assert low - SLACK <= min(gaps), (name, seed)
         assert high + SLACK >= max(gaps), (name, seed)
         if name in ("coverage", "recall", "p", "success", "ndcg", "alpha_dcg"):
@@ -190,12 +196,12 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
         gaps = [[a - b for a, b in zip(*query, strict=True)] for query in zip(*tables, strict=True)]
         least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
         by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
-        found = {query: Topic.of(judged) for query, judged in qrels.items()}
-        said = _certain_ruling(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
-        seen.add(said)
-        if said == "higher":
+        topics = {query: Topic.of(judged) for query, judged in qrels.items()}
+        ruling = _certain_ruling(m, topics, (runs[0], by_query[0]), (runs[1], by_query[1]))
+        seen.add(ruling)
+        if ruling == "higher":
             assert least > 0
-        elif said == "lower":
+        elif ruling == "lower":
             assert most < 0
         elif name != "alpha_ndcg":
             assert least <= 1e-9
@@ -213,20 +219,20 @@ def test_grades_that_nobody_gave_yet_reach_the_ends_of_ndcg(name: str) -> None:
         one, other = (rng.sample([*"abcuvw"], rng.randint(2, 5)) for _ in range(2))
         elsewhere = {"n": {"x": 3}}  # another query has the highest grade
 
-        def completed(*rankings: list[str], known: dict[str, int] = grades) -> list[Judged]:
+        def completed(*rankings: list[str], grades: dict[str, int] = grades) -> list[Judged]:
             open_ = sorted({doc for ranking in rankings for doc in ranking} - {*"abc"})
             return [
-                {"n": {**known, **dict(zip(open_, say, strict=True))}}
+                {"n": {**grades, **dict(zip(open_, say, strict=True))}}
                 for say in product(range(4), repeat=len(open_))
             ]
 
         truth = values(m, one, completed(one))
-        found = rageval.evaluate(
+        result = rageval.evaluate(
             m, {"q": {doc: -float(rank) for rank, doc in enumerate(one)}, "r": {"x": 1.0}},
             {"q": {"n": grades}, "r": elsewhere}, bounds=True,
         )[m].bounds  # fmt: skip
-        assert found is not None
-        ends = [2 * end - 1 for end in found]  # the mean with the query whose value is 1
+        assert result is not None
+        ends = [2 * end - 1 for end in result]  # the mean with the query whose value is 1
         assert ends == pytest.approx([min(truth), max(truth)], abs=1e-12), seed
         both = completed(one, other)
         gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
@@ -238,8 +244,8 @@ def test_grades_that_nobody_gave_yet_reach_the_ends_of_ndcg(name: str) -> None:
 
 
 def test_ndcg_of_many_unjudged_documents_takes_no_time() -> None:
-    judged = {"n": {f"d{at}": at % 4 for at in range(400)}}
-    docs = [name for at in range(400) for name in (f"d{at}", f"u{at}")]
+    judged = {"n": {f"d{index}": index % 4 for index in range(400)}}
+    docs = [name for index in range(400) for name in (f"d{index}", f"u{index}")]
     low, high = bounds_of("ndcg@100", " ".join(docs), judged)
     assert 0 < low < high <= 1
     # a grade that is huge is one level, not as many as it counts
@@ -265,7 +271,7 @@ def write(folder: Path) -> list[str]:
     """`a` found what is there; `b` found other things, nobody knows how good; `c` the like of `b` below."""
     runs = {"a": "x y", "b": "u v", "c": "z x"}
     for name, docs in runs.items():
-        lines = [f"{q} Q0 {d} 1 {-at} t\n" for q in "12" for at, d in enumerate(docs.split())]
+        lines = [f"{q} Q0 {d} 1 {-index} t\n" for q in "12" for index, d in enumerate(docs.split())]
         (folder / f"{name}.run").write_text("".join(lines))
     (folder / "qrels").write_text(
         "".join(f"{q} 0 {d} {g}\n" for q in "12" for d, g in zip("xyz", (1, 1, 0), strict=True))
@@ -275,14 +281,14 @@ def write(folder: Path) -> list[str]:
 
 def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_path: Path) -> None:
     words = [*write(tmp_path), "--nothing-judged", "zero"]
-    done = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
-    found = {result["run"]: result["bounds"] for result in json.loads(done.stdout)["results"]}
-    assert found == {"a.run": [1, 1], "b.run": [0, 0.5], "c.run": [0.5, 0.5]}
-    assert "b.run: recall@2: from 0.0000 to 0.5000 for any grades of the unjudged documents" in done.stderr
-    done = CliRunner().invoke(
+    outcome = CliRunner().invoke(main, [*words, "-m", "recall@2", "--bounds", "--format", "json"])
+    output = {result["run"]: result["bounds"] for result in json.loads(outcome.stdout)["results"]}
+    assert output == {"a.run": [1, 1], "b.run": [0, 0.5], "c.run": [0.5, 0.5]}
+    assert "b.run: recall@2: from 0.0000 to 0.5000 for any grades of the unjudged documents" in outcome.stderr
+    outcome = CliRunner().invoke(
         main, ["compare", *words, "-m", "recall@2 p@2", "--bounds", "--baseline", "a.run", "--format", "json"]
     )
-    certain = {(p["run"], p["measure"]): p["every_completion"] for p in json.loads(done.stdout)["pairs"]}
+    certain = {(p["run"], p["measure"]): p["every_completion"] for p in json.loads(outcome.stdout)["pairs"]}
     assert certain == {
         ("b.run", "recall@2"): "undecided",
         ("b.run", "p@2"): "undecided",
@@ -295,9 +301,9 @@ def test_score_prints_bounds_and_compare_the_verdict_over_all_completions(tmp_pa
 
 def bounds_of(name: str, run: str, judged: Judged) -> tuple[float, ...]:
     ranking = {"q": {doc: -float(rank) for rank, doc in enumerate(run.split())}}
-    found = rageval.evaluate(name, ranking, {"q": judged}, bounds=True).scores[0].bounds
-    assert found is not None
-    return found
+    result = rageval.evaluate(name, ranking, {"q": judged}, bounds=True).scores[0].bounds
+    assert result is not None
+    return result
 
 
 def test_where_nothing_is_known_to_be_relevant_everything_is_open() -> None:
@@ -317,17 +323,17 @@ def test_the_greedy_ideal_may_be_beaten_and_the_exact_one_not() -> None:
 def test_a_document_that_both_retrieve_is_the_same_in_both() -> None:
     """u may have nugget 2, and then both have it: only nugget 1 can tell the two apart."""
     judged = {"1": {"b": 1, "a": 0}, "2": {"c": 1, "a": 0}}
-    found = Topic.of(judged)
-    assert difference(measure("coverage@2", None), found, (["a", "u"], ["b", "u"]), (0.0, 0.5)) == (-0.5, 0)
+    result = Topic.of(judged)
+    assert difference(measure("coverage@2", None), result, (["a", "u"], ["b", "u"]), (0.0, 0.5)) == (-0.5, 0)
 
 
 def test_too_many_unjudged_documents_leave_the_looser_bound() -> None:
     judged = {"1": {"a": 1}}
-    found = Topic.of(judged)
+    result = Topic.of(judged)
     m = measure("alpha_dcg", None)
     for number, certain in ((10, True), (11, False)):
-        shared = [f"u{at}" for at in range(number)]
-        low, _ = difference(m, found, (["a", *shared], ["a", *shared]), (1.0, 1.0))
+        shared = [f"u{index}" for index in range(number)]
+        low, _ = difference(m, result, (["a", *shared], ["a", *shared]), (1.0, 1.0))
         assert (low == 0) is certain
 
 
@@ -354,5 +360,5 @@ def test_one_more_relevant_document_may_lower_or_raise_average_precision(
     judged: dict[str, int], ranking: str, ends: tuple[float, float]
 ) -> None:
     """Where the unjudged u is relevant it is found, and there is one more to find."""
-    run = {"q": {doc: -float(at) for at, doc in enumerate(ranking)}}
+    run = {"q": {doc: -float(index) for index, doc in enumerate(ranking)}}
     assert rageval.evaluate("ap", run, {"q": judged}, bounds=True)["ap"].bounds == pytest.approx(ends)

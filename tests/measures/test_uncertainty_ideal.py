@@ -45,25 +45,25 @@ def test_it_is_the_best_of_all_orders(seed: int) -> None:
         return
     alpha = Fraction(rng.choice(ALPHAS))
     for k in (2, 3, 5):
-        found = rageval.evaluate(EXACT(alpha=float(alpha)) @ k, drawn.run, drawn.qrels).scores[0].by_query
+        result = rageval.evaluate(EXACT(alpha=float(alpha)) @ k, drawn.run, drawn.qrels).scores[0].by_query
         for query, judged in drawn.qrels.items():
             asked = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
             best = oracle.optimum(asked, k, alpha)
             expected = oracle.share(oracle.alpha_dcg(asked, k, alpha), best)
-            assert found[query] == pytest.approx(expected, abs=1e-12)
+            assert result[query] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow
 def test_all_ways_to_give_three_documents_three_nuggets() -> None:
     """Every assignment at once, a query each: 512 ideals."""
     qrels, run = {}, {}
-    for at, mask in enumerate(product((0, 1), repeat=9)):
+    for index, mask in enumerate(product((0, 1), repeat=9)):
         judged = {n: {d: mask[3 * int(d) + int(n)] for d in "012"} for n in "012"}
-        qrels[str(at)], run[str(at)] = judged, {"2": 3.0, "1": 2.0, "0": 1.0}
-    found = rageval.evaluate(EXACT @ 2, run, qrels).scores[0].by_query
+        qrels[str(index)], run[str(index)] = judged, {"2": 3.0, "1": 2.0, "0": 1.0}
+    result = rageval.evaluate(EXACT @ 2, run, qrels).scores[0].by_query
     for query, judged in qrels.items():
         asked = Query(run[query], judged, 1, RIGHT)
-        assert found[query] == pytest.approx(
+        assert result[query] == pytest.approx(
             oracle.share(oracle.alpha_dcg(asked, 2), oracle.optimum(asked, 2)), abs=1e-12
         )
 
@@ -75,12 +75,12 @@ def test_all_ways_to_give_three_documents_three_nuggets() -> None:
 def test_where_greedy_is_above_1_exact_is_not(
     judged: dict[str, dict[str, int]], run: str, k: int, greedy: float | None
 ) -> None:
-    ranked = {"q": {doc: -float(at) for at, doc in enumerate(run.split())}}
-    found = rageval.evaluate([GREEDY @ k, EXACT @ k], ranked, {"q": judged})
+    ranked = {"q": {doc: -float(index) for index, doc in enumerate(run.split())}}
+    scores = rageval.evaluate([GREEDY @ k, EXACT @ k], ranked, {"q": judged})
     if greedy is not None:
-        assert found[GREEDY @ k].value == pytest.approx(greedy, abs=1e-9)
-        assert found[EXACT @ k].value == 1.0
-    assert found[EXACT @ k].value <= 1 + SLACK
+        assert scores[GREEDY @ k].value == pytest.approx(greedy, abs=1e-9)
+        assert scores[EXACT @ k].value == 1.0
+    assert scores[EXACT @ k].value <= 1 + SLACK
 
 
 @pytest.mark.slow
@@ -100,9 +100,9 @@ def test_the_gap_to_greedy_is_told() -> None:
     queries, most = evaluator.gap_to_greedy(EXACT @ 2)
     assert (queries, round(most, 4)) == (1, 0.1071)
     files = [str(DATA / "run.trec"), str(DATA / "qrels.nugget")]
-    done = CliRunner().invoke(main, [*files, "-m", "alpha_ndcg(ideal=exact)@10"])
-    assert "the greedy ideal is not the best ranking in" in done.stderr
-    assert "of 12 queries" in done.stderr
+    result = CliRunner().invoke(main, [*files, "-m", "alpha_ndcg(ideal=exact)@10"])
+    assert "the greedy ideal is not the best ranking in" in result.stderr
+    assert "of 12 queries" in result.stderr
 
 
 def test_a_ranking_that_is_not_proved_in_so_many_steps_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

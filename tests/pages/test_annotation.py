@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from labeling import ANSWERS, NAMES, made, plan_of, written
+from labeling import ANSWERS, NAMES, plan_of, write_plan, written
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.pages.labels import _mask, _to_label, places_of
@@ -22,9 +22,9 @@ SAMPLES = ROOT / "examples/data/answers"
 
 
 def annotate(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["label", "page", *map(str, words)], prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, ["label", "page", *map(str, words)], prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def opened(ask: dict[str, Any]) -> dict[str, Any]:
@@ -60,14 +60,14 @@ def test_neither_systems_nor_judges_nor_verdicts_are_in_the_page(tmp_path: Path)
 
 
 def test_what_is_sealed_says_nothing_by_its_length_and_opens_to_every_place_once(plan: LabelPlan) -> None:
-    found = _to_label(plan, "a")
-    assert len({len(ask["sealed"]) for ask in found["asks"]}) == 1
-    assert len({ask["sealed"] for ask in found["asks"]}) == 50
-    places = [opened(ask) for ask in found["asks"]]
+    items = _to_label(plan, "a")
+    assert len({len(ask["sealed"]) for ask in items["asks"]}) == 1
+    assert len({ask["sealed"] for ask in items["asks"]}) == 50
+    places = [opened(ask) for ask in items["asks"]]
     keys = ("query_id", "run_id", "item_id", "aspect")
     assert sorted(tuple(place[key] for key in keys) for place in places) == sorted(places_of(plan))
-    for ask, place in zip(found["asks"], places, strict=True):
-        text = found["contexts"][ask["context"]]["answer"]
+    for ask, place in zip(items["asks"], places, strict=True):
+        text = items["contexts"][ask["context"]]["answer"]
         assert text == ANSWERS[place["query_id"], place["run_id"]]
 
 
@@ -84,25 +84,25 @@ def test_queries_come_in_the_order_of_the_plan_and_systems_first_equally_often(p
 
 
 def test_of_a_pair_each_is_a_equally_often_and_texts_go_with_their_systems(tmp_path: Path) -> None:
-    found = _to_label(read_plan(str(plan_of(tmp_path, 24, "pairwise"))), "a")
-    places = [opened(ask) for ask in found["asks"]]
+    items = _to_label(read_plan(str(plan_of(tmp_path, 24, "pairwise"))), "a")
+    places = [opened(ask) for ask in items["asks"]]
     assert sorted(Counter(place["shown"][0] for place in places).values()) == [12, 12]
-    for ask, place in zip(found["asks"], places, strict=True):
-        context, (first, second) = found["contexts"][ask["context"]], place["shown"]
+    for ask, place in zip(items["asks"], places, strict=True):
+        context, (first, second) = items["contexts"][ask["context"]], place["shown"]
         assert context["answer_a"] == ANSWERS[place["query_id"], first]
         assert context["answer_b"] == ANSWERS[place["query_id"], second]
         assert place["aspect"] == f"{first} | {second}"
 
 
 def test_nuggets_stay_together_with_the_answer_they_are_looked_for_in(tmp_path: Path) -> None:
-    found = _to_label(read_plan(str(plan_of(tmp_path, 5, "nugget-assignment"))), "a")
-    assert len(found["asks"]) == 5 * 2 * 3
-    contexts = [ask["context"] for ask in found["asks"]]
+    items = _to_label(read_plan(str(plan_of(tmp_path, 5, "nugget-assignment"))), "a")
+    assert len(items["asks"]) == 5 * 2 * 3
+    contexts = [ask["context"] for ask in items["asks"]]
     assert contexts == sorted(contexts)
     assert Counter(contexts) == dict.fromkeys(range(10), 3)
-    assert {ask["text"] for ask in found["asks"]} == {"It rains.", "It snows.", "It blows."}
-    assert {opened(ask)["importance"] for ask in found["asks"]} == {"vital", "okay"}
-    assert "vital" not in json.dumps([found["contexts"], [ask["text"] for ask in found["asks"]]])
+    assert {ask["text"] for ask in items["asks"]} == {"It rains.", "It snows.", "It blows."}
+    assert {opened(ask)["importance"] for ask in items["asks"]} == {"vital", "okay"}
+    assert "vital" not in json.dumps([items["contexts"], [ask["text"] for ask in items["asks"]]])
 
 
 def test_labels_are_listed_best_first_whatever_their_names(plan: LabelPlan, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_two_thousand_items_make_a_page_of_reasonable_size(tmp_path: Path) -> No
 
 def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> None:
     attack = "</script><script>hacked = 1</script>{{script}}{{policy}}<!--"
-    place = made(tmp_path, [("q1", run, run[0] + attack) for run in NAMES], question=attack)
+    place = write_plan(tmp_path, [("q1", run, run[0] + attack) for run in NAMES], question=attack)
     annotate(place, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("<script") == page.count("</script>") == 2
@@ -153,8 +153,8 @@ def test_what_cannot_be_labeled_says_why(
     plan_of(tmp_path, 2)
     written(tmp_path, "label", "plan", "judged.jsonl", "-n", "1", "-o", "bare.jsonl")
     monkeypatch.chdir(tmp_path)
-    done = annotate(*words, code=2)
-    assert message in done.stderr
+    result = annotate(*words, code=2)
+    assert message in result.stderr
     assert not (tmp_path / "a.html").exists()
 
 
@@ -164,5 +164,5 @@ def test_labels_bear_the_names_that_the_rubric_has_for_people(tmp_path: Path) ->
     (tmp_path / "judged.jsonl").write_text(judged)
     words = ["--answers", "answers.jsonl", "--questions", "questions.jsonl", "--nuggets", "nuggets.jsonl"]
     written(tmp_path, "label", "plan", "judged.jsonl", *words, "-n", "1", "--overwrite", "-o", "ask.jsonl")
-    found = _to_label(read_plan(str(tmp_path / "ask.jsonl")), "a")
-    assert [found["names"][label] for label, _ in found["labels"]] == ["met", "partly", "not"]
+    items = _to_label(read_plan(str(tmp_path / "ask.jsonl")), "a")
+    assert [items["names"][label] for label, _ in items["labels"]] == ["met", "partly", "not"]

@@ -28,9 +28,9 @@ def page_of(folder: Path, questions: int, rubric: str = "crag", annotator: str =
 
 
 def rageval(*words: object) -> str:
-    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    result = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def exported(tab: Any, place: Path) -> list[dict[str, Any]]:
@@ -71,8 +71,8 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
     page = page_of(tmp_path, 25)
     tab = started()
     tab.goto(page.as_uri())
-    for at in range(23):
-        assert tab.text_content("#title").startswith(f"{at + 1} of 50 · question {at // 2 + 1} of 25")
+    for number in range(23):
+        assert tab.text_content("#title").startswith(f"{number + 1} of 50 · question {number // 2 + 1} of 25")
         tab.keyboard.press(wanted(tab))
     tab.keyboard.press("n")
     tab.keyboard.type("Not sure. 14")
@@ -86,18 +86,20 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
         tab.keyboard.press(wanted(tab))
     assert tab.text_content("#count") == "50 of 50 labeled"
     assert tab.text_content("#said") == "Everything is labeled. Export your labels."
-    found = exported(tab, tmp_path / "labels.jsonl")
+    labels = exported(tab, tmp_path / "labels.jsonl")
     expected = {
         place: LABELS[int(place[0][1:]) % 4] if place[1] == NAMES[0] else "incorrect"
         for place in ANSWERS
         if int(place[0][1:]) < 25
     }
-    assert {(one["query_id"], one["run_id"]): one["label"] for one in found} == expected
-    assert [one["order"] for one in found] == list(range(1, 51))
-    assert [one.get("note") for one in found if "note" in one] == ["Not sure. 14"]
-    assert {(one["annotator"], one["judge"], one["status"]) for one in found} == {("kim", "person:kim", "ok")}
-    assert all(one["seconds"] >= 0 and one["plan"] and one["version"] for one in found)
-    shares = [LABELS[at % 4] for at in range(25)]
+    assert {(one["query_id"], one["run_id"]): one["label"] for one in labels} == expected
+    assert [one["order"] for one in labels] == list(range(1, 51))
+    assert [one.get("note") for one in labels if "note" in one] == ["Not sure. 14"]
+    assert {(one["annotator"], one["judge"], one["status"]) for one in labels} == {
+        ("kim", "person:kim", "ok")
+    }
+    assert all(one["seconds"] >= 0 and one["plan"] and one["version"] for one in labels)
+    shares = [LABELS[number % 4] for number in range(25)]
     values = {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0}
     scored = json.loads(rageval(tmp_path / "labels.jsonl", "-m", "crag_score", "--format", "json"))
     means = {one["run"]: one["value"] for one in scored["results"]}
@@ -158,8 +160,8 @@ def test_what_cannot_be_told_is_missing_and_no_grade(tmp_path: Path, opened: Ope
     assert {one["status"] for one in rest} == {"ok"}
     words = ["score", str(tmp_path / "labels.jsonl"), "-m", "crag_score"]
     assert CliRunner().invoke(main, words).exit_code == 3
-    found = json.loads(rageval(*words, "--on-missing", "skip", "--format", "json"))
-    assert sorted(one["queries"] for one in found["results"]) == [1, 2]
+    output = json.loads(rageval(*words, "--on-missing", "skip", "--format", "json"))
+    assert sorted(one["queries"] for one in output["results"]) == [1, 2]
 
 
 def test_the_next_open_one_is_found_and_notes_are_no_labels(tmp_path: Path, opened: Open) -> None:
@@ -177,8 +179,8 @@ def test_the_next_open_one_is_found_and_notes_are_no_labels(tmp_path: Path, open
     assert tab.text_content("#title").startswith("2 of 6")  # the first that is open
     tab.keyboard.press("o")
     assert tab.text_content("#title").startswith("3 of 6")
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert [(one["order"], one.get("note")) for one in found] == [(1, None), (5, "1 2 3 u 0"), (6, None)]
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert [(one["order"], one.get("note")) for one in labels] == [(1, None), (5, "1 2 3 u 0"), (6, None)]
     tab.uncheck("#keys")
     tab.keyboard.press("1")
     assert tab.text_content("#count") == "3 of 6 labeled"
@@ -197,8 +199,8 @@ def test_labels_are_taken_in_where_nothing_is_labeled_and_all_or_none(tmp_path: 
     assert (
         other.text_content("#said") == "3 labels imported; 1 already have another label here, which is kept"
     )
-    found = exported(other, tmp_path / "again.jsonl")
-    assert [one.get("label") for one in found] == ["incorrect", "acceptable", "missing", None]
+    labels = exported(other, tmp_path / "again.jsonl")
+    assert [one.get("label") for one in labels] == ["incorrect", "acceptable", "missing", None]
     before = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
     last = opened(page)
     for text, message in (
@@ -230,20 +232,20 @@ def test_of_a_pair_one_wins_and_the_order_is_kept(tmp_path: Path, opened: Open) 
     for key in "1230":
         shown.append([text.strip() for text in texts(tab, ".pair .text div")])
         tab.keyboard.press(key)
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert [one.get("label") for one in found] == ["win", "loss", "loss", "win", "tie", "tie", None, None]
-    for (one, other), answers in zip(zip(found[::2], found[1::2], strict=True), shown, strict=True):
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert [one.get("label") for one in labels] == ["win", "loss", "loss", "win", "tie", "tie", None, None]
+    for (one, other), answers in zip(zip(labels[::2], labels[1::2], strict=True), shown, strict=True):
         assert one["shown"] == other["shown"] == [one["run_id"], other["run_id"]]
         assert answers == [ANSWERS[side["query_id"], side["run_id"]] for side in (one, other)]
-    again = opened(tmp_path / "label.html")
-    again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '4 of 4 labeled'")
-    assert exported(again, tmp_path / "again.jsonl") == found
+    reopened = opened(tmp_path / "label.html")
+    reopened.set_input_files("#file", str(tmp_path / "labels.jsonl"))
+    until(reopened, "document.getElementById('count').textContent === '4 of 4 labeled'")
+    assert exported(reopened, tmp_path / "again.jsonl") == labels
     scored = json.loads(
         rageval(tmp_path / "labels.jsonl", "-m", "win_rate", "--on-missing", "skip", "--format", "json")
     )
     points = {
-        name: [one["grade"] for one in found if one["run_id"] == name and "grade" in one] for name in NAMES
+        name: [one["grade"] for one in labels if one["run_id"] == name and "grade" in one] for name in NAMES
     }
     for one in scored["results"]:
         assert one["value"] == pytest.approx(sum(points[one["run"]]) / 3)
@@ -252,16 +254,16 @@ def test_of_a_pair_one_wins_and_the_order_is_kept(tmp_path: Path, opened: Open) 
 def test_nuggets_are_judged_one_after_the_other_beside_the_same_answer(tmp_path: Path, opened: Open) -> None:
     tab = opened(page_of(tmp_path, 2, "nugget-assignment"))
     asked = []
-    for at in range(12):
+    for number in range(12):
         asked.append((tab.text_content(".text.main div"), tab.text_content("#asked")))
-        tab.keyboard.press(str(at % 3 + 1))
+        tab.keyboard.press(str(number % 3 + 1))
     assert len({answer for answer, _ in asked}) == 4
     assert [text for _, text in asked[:3]] == [
         f"To be judged:{n}" for n in ("It rains.", "It snows.", "It blows.")
     ]
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert [one["label"] for one in found] == ["support", "partial_support", "not_support"] * 4
-    assert [one["importance"] for one in found] == ["vital", "okay", "okay"] * 4
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert [one["label"] for one in labels] == ["support", "partial_support", "not_support"] * 4
+    assert [one["importance"] for one in labels] == ["vital", "okay", "okay"] * 4
     scored = json.loads(rageval(tmp_path / "labels.jsonl", "-m", "v_strict", "--format", "json"))
     assert [one["value"] for one in scored["results"]] == [1, 1]
 
@@ -278,9 +280,9 @@ def test_it_fits_a_telephone_and_has_contrast(tmp_path: Path, opened: Open, rubr
         panel = tab.query_selector(".panel").bounding_box()
         assert panel["y"] + panel["height"] <= 801
         assert panel["height"] < 300  # there is room for what is to be judged
-        found = tab.evaluate(CONTRAST)
-        assert len(found) > 15
-        assert [text for ratio, text in found if ratio < 4.5] == []
+        ratios = tab.evaluate(CONTRAST)
+        assert len(ratios) > 15
+        assert [text for ratio, text in ratios if ratio < 4.5] == []
 
 
 @pytest.mark.parametrize("size", [(1280, 900), (768, 1024), (400, 800)])
@@ -389,13 +391,13 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, opened: Open) -> 
         until(tab, "document.getElementById('unread').hidden")
         tab.keyboard.press("1")
     assert tab.evaluate("typeof hacked") == "undefined"
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert sorted((one["query_id"], one["run_id"]) for one in found) == sorted(
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert sorted((one["query_id"], one["run_id"]) for one in labels) == sorted(
         (q, r) for q in queries for r in runs
     )
-    again = opened(page)
-    again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '6 of 6 labeled'")
+    reopened = opened(page)
+    reopened.set_input_files("#file", str(tmp_path / "labels.jsonl"))
+    until(reopened, "document.getElementById('count').textContent === '6 of 6 labeled'")
 
 
 def test_a_browser_that_cannot_save_says_so_and_asks_before_it_closes(tmp_path: Path, browser: Any) -> None:
@@ -434,10 +436,10 @@ def test_two_annotators_have_their_own_labels_in_one_browser(
             tab.keyboard.press(wanted(tab) if name == "kim" else "1")
         files.append(tmp_path / f"{name}.jsonl")
         exported(tab, files[-1])
-    found = json.loads(
+    output = json.loads(
         rageval("label", "agree", *files, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
     )
-    assert (found["compared"], found["queries"], found["systems"]) == (20, 10, 2)
+    assert (output["compared"], output["queries"], output["systems"]) == (20, 10, 2)
     assert tab.evaluate("Object.keys(localStorage).length") == 2
 
 
@@ -484,8 +486,8 @@ def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
     assert texts(tab, "#choices button") == ["1 2", "2 1", "3 0", "4 -1", "0 can't tell"]
     for key in "1342":
         tab.keyboard.press(key)
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert [(one["aspect"], one["grade"], "label" in one) for one in found] == [
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert [(one["aspect"], one["grade"], "label" in one) for one in labels] == [
         ("correctness", 2, False),
         ("faithfulness", -1, False),
         ("correctness", -1, False),
@@ -493,16 +495,16 @@ def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
     ]
     scored = json.loads(rageval(tmp_path / "labels.jsonl", "-m", "correctness", "--format", "json"))
     assert sorted(one["value"] for one in scored["results"]) == [-1, 2]
-    again = opened(tmp_path / "label.html")
-    again.set_input_files("#file", str(tmp_path / "labels.jsonl"))
-    until(again, "document.getElementById('count').textContent === '4 of 4 labeled'")
+    reopened = opened(tmp_path / "label.html")
+    reopened.set_input_files("#file", str(tmp_path / "labels.jsonl"))
+    until(reopened, "document.getElementById('count').textContent === '4 of 4 labeled'")
 
 
 def test_documents_of_runs_are_labeled_in_an_order_that_tells_nothing(tmp_path: Path, opened: Open) -> None:
-    docs = [f"d{at}" for at in range(8)]
-    (tmp_path / "qrels").write_text("".join(f"q 0 {doc} {at % 4}\n" for at, doc in enumerate(docs)))
+    docs = [f"d{number}" for number in range(8)]
+    (tmp_path / "qrels").write_text("".join(f"q 0 {doc} {number % 4}\n" for number, doc in enumerate(docs)))
     for name, first in (("zanzibar-run", 0), ("quagmire-run", 2)):
-        rows = [f"q Q0 d{first + at} {at + 1} {9 - at} r\n" for at in range(6)]
+        rows = [f"q Q0 d{first + number} {number + 1} {9 - number} r\n" for number in range(6)]
         (tmp_path / name).write_text("".join(rows))
     (tmp_path / "c.jsonl").write_text(
         "".join(json.dumps({"id": d, "text": f"Passage {d}."}) + "\n" for d in docs)
@@ -516,10 +518,10 @@ def test_documents_of_runs_are_labeled_in_an_order_that_tells_nothing(tmp_path: 
     for _ in range(7):
         number = int(tab.text_content(".text.main div").removeprefix("Passage d").removesuffix("."))
         tab.keyboard.press(str(4 - number % 4))
-    found = exported(tab, tmp_path / "labels.jsonl")
-    assert sorted(one["item_id"] for one in found) == docs[:7]  # the top five of either
-    assert [one["item_id"] for one in found] != docs[:7]
-    assert {one["run_id"] for one in found} == {"documents"}
+    labels = exported(tab, tmp_path / "labels.jsonl")
+    assert sorted(one["item_id"] for one in labels) == docs[:7]  # the top five of either
+    assert [one["item_id"] for one in labels] != docs[:7]
+    assert {one["run_id"] for one in labels} == {"documents"}
     both, plan = (runs[0], tmp_path / "labels.jsonl"), ("--gold-chosen", tmp_path / "p.jsonl")
     agreement = json.loads(rageval("label", "agree", *both, *plan, "--format", "json"))
     assert (agreement["compared"], agreement["bias"]) == (7, 0)
@@ -543,10 +545,12 @@ def test_labels_of_a_pilot_go_into_the_page_of_the_plan_that_extends_it(tmp_path
         "questions.jsonl",
     ]
     written(tmp_path, "label", "plan", *words, "-n", "40", "--overwrite", "-o", "ask.jsonl")
-    again = opened(written(tmp_path, "label", "page", "ask.jsonl", "--annotator", "kim", "-o", "label.html"))
+    reopened = opened(
+        written(tmp_path, "label", "page", "ask.jsonl", "--annotator", "kim", "-o", "label.html")
+    )
     for key in "1434" * 20:
-        again.keyboard.press(key)
-    exported(again, tmp_path / "pilot.jsonl")
+        reopened.keyboard.press(key)
+    exported(reopened, tmp_path / "pilot.jsonl")
     words += ["-m", "crag_score", "--pilot", str(tmp_path / "pilot.jsonl"), "--width", "0.35"]
     written(tmp_path, "label", "plan", *words, "--overwrite", "-o", "ask.jsonl")
     page = written(tmp_path, "label", "page", "ask.jsonl", "--annotator", "kim", "-o", "label.html")

@@ -80,9 +80,9 @@ def test_an_address_that_is_spoilt_or_of_others_is_made_anew(
         assert len(labels.token) >= 32
         assert labels.token != "a" * 32
         assert labels.port in range(20_000, 32_000)
-        known = labels.token
+        token = labels.token
     with LabelFile(place, plan, WHO) as labels:
-        assert labels.token == known
+        assert labels.token == token
 
 
 @ON_POSIX
@@ -115,16 +115,16 @@ def test_an_address_by_somebody_else_is_refused(plan: LabelPlan, place: Path) ->
 
 
 def test_labels_are_served_once(plan: LabelPlan, place: Path, asked: Path) -> None:
-    again = place.parent / "same" / ".." / "kim.jsonl"
+    same = place.parent / "same" / ".." / "kim.jsonl"
     (place.parent / "same").mkdir()
     with LabelFile(place, plan, WHO) as labels:
         with pytest.raises(UsageError, match="are already being served; use the open page"):
-            LabelFile(again, plan, WHO)
+            LabelFile(same, plan, WHO)
         words = ["label", "page", str(asked), "--annotator", WHO, "--serve", str(place)]
-        done = CliRunner().invoke(main, words)
-        assert (done.exit_code, "are already being served" in done.stderr) == (2, True)
+        result = CliRunner().invoke(main, words)
+        assert (result.exit_code, "are already being served" in result.stderr) == (2, True)
         labels.change([label(plan)], [])
-    with LabelFile(again, plan, WHO) as labels:
+    with LabelFile(same, plan, WHO) as labels:
         assert len(labels) == 1
     with pytest.raises(OutputError, match="is stopping"):  # a request that came too late
         labels.change([label(plan)], [])
@@ -226,30 +226,32 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(plan: LabelPlan, 
     others = [
         place.with_name(name) for name in (f".kim.jsonl.{'x' * 16}.part", f".lee.jsonl.{'0' * 16}.part")
     ]
-    for each in (left, *others):
-        each.write_text("{")
+    for path in (left, *others):
+        path.write_text("{")
     with LabelFile(place, plan, WHO):
         assert not left.exists()
-        assert all(each.exists() for each in others)
+        assert all(path.exists() for path in others)
 
 
 def test_places_where_no_labels_can_be_kept_are_refused_at_once(
     plan: LabelPlan, place: Path, asked: Path
 ) -> None:
     for where, code in (("-", 2), (str(place.parent / "none" / "kim.jsonl"), 2), (str(place.parent), 2)):
-        done = CliRunner().invoke(main, ["label", "page", str(asked), "--serve", where])
-        assert done.exit_code == code, where
-        assert "Traceback" not in done.output
-    done = CliRunner().invoke(main, ["label", "page", str(asked), "--annotator", " ", "--serve", str(place)])
-    assert (done.exit_code, "expected a name" in done.stderr) == (2, True)
+        result = CliRunner().invoke(main, ["label", "page", str(asked), "--serve", where])
+        assert result.exit_code == code, where
+        assert "Traceback" not in result.output
+    result = CliRunner().invoke(
+        main, ["label", "page", str(asked), "--annotator", " ", "--serve", str(place)]
+    )
+    assert (result.exit_code, "expected a name" in result.stderr) == (2, True)
     assert list(place.parent.iterdir()) == []
 
 
 def test_a_label_in_place_of_another_takes_its_place(plan: LabelPlan, place: Path) -> None:
     with LabelFile(place, plan, WHO) as labels:
-        for at in range(3):
+        for number in range(3):
             for given in ("perfect", "missing"):
-                labels.change([label(plan, at, label=given, grade=1 if given == "perfect" else 0)], [])
+                labels.change([label(plan, number, label=given, grade=1 if given == "perfect" else 0)], [])
         assert len(labels_in(place)) == 3
         assert {row["label"] for row in map(json.loads, place.read_text().splitlines())} == {"missing"}
         labels.change([], [label(plan, 1)])

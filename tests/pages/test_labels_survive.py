@@ -60,11 +60,11 @@ class Program:
             self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8"
         )
         assert self.process.stdout is not None
-        said = ""
-        while not said.startswith("http"):  # the file may have something to be said of it first
-            said = self.process.stdout.readline()
-            assert said, self.process.wait()
-        return said.strip()
+        line = ""
+        while not line.startswith("http"):  # the file may have something to be said of it first
+            line = self.process.stdout.readline()
+            assert line, self.process.wait()
+        return line.strip()
 
     def kill(self) -> None:
         if self.process is not None:
@@ -76,19 +76,19 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    found = Program(plan_of(tmp_path, 60), tmp_path / "labels.jsonl")
-    yield found
-    found.kill()
+    program = Program(plan_of(tmp_path, 60), tmp_path / "labels.jsonl")
+    yield program
+    program.kill()
 
 
-def said_in(labels: Path) -> dict[tuple[str, str], str | None]:
+def labels_in(labels: Path) -> dict[tuple[str, str], str | None]:
     """What the file says of each thing; nothing twice, and every line whole."""
     if not labels.exists():
         return {}
     rows = [json.loads(line) for line in labels.read_text(encoding="utf-8").splitlines()]
-    found = {(row["query_id"], row["run_id"]): row.get("label") for row in rows}
-    assert len(found) == len(rows)
-    return found
+    saved = {(row["query_id"], row["run_id"]): row.get("label") for row in rows}
+    assert len(saved) == len(rows)
+    return saved
 
 
 def test_no_label_that_was_shown_as_saved_is_lost_by_a_kill(
@@ -106,7 +106,7 @@ def test_no_label_that_was_shown_as_saved_is_lost_by_a_kill(
     places = tab.evaluate("[...data.asks.keys()].map((at) => opened(data.asks[at]))")
     keys = [(place["query_id"], place["run_id"]) for place in places]
     before: dict[tuple[str, str], str | None] = {}  # what the file said when the page was opened again
-    for at in range(KILLS):
+    for kill in range(KILLS):
         timer = Timer(rng.uniform(0.01, LONGEST), program.kill)
         timer.start()
         while timer.is_alive():
@@ -118,25 +118,25 @@ def test_no_label_that_was_shown_as_saved_is_lost_by_a_kill(
         if rng.random() < 0.5:  # more, while nobody answers
             tab.keyboard.press(rng.choice("1234"))
         history = tab.evaluate("history_")
-        found = said_in(labels)
+        saved = labels_in(labels)
         for position, values in history.items():
-            said = found.get(keys[int(position)], "none")
+            label = saved.get(keys[int(position)], "none")
             # What waited when the page was opened is newer than the file, and may wait still.
-            known = [*values, before.get(keys[int(position)], "none")]
-            assert said in known, (at, position, said, known)
+            possible = [*values, before.get(keys[int(position)], "none")]
+            assert label in possible, (kill, position, label, possible)
         assert program.start() == address
         if rng.random() < 0.3:  # the page is opened again: what waited is in the browser
-            before = said_in(labels)
+            before = labels_in(labels)
             tab.reload()
             tab.evaluate(WATCH)
-        if rng.random() < 0.7 or at == KILLS - 1:  # else the next kill may come before it has connected
+        if rng.random() < 0.7 or kill == KILLS - 1:  # else the next kill may come before it has connected
             until(tab, IS_SAVED)
             shown = tab.evaluate(SAID)
-            assert {keys[int(at)]: value for at, value in shown.items()} == said_in(labels)
+            assert {keys[int(place)]: value for place, value in shown.items()} == labels_in(labels)
     assert tab.is_hidden("#trouble")
     assert faults == []
-    assert len(said_in(labels)) > KILLS / 2
-    assert [each.name for each in tmp_path.glob(".*.part")] == []
+    assert len(labels_in(labels)) > KILLS / 2
+    assert [path.name for path in tmp_path.glob(".*.part")] == []
     tab.close()
 
 
@@ -154,14 +154,14 @@ def test_a_page_says_in_plain_words_that_its_program_is_gone_and_finds_it_again(
     tab.keyboard.press("3")
     until(tab, "!document.getElementById('trouble').hidden")
     until(tab, "document.getElementById('saved').textContent === '2 labels not saved yet'")
-    said = tab.text_content("#trouble")
-    assert "does not answer. 2 labels are not saved yet. They are saved in this browser" in said
-    assert "Start the program again with the same command; this page then reconnects." in said
+    message = tab.text_content("#trouble")
+    assert "does not answer. 2 labels are not saved yet. They are saved in this browser" in message
+    assert "Start the program again with the same command; this page then reconnects." in message
     tab.keyboard.press("u")  # taking back is labeling, too
     assert program.start() == address
     until(tab, IS_SAVED)
     assert tab.is_hidden("#trouble")
-    assert list(said_in(tmp_path / "labels.jsonl").values()) == ["perfect", "acceptable"]
+    assert list(labels_in(tmp_path / "labels.jsonl").values()) == ["perfect", "acceptable"]
     tab.close()
 
 
@@ -183,12 +183,12 @@ def test_what_was_said_while_the_program_was_gone_outlives_the_page(
     tab.keyboard.press("n")
     tab.keyboard.type("a note")
     tab.close()
-    assert list(said_in(tmp_path / "labels.jsonl").values()) == ["perfect", "acceptable", "missing"]
+    assert list(labels_in(tmp_path / "labels.jsonl").values()) == ["perfect", "acceptable", "missing"]
     assert program.start() == address
     tab = context.new_page()
     tab.goto(address)
     until(tab, IS_SAVED)
-    assert list(said_in(tmp_path / "labels.jsonl").values()) == ["perfect", "incorrect"]
+    assert list(labels_in(tmp_path / "labels.jsonl").values()) == ["perfect", "incorrect"]
     other = browser.new_context().new_page()  # another browser says otherwise, later
     other.goto(address)
     until(other, "document.getElementById('count').textContent === '2 of 120 labeled'")
@@ -198,7 +198,7 @@ def test_what_was_said_while_the_program_was_gone_outlives_the_page(
     tab.reload()
     until(tab, IS_SAVED)
     shown = tab.evaluate("Object.values(state.said).map((one) => one.value).filter(Boolean)")
-    assert shown == list(said_in(tmp_path / "labels.jsonl").values())
+    assert shown == list(labels_in(tmp_path / "labels.jsonl").values())
     context.close()
 
 
@@ -214,18 +214,18 @@ def test_one_label_that_is_not_accepted_blocks_no_other(
     for key in "1234":
         tab.keyboard.press(key)
     until(tab, "document.getElementById('saved').textContent === '1 not accepted, the others saved'")
-    said = tab.text_content("#rejected")
-    assert "1 label was not accepted and is not saved. Label again" in said
-    assert "expected one of acceptable, incorrect, missing, perfect, found 'splendid'" in said
+    message = tab.text_content("#rejected")
+    assert "1 label was not accepted and is not saved. Label again" in message
+    assert "expected one of acceptable, incorrect, missing, perfect, found 'splendid'" in message
     assert tab.is_hidden("#trouble")
     labels = tmp_path / "labels.jsonl"
-    assert list(said_in(labels).values()) == ["acceptable", "missing", "incorrect"]
+    assert list(labels_in(labels).values()) == ["acceptable", "missing", "incorrect"]
     tab.click("#rejected button")
     assert tab.text_content("#title").startswith("1 of 120")
     tab.keyboard.press("2")  # corrected
     until(tab, IS_SAVED)
     assert tab.is_hidden("#rejected")
-    assert list(said_in(labels).values()) == ["acceptable", "acceptable", "missing", "incorrect"]
+    assert list(labels_in(labels).values()) == ["acceptable", "acceptable", "missing", "incorrect"]
     tab.close()
 
 
@@ -241,13 +241,13 @@ def test_the_words_of_the_program_are_shown_and_it_is_tried_again(
     labels.write_bytes(labels.read_bytes() + b"\n")  # an editor
     tab.keyboard.press("2")
     until(tab, "!document.getElementById('trouble').hidden")
-    said = tab.text_content("#trouble")
-    assert "cannot be saved: labels.jsonl was changed by another program; stop rageval label page" in said
-    assert "This page keeps trying." in said
+    message = tab.text_content("#trouble")
+    assert "cannot be saved: labels.jsonl was changed by another program; stop rageval label page" in message
+    assert "This page keeps trying." in message
     program.kill()
     assert program.start() == address
     until(tab, IS_SAVED)
-    assert list(said_in(labels).values()) == ["perfect", "acceptable"]
+    assert list(labels_in(labels).values()) == ["perfect", "acceptable"]
     tab.close()
 
 
@@ -271,7 +271,7 @@ def test_two_tabs_of_one_browser_lose_nothing_between_them(
     for tab in tabs:
         tab.bring_to_front()
         until(tab, IS_SAVED)
-    assert sorted(map(str, said_in(tmp_path / "labels.jsonl").values())) == [
+    assert sorted(map(str, labels_in(tmp_path / "labels.jsonl").values())) == [
         "acceptable",
         "incorrect",
         "missing",

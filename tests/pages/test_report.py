@@ -37,9 +37,9 @@ MEASURES = "alpha_ndcg@10,recall@10"
 
 
 def rageval_(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, list(words), prog_name="rageval")
-    assert done.exit_code == code, done.output
-    return done
+    result = CliRunner().invoke(main, list(words), prog_name="rageval")
+    assert result.exit_code == code, result.output
+    return result
 
 
 def reported(folder: Path, *words: str) -> dict[str, Any]:
@@ -60,43 +60,43 @@ def judgement(query: str, run: str, label: str, judge: str = "a", **more: Any) -
 
 
 def test_a_report_holds_the_very_numbers_of_score_and_compare(tmp_path: Path) -> None:
-    found = reported(tmp_path, *RUNS, "-m", MEASURES)
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)
     scores = json.loads(rageval_(*RUNS, "-m", MEASURES, "-q", "--format", "json").stdout)["results"]
     compared = json.loads(rageval_("compare", *RUNS, "-m", MEASURES, "--format", "json").stdout)
-    ids = found["queries"]["ids"]
+    ids = report["queries"]["ids"]
     for score in scores:
-        column = found["queries"]["values"][score["measure"]][score["run"]]
+        column = report["queries"]["values"][score["measure"]][score["run"]]
         assert dict(zip(ids, column, strict=True)) == score["by_query"]
-    cells = {(cell["run"], cell["measure"]): cell for cell in found["cells"]}
+    cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     for value in compared["values"]:
         cell = cells[value["run"], value["measure"]]
         assert {key: cell[key] for key in ("value", "low", "high", "signature")} == {
             key: value[key] for key in ("value", "low", "high", "signature")
         }
-    assert found["comparison"]["pairs"] == compared["pairs"]
-    assert found["comparison"]["signature"] == compared["signature"]
+    assert report["comparison"]["pairs"] == compared["pairs"]
+    assert report["comparison"]["signature"] == compared["signature"]
     assert cells["run.trec", "recall@10"]["better_than"] == ["baseline.trec"]
     cited = rageval_("compare", *RUNS, "-m", MEASURES, "--format", "cite").stdout
-    assert found["citing"].strip() == cited.strip()
+    assert report["citing"].strip() == cited.strip()
 
 
 def test_the_documents_of_a_query_are_those_of_the_run_and_support_what_the_judgements_say(
     tmp_path: Path,
 ) -> None:
-    found = reported(tmp_path, *RUNS, "-m", MEASURES)
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)
     qrels = {(q.query_id, q.doc_id, q.iteration) for q in rageval.read_qrels(RUNS[2]) if q.relevance > 0}
     ranked: dict[str, list[tuple[float, str]]] = {}
     for query, doc, score in rageval.read_run(RUNS[0]):
         ranked.setdefault(query, []).append((-score, doc))
-    assert found["matrices"].keys() == set(found["queries"]["ids"])
-    for query, matrix in found["matrices"].items():
-        docs = [matrix["columns"][at] for at in matrix["rankings"]["run.trec"]]
+    assert report["matrices"].keys() == set(report["queries"]["ids"])
+    for query, matrix in report["matrices"].items():
+        docs = [matrix["columns"][index] for index in matrix["rankings"]["run.trec"]]
         assert docs == [doc for _, doc in sorted(ranked[query])][:10]
-        said = {
+        cells = {
             (query, matrix["columns"][c["column"]], matrix["rows"][c["row"]]["id"]) for c in matrix["cells"]
         }
         shown = {fact for fact in qrels if fact[0] == query and fact[1] in matrix["columns"]}
-        assert said == shown
+        assert cells == shown
 
 
 def test_evidence_of_judged_documents_stands_beside_them(tmp_path: Path) -> None:
@@ -107,24 +107,24 @@ def test_evidence_of_judged_documents_stands_beside_them(tmp_path: Path) -> None
     notes = lines(tmp_path, "notes.jsonl", [{**judgement(query, "documents", "support"), **words}])
     nuggets = [{"text": "It rains.", "importance": "vital", "id": nugget}]
     bank = lines(tmp_path, "bank.jsonl", [{"qid": query, "query": "?", "nuggets": nuggets}])
-    found = reported(tmp_path, str(run), RUNS[2], "-m", "recall@10", "--evidence", notes, "--nuggets", bank)
-    matrix = found["matrices"][query]
+    report = reported(tmp_path, str(run), RUNS[2], "-m", "recall@10", "--evidence", notes, "--nuggets", bank)
+    matrix = report["matrices"][query]
     assert {"evidence": "so it says", "reason": "as asked"}.items() <= matrix["cells"][0].items()
     row = matrix["rows"][matrix["cells"][0]["row"]]
     assert row == {"id": nugget, "text": "It rains.", "importance": "vital"}
-    assert found["comparison"] is None  # of one run there is nothing to compare, but an interval
+    assert report["comparison"] is None  # of one run there is nothing to compare, but an interval
 
 
 def test_answers_bring_slices_verdicts_and_what_the_judge_did(tmp_path: Path) -> None:
     options = ["--by", "domain", "--questions", CRAG_QUESTIONS]
-    found = reported(tmp_path, CRAG, "-m", "crag_score", *options)
+    report = reported(tmp_path, CRAG, "-m", "crag_score", *options)
     by = json.loads(rageval_(CRAG, "-m", "crag_score", *options, "--format", "json").stdout)["results"]
     expected = [{"run": r["run"], "measure": r["measure"], **s} for r in by for s in r["slices"]]
-    assert found["slices"] == expected
-    assert found["spending"][0]["judgements"] == 10
-    query = found["queries"]["ids"][0]
-    assert found["queries"]["texts"][query] == "why do leaves change colour in autumn?"
-    matrix = found["matrices"][query]
+    assert report["slices"] == expected
+    assert report["spending"][0]["judgements"] == 10
+    query = report["queries"]["ids"][0]
+    assert report["queries"]["texts"][query] == "why do leaves change colour in autumn?"
+    matrix = report["matrices"][query]
     assert matrix["columns"] == ["ours", "theirs"]
     assert [cell["label"] for cell in matrix["cells"]] == ["perfect", "perfect"]
 
@@ -139,43 +139,47 @@ def test_the_nuggets_of_assignments_are_rows_and_vital_ones_are_marked(tmp_path:
 
 
 def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp_path: Path) -> None:
-    mine = [judgement(f"q{at}", run, "perfect", reason="looks good") for at in range(6) for run in ("r", "s")]
+    mine = [
+        judgement(f"q{number}", run, "perfect", reason="looks good")
+        for number in range(6)
+        for run in ("r", "s")
+    ]
     people = [{**record, "judge": "p", "reason": "it is right"} for record in mine]
     people[0] |= {"label": "incorrect", "reason": "it is wrong"}
     people[1]["label"], people[2]["label"] = "accurate", "Perfect"  # other words for the same grade
     mine[0] |= {"usage": {"input": 1000, "output": 10}, "judge": "openai:gpt-4o-mini@1234"}
     mine = [{**record, "judge": "openai:gpt-4o-mini@1234"} for record in mine]
     files = lines(tmp_path, "mine.jsonl", mine), lines(tmp_path, "gold.jsonl", people)
-    found = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
-    (pair,) = found["judging"]
+    report = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
+    (pair,) = report["judging"]
     agreed = json.loads(rageval_("label", "agree", *files, "--parting", "5", "--format", "json").stdout)
-    assert [each["query"] for each in agreed["parting"]] == ["q0"]
+    assert [item["query"] for item in agreed["parting"]] == ["q0"]
     assert pair["coefficients"] == agreed["coefficients"]
     assert (pair["confusion"], pair["labels"]) == (agreed["confusion"], agreed["labels"])
     assert pair["disagreements"] == 1
     assert pair["listed"][0]["judge"] == {"label": "perfect", "reason": "looks good"}
     assert pair["listed"][0]["other"] == {"label": "incorrect", "reason": "it is wrong"}
-    (spent,) = found["spending"]
+    (spent,) = report["spending"]
     assert (spent["calls"], spent["input"], spent["output"]) == (1, 1000, 10)
     assert spent["cost"] == pytest.approx(1000 * 0.15e-6 + 10 * 0.6e-6)
 
 
 def test_several_judges_are_compared_with_one_another(tmp_path: Path) -> None:
-    records = [judgement(f"q{at}", "r", "perfect", judge) for at in range(4) for judge in ("a", "b")]
+    records = [judgement(f"q{number}", "r", "perfect", judge) for number in range(4) for judge in ("a", "b")]
     records[1]["label"] = "missing"
-    found = reported(tmp_path, lines(tmp_path, "both.jsonl", records), "-m", "crag_score")
-    assert [(p["judge"], p["other"], p["disagreements"]) for p in found["judging"]] == [("a", "b", 1)]
+    report = reported(tmp_path, lines(tmp_path, "both.jsonl", records), "-m", "crag_score")
+    assert [(p["judge"], p["other"], p["disagreements"]) for p in report["judging"]] == [("a", "b", 1)]
 
 
 def test_failed_judgements_are_missing_and_counted(tmp_path: Path) -> None:
-    records = [judgement(f"q{at}", "r", "perfect") for at in range(4)]
+    records = [judgement(f"q{number}", "r", "perfect") for number in range(4)]
     failed = {key: value for key, value in judgement("q4", "r", "").items() if key != "label"}
     records.append({**failed, "status": "refused", "detail": "I will not."})
     file = lines(tmp_path, "some.jsonl", records)
-    found = reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip")
-    assert found["spending"][0]["statuses"] == {"ok": 4, "refused": 1}
-    assert found["cells"][0]["lost"] == {"refused": 1}
-    cell = found["matrices"]["q4"]["cells"][0]
+    report = reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip")
+    assert report["spending"][0]["statuses"] == {"ok": 4, "refused": 1}
+    assert report["cells"][0]["lost"] == {"refused": 1}
+    cell = report["matrices"]["q4"]["cells"][0]
     assert (cell["status"], cell["detail"]) == ("refused", "I will not.")
     assert "label" not in cell
 
@@ -208,9 +212,9 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
     (tmp_path / "damaged.html").write_text(OPENING + '{"format":' + CLOSING)
     (tmp_path / "other.html").write_text(OPENING + '{"format": "other"}' + CLOSING)
     lines(tmp_path, "strangers.jsonl", [judgement("nobody", "knows", "perfect")])
-    done = rageval_("report", *(word.format(tmp_path) for word in words), code=2)
-    assert message in done.stderr
-    assert "Traceback" not in done.output
+    result = rageval_("report", *(word.format(tmp_path) for word in words), code=2)
+    assert message in result.stderr
+    assert "Traceback" not in result.output
     assert not (tmp_path / "r.html").exists()
 
 
@@ -232,12 +236,12 @@ def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     reported(tmp_path, *RUNS, "-m", MEASURES)
     once = (tmp_path / "report.html").read_bytes()
-    found = reported(tmp_path, *RUNS, "-m", MEASURES)["provenance"]
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)["provenance"]
     assert (tmp_path / "report.html").read_bytes() == once
-    assert found["made"] == "1970-01-02T00:00:00Z"
-    assert found["command"].startswith("rageval report ")
-    assert f"-m {MEASURES}" in found["command"]
-    for given, path in zip(found["inputs"], RUNS, strict=True):
+    assert report["made"] == "1970-01-02T00:00:00Z"
+    assert report["command"].startswith("rageval report ")
+    assert f"-m {MEASURES}" in report["command"]
+    for given, path in zip(report["inputs"], RUNS, strict=True):
         content = Path(path).read_bytes()
         assert (given["bytes"], given["sha256"]) == (len(content), sha256(content).hexdigest())
 
@@ -283,7 +287,7 @@ def test_the_queries_that_are_looked_at_are_those_that_tell_most() -> None:
 
 
 def test_what_was_found_is_kept_as_far_as_it_fits() -> None:
-    matrices = {str(at): {"cells": ["x" * 100]} for at in range(10)}
+    matrices = {str(number): {"cells": ["x" * 100]} for number in range(10)}
     assert list(fitting(matrices, 400)) == ["0", "1", "2"]
     assert list(fitting(matrices, 1)) == ["0"]
 
@@ -293,31 +297,31 @@ def test_details_says_how_many_queries_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_verdict_under_every_completion_stands_in_the_report(tmp_path: Path) -> None:
-    found = reported(tmp_path, *RUNS, "-m", "coverage@10", "--bounds")
-    assert found["comparison"]["pairs"][0]["every_completion"]
-    assert len(found["cells"][0]["bounds"]) == 2
+    report = reported(tmp_path, *RUNS, "-m", "coverage@10", "--bounds")
+    assert report["comparison"]["pairs"][0]["every_completion"]
+    assert len(report["cells"][0]["bounds"]) == 2
 
 
 def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None:
-    found = reported(tmp_path, *RUNS, "-m", "recall@10,NumRet")
-    cells = {cell["measure"]: cell for cell in found["cells"]}
+    report = reported(tmp_path, *RUNS, "-m", "recall@10,NumRet")
+    cells = {cell["measure"]: cell for cell in report["cells"]}
     assert (cells["NumRet"]["value"], cells["NumRet"]["low"]) == (300.0, None)
-    assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
+    assert {pair["measure"] for pair in report["comparison"]["pairs"]} == {"recall@10"}
     assert "NumRet: not compared: it is a sum over queries, not a mean" in [
-        remark["text"] for remark in found["remarks"]
+        remark["text"] for remark in report["remarks"]
     ]
 
 
 def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
-    found = reported(tmp_path, *RUNS, "-m", "recall@10,recall(over=pool)@10")
-    cells = {cell["measure"]: cell for cell in found["cells"] if cell["run"] == found["runs"][0]}
+    report = reported(tmp_path, *RUNS, "-m", "recall@10,recall(over=pool)@10")
+    cells = {cell["measure"]: cell for cell in report["cells"] if cell["run"] == report["runs"][0]}
     pooled, mean = cells["recall(over=pool)@10"], cells["recall@10"]
     assert pooled["low"] < pooled["value"] < pooled["high"]
     assert pooled["value"] != mean["value"]
-    assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
+    assert {pair["measure"] for pair in report["comparison"]["pairs"]} == {"recall@10"}
     assert any(
         remark["text"].startswith("recall(over=pool)@10: not compared: it is pooled")
-        for remark in found["remarks"]
+        for remark in report["remarks"]
     )
 
 
@@ -325,9 +329,9 @@ def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
 def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['jinja2'] = None\nfrom rageval.cli import main; main()"
     words = ["report", *RUNS, "-m", MEASURES, "-o", str(tmp_path / "r.html")]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "pip install 'rageval[report]'" in done.stderr
+    result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "pip install 'rageval[report]'" in result.stderr
 
 
 def test_pairs_are_read_back_and_damaged_ones_are_told() -> None:
@@ -346,9 +350,9 @@ def test_pairs_are_read_back_and_damaged_ones_are_told() -> None:
 @pytest.mark.slow
 def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
     rng = np.random.default_rng(7)
-    qrels = {f"query-{at:05d}": {"a": 1} for at in range(1000)}
+    qrels = {f"query-{number:05d}": {"a": 1} for number in range(1000)}
     one = rageval.evaluate("ndcg@10,rr,ap,recall@10", {query: {"a": 1.0} for query in qrels}, qrels)
-    results = [_redrawn(one, f"run-{at}", rng) for at in range(20)]
+    results = [_redrawn(one, f"run-{number}", rng) for number in range(20)]
     settings = Settings(draws=100, resamples=100, all_pairs=True)
     text = page(finished(measured(results, settings), results, PageInputs(title="Large")))
     assert len(text.encode()) < 1_500_000
@@ -389,11 +393,11 @@ def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
     assert len(commands) == 3
     for command in commands:
         script = f'rageval() {{ "{sys.executable}" -m rageval "$@"; }}; {command}'
-        done = subprocess.run(
+        result = subprocess.run(
             ["sh", "-c", script],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr

@@ -75,9 +75,9 @@ def test_the_numbers_in_the_page_are_those_of_the_structure(
     gaps = [pair["difference"] for pair in pairs]
     assert texts(tab, "#pairs .value") == ["–" if gap is None else f"{gap:+.4f}" for gap in gaps]
     assert texts(tab, "#pairs .verdict") == [pair["verdict"] for pair in pairs]
-    slices = [each for each in report.get("slices", ()) if each["measure"] == report["measures"][0]]
+    slices = [part for part in report.get("slices", ()) if part["measure"] == report["measures"][0]]
     in_table = texts(tab, "[data-slice='0'] td.number .value")
-    assert sorted(in_table) == sorted(shown(each["value"]) for each in slices)
+    assert sorted(in_table) == sorted(shown(part["value"]) for part in slices)
     for pair in report.get("judging", ()):
         counts = [f"{count:,}" for row in pair["confusion"] for count in row]
         assert texts(tab, ".confusion td.number") == counts
@@ -165,8 +165,8 @@ def test_a_query_shows_its_nuggets_what_is_vital_and_the_quotes(pages: dict[str,
     matrix = report["matrices"][query]
     assert texts(tab, ".matrix tbody tr.vital th") == ["vitalIt rains. 0"]
     marks = {"support": "✓", "partial_support": "◐", "not_support": "–"}
-    said = {(cell["row"], cell["column"]): cell for cell in matrix["cells"]}
-    cells = [said[row, matrix["columns"].index(run)] for row in range(2) for run in report["runs"]]
+    by_place = {(cell["row"], cell["column"]): cell for cell in matrix["cells"]}
+    cells = [by_place[row, matrix["columns"].index(run)] for row in range(2) for run in report["runs"]]
     assert texts(tab, ".matrix tbody td") == [marks[cell["label"]] for cell in cells]
     tab.click(".matrix tbody td >> nth=0 >> button")
     for key in ("evidence", "reason"):
@@ -185,7 +185,7 @@ def test_documents_stand_in_the_order_of_the_run_that_is_chosen(pages: dict[str,
     matrix = report["matrices"][query]
     for run, ranking in matrix["rankings"].items():
         tab.select_option("#matrix-run", label=run)
-        assert texts(tab, ".matrix thead .id") == [matrix["columns"][at] for at in ranking]
+        assert texts(tab, ".matrix thead .id") == [matrix["columns"][index] for index in ranking]
         supported = sum(cell["column"] in ranking for cell in matrix["cells"])
         assert len(texts(tab, ".matrix td.full")) == supported
 
@@ -197,9 +197,9 @@ def test_disagreements_have_both_reasons_and_lead_to_their_query(
     (pair,) = report["judging"]
     rows = texts(tab, "#disagreements-0 tbody tr")
     assert len(rows) == len(pair["listed"]) == pair["disagreements"] > 0
-    for row, found in zip(rows, pair["listed"], strict=True):
-        assert found["judge"]["reason"] in row
-        assert found["other"]["reason"] == "people say so"
+    for row, item in zip(rows, pair["listed"], strict=True):
+        assert item["judge"]["reason"] in row
+        assert item["other"]["reason"] == "people say so"
         assert "people say so" in row
     tab.click("#disagreements-0 tbody tr:nth-child(1) a")
     until(tab, "document.activeElement.id === 'query-title'")

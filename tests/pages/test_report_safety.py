@@ -14,13 +14,13 @@ from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts
 @pytest.mark.slow
 def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Open) -> None:
     tab = opened(pages["hostile"])
-    for at, query in enumerate(read_report(pages["hostile"])["queries"]["ids"]):
+    for index, query in enumerate(read_report(pages["hostile"])["queries"]["ids"]):
         tab.evaluate("query => (location.hash = 'q=' + encodeURIComponent(query))", query)
-        until(tab, f"current === {at}")
+        until(tab, f"current === {index}")
         for one in tab.query_selector_all(".matrix td button, details.call > summary"):
             one.click()
         assert len(texts(tab, "mark")) > 0
-        assert "prompt" in "".join(texts(tab, "pre")) or at > 1
+        assert "prompt" in "".join(texts(tab, "pre")) or index > 1
     tab.evaluate("location.hash = 'q=' + encodeURIComponent('<img src=x onerror=hacked=5>')")
     until(tab, "document.getElementById('query-title').textContent === 'No such query'")
     assert tab.evaluate("typeof hacked") == "undefined"
@@ -97,9 +97,9 @@ def test_text_has_contrast_in_both_themes(
         tab.click(".matrix td button >> nth=0")
     tab.click("#theme")  # and by the switch, whatever the system prefers
     for _ in range(2):
-        found = tab.evaluate(CONTRAST)
-        assert len(found) > 100
-        assert [text for ratio, text in found if ratio < 4.5] == []
+        ratios = tab.evaluate(CONTRAST)
+        assert len(ratios) > 100
+        assert [text for ratio, text in ratios if ratio < 4.5] == []
         tab.click("#theme")
     dark = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     tab.click("#theme")

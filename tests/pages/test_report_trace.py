@@ -20,11 +20,11 @@ from test_report import CRAG, RUNS, judgement, lines, rageval_, reported
 
 
 def pair(**more: Any) -> dict[str, Any]:
-    known = {"run": "a", "other": "b", "measure": "rr", "queries": 8, "difference": 0.25, "low": 0.1}
-    known |= {"high": 0.4, "adjusted": 0.01, "ruling": "higher", "better_run": "a", "basis": ""}
-    known |= {"reasons": []}
-    known |= {"verdict": more.get("ruling", "higher"), "every_completion_ruling": None}
-    return {**known, **more}
+    fields = {"run": "a", "other": "b", "measure": "rr", "queries": 8, "difference": 0.25, "low": 0.1}
+    fields |= {"high": 0.4, "adjusted": 0.01, "ruling": "higher", "better_run": "a", "basis": ""}
+    fields |= {"reasons": []}
+    fields |= {"verdict": more.get("ruling", "higher"), "every_completion_ruling": None}
+    return {**fields, **more}
 
 
 def sentence(*pairs: dict[str, Any], values: dict[str, float], **more: Any) -> str:
@@ -89,7 +89,7 @@ def test_a_difference_without_means_is_told_without_them() -> None:
 
 
 def test_of_many_runs_the_first_sentence_counts() -> None:
-    values = {name: 0.9 - at / 10 for at, name in enumerate("abcdef")}
+    values = {name: 0.9 - index / 10 for index, name in enumerate("abcdef")}
     pairs = [pair(other=name) for name in "bcde"] + [pair(other="f", better_run=None, ruling="undecided")]
     assert sentence(*pairs, values=values) == (
         "a is the highest of 6 runs by rr, at 0.90 (95 % interval 0.80 to 1.00, 8 queries); it is better than"
@@ -118,23 +118,23 @@ def test_where_runs_have_other_measures_the_first_sentence_is_of_those_that_have
 
 
 def test_of_one_run_the_first_sentence_says_what_is_missing(tmp_path: Path) -> None:
-    records = [judgement(f"q{at}", "r", "perfect" if at else "incorrect") for at in range(4)]
+    records = [judgement(f"q{number}", "r", "perfect" if number else "incorrect") for number in range(4)]
     records.append({**judgement("q4", "r", ""), "label": None, "status": "refused"})
     file = lines(tmp_path, "some.jsonl", records)
-    found = first_sentence(reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip"))
+    sentence = first_sentence(reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip"))
     assert re.fullmatch(
         r"r reaches 0\.5000 by crag_score \(95 % interval .* to .*, 4 queries\)\. 1 judgement failed and is"
         r" missing; 1 query has no value; the mean is between 0\.2000 and 0\.6000 in any case\.",
-        found,
+        sentence,
     )
     few = tmp_path / "few.run"
     few.write_text("7640 Q0 nothing 1 1.0 t\n")
     run = reported(
         tmp_path, str(few), RUNS[2], "-m", "recall@10", "--nothing-judged", "zero", "--level", "0.9"
     )
-    said = first_sentence(run)
-    assert "few.run lacks 11 judged queries" in said.replace("Few", "few")
-    assert "90 % interval" in said
+    of_run = first_sentence(run)
+    assert "few.run lacks 11 judged queries" in of_run.replace("Few", "few")
+    assert "90 % interval" in of_run
 
 
 def trace(folder: Path, *words: str) -> dict[str, Any]:
@@ -161,8 +161,8 @@ def trace(folder: Path, *words: str) -> dict[str, Any]:
 
 
 def test_a_trace_has_question_gold_answer_passages_quotes_prompts_and_replies(tmp_path: Path) -> None:
-    found = trace(tmp_path)
-    traces, matrices = found["traces"], found["matrices"]
+    report = trace(tmp_path)
+    traces, matrices = report["traces"], report["matrices"]
     assert list(traces["queries"]) == list(matrices) == ["q2", "q1", "q0"], "the worst first"
     one = traces["queries"]["q0"]
     assert (one["question"], one["gold"]) == ("What is q0?", ["It is q0."])
@@ -186,11 +186,11 @@ def test_what_the_judge_is_least_sure_of_comes_first(tmp_path: Path) -> None:
     ]
     file = lines(tmp_path, "judged.jsonl", judged)
     answers = lines(tmp_path, "answers.jsonl", answered(list(chances), ["ours"]))
-    found = reported(tmp_path, file, "-m", "crag_score", "--answers", answers, "--texts", "2")
-    assert list(found["traces"]["queries"]) == ["q1", "q3"]
-    assert found["traces"]["first"] == "least sure"
-    assert found["matrices"]["q1"]["cells"][0]["p"] == 0.45
-    assert any("2 of 4 verdicts are uncertain" in remark["text"] for remark in found["remarks"])
+    report = reported(tmp_path, file, "-m", "crag_score", "--answers", answers, "--texts", "2")
+    assert list(report["traces"]["queries"]) == ["q1", "q3"]
+    assert report["traces"]["first"] == "least sure"
+    assert report["matrices"]["q1"]["cells"][0]["p"] == 0.45
+    assert any("2 of 4 verdicts are uncertain" in remark["text"] for remark in report["remarks"])
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Texts are those of 2 of 4 queries, the least sure" in text
 
@@ -198,11 +198,11 @@ def test_what_the_judge_is_least_sure_of_comes_first(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_left_out(tmp_path: Path) -> None:
     for words, kept in (((), 3), (("--texts", "1"), 1), (("--texts", "0"), 0), (("--texts", "all"), 3)):
-        found = trace(tmp_path / "x", *words)
-        assert len((found.get("traces") or {"queries": ()})["queries"]) == kept
-    found = trace(tmp_path / "x", "--texts", "1", "--details", "1")
-    assert list(found["traces"]["queries"]) == ["q2"]
-    assert len(found["matrices"]["q2"]["cells"][0]["evidence"]) > 1000
+        report = trace(tmp_path / "x", *words)
+        assert len((report.get("traces") or {"queries": ()})["queries"]) == kept
+    report = trace(tmp_path / "x", "--texts", "1", "--details", "1")
+    assert list(report["traces"]["queries"]) == ["q2"]
+    assert len(report["matrices"]["q2"]["cells"][0]["evidence"]) > 1000
     text = (tmp_path / "x/report.html").read_text(encoding="utf-8")
     assert "Texts are those of 1 of 3 queries, the worst" in text
     size = re.search(r"this page takes (\d+) kB", text)
@@ -214,27 +214,27 @@ def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_lef
 
 
 def test_a_reply_is_taken_from_the_store_only_if_it_is_the_one_that_was_read(tmp_path: Path) -> None:
-    records = [judgement(f"q{at}", "r", "perfect") for at in range(4)]
+    records = [judgement(f"q{number}", "r", "perfect") for number in range(4)]
     store = stored(tmp_path, records, 1)
-    known = records[0]["key"]
-    records[1] |= {"key": known, "raw": "another reply"}
-    records[2] |= {"key": known[:3]}
+    key = records[0]["key"]
+    records[1] |= {"key": key, "raw": "another reply"}
+    records[2] |= {"key": key[:3]}
     records[3] |= {"key": {"not": "a text"}, "raw": 7}
     file = lines(tmp_path, "judged.jsonl", records)
-    found = reported(tmp_path, file, "-m", "crag_score", "--store", store)["traces"]
-    calls = [call for one in found["queries"].values() for call in one.get("calls", ())]
+    report = reported(tmp_path, file, "-m", "crag_score", "--store", store)["traces"]
+    calls = [call for one in report["queries"].values() for call in one.get("calls", ())]
     assert [call.get("user") for call in calls] == ["prompt 0", None, None]
     assert calls[1]["reply"] == "another reply"
-    assert found["replies"] == {"asked": 3, "found": 1, "why": "the store does not have them"}
+    assert report["replies"] == {"asked": 3, "found": 1, "why": "the store does not have them"}
 
 
 def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = judgement("q", "r", "perfect", key="0123456789abcdef", raw="said")
     file = lines(tmp_path, "judged.jsonl", [record])
     monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "nowhere.sqlite"))
-    found = reported(tmp_path, file, "-m", "crag_score")["traces"]
-    assert found["replies"]["why"] == f"there is no store of replies at {tmp_path / 'nowhere.sqlite'}"
-    assert found["queries"]["q"]["calls"][0]["reply"] == "said"
+    report = reported(tmp_path, file, "-m", "crag_score")["traces"]
+    assert report["replies"]["why"] == f"there is no store of replies at {tmp_path / 'nowhere.sqlite'}"
+    assert report["queries"]["q"]["calls"][0]["reply"] == "said"
     assert not (tmp_path / "nowhere.sqlite").exists()
 
 
@@ -250,27 +250,27 @@ def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_what_can_be_got_wrong_about_texts_is_told(tmp_path: Path, words: list[str], message: str) -> None:
     lines(tmp_path, "judged.jsonl", [judgement("q", "r", "perfect", key="0123456789abcdef")])
-    done = rageval_(
+    result = rageval_(
         "report", *(word.format(tmp_path) for word in words), "-o", str(tmp_path / "r.html"), code=2
     )
-    assert message in " ".join(done.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "r.html").exists()
 
 
 def test_assignments_bring_their_own_answers(tmp_path: Path) -> None:
     folder = Path(CRAG).parent
-    found = reported(tmp_path, str(folder / "assignments.jsonl"), "-m", "v_strict")["traces"]["queries"]
-    said = found["2024-901"]["answers"][0]["sentences"][0][0]
-    assert said.startswith("Chlorophyll breaks down")
+    report = reported(tmp_path, str(folder / "assignments.jsonl"), "-m", "v_strict")["traces"]["queries"]
+    sentence = report["2024-901"]["answers"][0]["sentences"][0][0]
+    assert sentence.startswith("Chlorophyll breaks down")
 
 
 def test_answers_that_came_as_a_stream_are_scored_but_not_shown(tmp_path: Path) -> None:
     judged = [judgement("q", "r", "perfect", evidence="x")]
     files = [lines(tmp_path, "judged.jsonl", judged), lines(tmp_path, "a.jsonl", answered(["q"], ["r"]))]
     words = ["report", files[0], "-m", "crag_score", "--answers", "-", "-o", str(tmp_path / "r.html")]
-    done = CliRunner().invoke(main, words, input=Path(files[1]).read_bytes())
-    assert done.exit_code == 0, done.output
-    assert "<stdin>: texts of streams are not shown" in done.stderr
+    result = CliRunner().invoke(main, words, input=Path(files[1]).read_bytes())
+    assert result.exit_code == 0, result.output
+    assert "<stdin>: texts of streams are not shown" in result.stderr
     assert not read_report(tmp_path / "r.html").get("traces")
 
 
@@ -289,9 +289,9 @@ def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
             passages=files["passages"],
             store=tmp_path / "store.sqlite",
         )
-        found = read_report(place)
+        report = read_report(place)
         for name in ("runs", "traces", "matrices", "cells", "comparison", "spending"):
-            assert found[name] == by_command[name], name
+            assert report[name] == by_command[name], name
     rageval.report(scores, place, judgements=judged, answers=files["answers"], texts=1)
     assert len(read_report(place)["traces"]["queries"]) == 1
     for wrong in ({"answers": files["answers"]}, {"judgements": judged, "texts": -1}):
@@ -305,9 +305,9 @@ def test_from_python_runs_show_what_they_found(tmp_path: Path) -> None:
     by_command = reported(tmp_path, *RUNS, "-m", "recall@10,rr")
     scores = [rageval.evaluate("recall@10,rr", run, RUNS[2]) for run in RUNS[:2]]
     place = rageval.report(scores, tmp_path / "python.html", runs=RUNS[:2], qrels=RUNS[2])
-    found = read_report(place)
+    report = read_report(place)
     for name in ("runs", "cells", "comparison", "matrices", "topics"):
-        assert found[name] == by_command[name], name
+        assert report[name] == by_command[name], name
     others = [rageval.evaluate("recall@10,rr", run, RUNS[2], ties="docid_asc") for run in RUNS[:2]]
     for wrong, given in (
         (others, {"runs": RUNS[:2], "qrels": RUNS[2]}),
@@ -327,10 +327,10 @@ def test_quotes_are_lit_or_said_not_to_be_found_and_prompts_are_one_click_away(
 ) -> None:
     tab, report = opened(pages["answers"]), read_report(pages["answers"])
     query = next(q for q, one in report["traces"]["queries"].items() if one.get("calls", [{}])[0].get("user"))
-    at = report["queries"]["ids"].index(query)
+    index = report["queries"]["ids"].index(query)
     tab.evaluate(f"location.hash = 'q={query}'")
-    until(tab, f"current === {at}")
-    assert texts(tab, ".gold li") == [f"Gold {at}"]
+    until(tab, f"current === {index}")
+    assert texts(tab, ".gold li") == [f"Gold {index}"]
     shown_runs = [run for run in report["runs"] if run != "older"]  # whose answers are not in the file
     assert [text.split()[0] for text in texts(tab, ".trace h3")] == shown_runs
     matrix = report["matrices"][query]
@@ -339,7 +339,7 @@ def test_quotes_are_lit_or_said_not_to_be_found_and_prompts_are_one_click_away(
         cells = [cell for cell in matrix["cells"] if matrix["columns"][cell["column"]] == run]
         quoted = [cell["evidence"].startswith("RAINS") for cell in cells if "evidence" in cell]
         lit = [re.sub(r"[a-z]$", "", text) for text in article.locator(".row mark").all_text_contents()]
-        assert lit == [f"rains in place {at}"] * any(quoted), "folded as the judge's quotes are"
+        assert lit == [f"rains in place {index}"] * any(quoted), "folded as the judge's quotes are"
         assert article.get_by_text("its quote was not found word for word").count() == quoted.count(False)
         assert article.locator(".cites").all_text_contents() == [" [1]", " [2][1]"]
         assert "its text is missing" in article.locator(".passages li").nth(1).text_content()
@@ -361,10 +361,10 @@ def test_a_citation_is_lit_in_the_passage_it_was_judged_by(tmp_path: Path, opene
     tab = opened(tmp_path / "report.html")
     assert texts(tab, ".passages mark") == ["Rain fallsa"]
     assert texts(tab, ".row > div:first-child mark") == []
-    said = " ".join(texts(tab, ".verdicts li"))
-    assert "sentence 1 by passage 1" in said
-    assert "quoted from passage 1" in said
-    assert "sentence 2 by passage 2" in said
+    verdicts = " ".join(texts(tab, ".verdicts li"))
+    assert "sentence 1 by passage 1" in verdicts
+    assert "quoted from passage 1" in verdicts
+    assert "sentence 2 by passage 2" in verdicts
 
 
 ODD = ["100% a/b?c#d", "%41", "A", "é 漢", "q=1&x", "__proto__", "0", "12"]
@@ -394,13 +394,15 @@ def test_a_phone_shows_it_without_scrolling_sideways(
 ) -> None:
     place = pages[name] if name in pages else tmp_path / "report.html"
     if name == "many":
-        runs = [str(tmp_path / f"a_run_with_a_rather_long_name_{at}.trec") for at in range(12)]
+        runs = [str(tmp_path / f"a_run_with_a_rather_long_name_{number}.trec") for number in range(12)]
         for run in runs:
             Path(run).write_bytes(Path(RUNS[len(run) % 2]).read_bytes())
         reported(tmp_path, *runs, RUNS[2], "-m", "alpha_ndcg@10,recall@10,coverage@20,rr", "--all-pairs")
     elif name == "judges":
         some = [
-            judgement(f"q{at}", "r", "perfect", f"judge:{who}@1234") for at in range(6) for who in range(4)
+            judgement(f"q{number}", "r", "perfect", f"judge:{who}@1234")
+            for number in range(6)
+            for who in range(4)
         ]
         reported(tmp_path, lines(tmp_path, "judged.jsonl", some), "-m", "crag_score")
     tab = opened(place, viewport={"width": 400, "height": 800})
@@ -439,12 +441,12 @@ def test_of_many_pairs_those_that_are_asked_for_look_like_the_others(
 def test_many_judges_are_a_table(tmp_path: Path) -> None:
     label = {0: "perfect", 1: "missing"}
     some = [
-        judgement(f"q{at}", "r", label[at % 2 if who else 0], f"judge {who}")
-        for at in range(6)
+        judgement(f"q{number}", "r", label[number % 2 if who else 0], f"judge {who}")
+        for number in range(6)
         for who in range(4)
     ]
-    found = reported(tmp_path, lines(tmp_path, "judged.jsonl", some), "-m", "crag_score")
-    assert [(one["judge"], one["other"], one["disagreements"]) for one in found["judging"]] == [
+    report = reported(tmp_path, lines(tmp_path, "judged.jsonl", some), "-m", "crag_score")
+    assert [(one["judge"], one["other"], one["disagreements"]) for one in report["judging"]] == [
         *(("judge 0", f"judge {who}", 3) for who in (1, 2, 3)),
         *((f"judge {one}", f"judge {other}", 0) for one, other in ((1, 2), (1, 3), (2, 3))),
     ]

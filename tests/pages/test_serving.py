@@ -30,18 +30,18 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def server(tmp_path: Path, plan: LabelPlan) -> Iterator[LabelServer]:
-    with LabelFile(tmp_path / "labels.jsonl", plan, "kim") as labels, LabelServer(labels, 0) as found:
-        thread = Thread(target=found.serve_forever, args=(0.01,), daemon=True)
+    with LabelFile(tmp_path / "labels.jsonl", plan, "kim") as labels, LabelServer(labels, 0) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
-        yield found
-        found.shutdown()
+        yield server
+        server.shutdown()
 
 
 def label(plan: LabelPlan, query: str = "q0001", run: str = NAMES[0], **more: Any) -> dict[str, Any]:
     place = {"query_id": query, "run_id": run, "item_id": "answer", "aspect": "0"}
-    said = {"annotator": "kim", "judge": "person:kim", "rubric": plan.rubric, "plan": plan.sha}
-    said |= {"label": "perfect", "status": "ok", "order": 1}
-    return {key: value for key, value in {**place, **said, **more}.items() if value is not None}
+    fields = {"annotator": "kim", "judge": "person:kim", "rubric": plan.rubric, "plan": plan.sha}
+    fields |= {"label": "perfect", "status": "ok", "order": 1}
+    return {key: value for key, value in {**place, **fields, **more}.items() if value is not None}
 
 
 def ask(
@@ -64,15 +64,15 @@ def test_labels_are_saved_as_they_are_given_and_taken_away(
     assert [json.loads(line) for line in place.read_text().splitlines()] == [label(plan)]
     other = label(plan, "q0002", NAMES[1], label=None, status="refused", order=0)
     assert ask(server, "POST", path, {"labels": [other]})[0] == 200
-    found = [json.loads(line) for line in place.read_text().splitlines()]
-    assert [one["query_id"] for one in found] == ["q0002", "q0001"]  # in the order of the page
+    saved = [json.loads(line) for line in place.read_text().splitlines()]
+    assert [one["query_id"] for one in saved] == ["q0002", "q0001"]  # in the order of the page
     assert ask(server, "POST", path, {"labels": [label(plan, label="missing")]})[0] == 200
     assert '"missing"' in ask(server, "GET", path)[1]
     assert ask(server, "POST", path, {"cleared": [label(plan)]})[0] == 200
     assert [json.loads(line)["query_id"] for line in place.read_text().splitlines()] == ["q0002"]
     server.labels.close()
-    with LabelFile(place, plan, "kim") as again:
-        assert len(again) == 1
+    with LabelFile(place, plan, "kim") as reopened:
+        assert len(reopened) == 1
 
 
 def test_who_does_not_know_the_token_learns_nothing(
@@ -199,8 +199,8 @@ def test_whatever_is_sent_for_a_field_the_server_goes_on(
     assert ask(server, "POST", path, {"labels": [label(plan)]})[0] == 200
     assert capfd.readouterr() == ("", "")
     server.labels.close()
-    with LabelFile(tmp_path / "labels.jsonl", plan, "kim") as again:
-        assert len(again) == 1
+    with LabelFile(tmp_path / "labels.jsonl", plan, "kim") as reopened:
+        assert len(reopened) == 1
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,8 @@ def test_a_fault_of_ours_is_one_line_and_the_server_goes_on(
         with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
             ask(server, "POST", path, {"labels": [label(plan)]})
     assert ask(server, "POST", path, {"labels": [label(plan)]})[0] == 200
-    said = capfd.readouterr().err
-    assert said == "rageval: a request failed, the labels are unchanged: KeyError: 'so'\n"
+    stderr = capfd.readouterr().err
+    assert stderr == "rageval: a request failed, the labels are unchanged: KeyError: 'so'\n"
 
 
 @pytest.mark.parametrize("size", [str(2**20 + 1), "9" * 5000, "-1", "many"])
@@ -329,19 +329,19 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, asked: Path,
     ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{32,}/)", address)
-        assert found is not None, address
-        origin = address.partition(found[2])[0]
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{32,}/)", address)
+        assert match is not None, address
+        origin = address.partition(match[2])[0]
         body = json.dumps({"labels": [label(plan)]})
-        with closing(http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)) as connection:
-            connection.request("POST", f"{found[2]}labels", body, {"Origin": origin})
+        with closing(http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=10)) as connection:
+            connection.request("POST", f"{match[2]}labels", body, {"Origin": origin})
             with connection.getresponse() as reply:
                 assert reply.status == 200
         process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=30)
+            _, stderr = process.communicate(timeout=30)
         finally:
             process.kill()
-    assert process.returncode == 0, said
-    assert "1 labels in" in said
-    assert found[2].strip("/") not in said
+    assert process.returncode == 0, stderr
+    assert "1 labels in" in stderr
+    assert match[2].strip("/") not in stderr

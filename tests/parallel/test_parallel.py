@@ -45,24 +45,25 @@ class Here:
 def numbers(scores: rageval.Scores) -> list[Any]:
     """Everything of a result, doubles as hex."""
     notes = scores.notes
-    found: list[Any] = [scores.run, repr(notes)]
+    numbers_there: list[Any] = [scores.run, repr(notes)]
     for score in scores.scores:
-        found += [score.signature, score.value.hex(), score.missing, list(score.query_ids)]
-        found.append([value.hex() for value in score.values.tolist()])
-    return found
+        numbers_there += [score.signature, score.value.hex(), score.missing, list(score.query_ids)]
+        numbers_there.append([value.hex() for value in score.values.tolist()])
+    return numbers_there
 
 
 def lines(queries: int, depth: int = 7) -> list[str]:
     """A run with ties, queries of different lengths, and some that nobody judged."""
     return [
-        f"q{query} Q0 d{(query * 5 + at * 3) % 11} {at} {(depth - at) // 2} t\n"
+        f"q{query} Q0 d{(query * 5 + number * 3) % 11} {number} {(depth - number) // 2} t\n"
         for query in range(queries)
-        for at in range(1 + (query * 3) % depth)
+        for number in range(1 + (query * 3) % depth)
     ]
 
 
 QRELS = {
-    f"q{at}": {f"n{n}": {f"d{(at + n * 4) % 11}": 1 + n % 2} for n in range(3)} for at in range(0, 60, 2)
+    f"q{number}": {f"n{n}": {f"d{(number + n * 4) % 11}": 1 + n % 2} for n in range(3)}
+    for number in range(0, 60, 2)
 }
 
 
@@ -78,18 +79,25 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
     path = tmp_path / "run"
     path.write_text("".join(rows))
     evaluator = rageval.Evaluator(MEASURES, QRELS, **rules)
-    starts = [0, *(at for at in range(1, len(rows)) if rows[at].split()[0] != rows[at - 1].split()[0])]
-    at = [sum(map(len, rows[: starts[cut]])) for cut in sorted(cuts & set(range(1, len(starts))))]
+    starts = [
+        0,
+        *(
+            position
+            for position in range(1, len(rows))
+            if rows[position].split()[0] != rows[position - 1].split()[0]
+        ),
+    ]
+    position = [sum(map(len, rows[: starts[cut]])) for cut in sorted(cuts & set(range(1, len(starts))))]
     whole = cut(path, PLAIN, Grain(1, 1, 10**9))[0]
 
     class Cut(Divided):
         def parts(self, engine: Any) -> list[RunPart]:
-            ends = sorted({0, *at, whole.end})
+            ends = sorted({0, *position, whole.end})
             spans = [_Span(path, *two, whole.stamp) for two in pairwise(ends)]
             return [RunPart(span, PLAIN, None) for span in spans]
 
-    found = evaluator.evaluate(Cut("run", None, path, engine=Here()))
-    assert numbers(found) == numbers(evaluator.evaluate(path))
+    split = evaluator.evaluate(Cut("run", None, path, engine=Here()))
+    assert numbers(split) == numbers(evaluator.evaluate(path))
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
@@ -111,14 +119,14 @@ def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends:
 def test_no_span_begins_with_what_means_something_at_the_start_of_a_file(tmp_path: Path) -> None:
     names = ["a", "BZh91AY&SY", "c"]
     path = tmp_path / "run"
-    path.write_text("".join(f"{name} Q0 d{at} 1 1 t\n" for name in names for at in range(20)))
+    path.write_text("".join(f"{name} Q0 d{number} 1 1 t\n" for name in names for number in range(20)))
     spans = cut(path, PLAIN, Grain(100, 1, 10**9))
     begins = [path.read_bytes()[span.begin :][:4] for span in spans]
     assert begins == [b"a Q0", b"c Q0"]
     qrels = {name: {"d3": 1} for name in names}
     engine = Here()
-    found = rageval.Evaluator("rr", qrels).evaluate(divided(path, engine))
-    assert numbers(found) == numbers(rageval.evaluate("rr", path, qrels))
+    scores = rageval.Evaluator("rr", qrels).evaluate(divided(path, engine))
+    assert numbers(scores) == numbers(rageval.evaluate("rr", path, qrels))
     assert len(engine.units) == 2
 
 
@@ -126,7 +134,7 @@ def test_a_mark_in_mid_file_is_refused_in_parts_as_in_one_piece(tmp_path: Path) 
     """No part begins with it, where it would be taken for that of the file."""
     names = ["a", "\ufeffb", "c"]
     path = tmp_path / "run"
-    path.write_text("".join(f"{name} Q0 d{at} 1 1 t\n" for name in names for at in range(20)))
+    path.write_text("".join(f"{name} Q0 d{number} 1 1 t\n" for name in names for number in range(20)))
     spans = cut(path, PLAIN, Grain(100, 1, 10**9))
     assert [path.read_bytes()[span.begin :][:4] for span in spans] == [b"a Q0", b"c Q0"]
     for run in (path, divided(path, Here())):
@@ -140,19 +148,21 @@ def test_what_cannot_be_cut_is_left_whole(tmp_path: Path, content: str) -> None:
 
     rows = "".join(lines(40)).encode()
     path = tmp_path / "run"
-    one = b"".join(b"q Q0 d%d 1 1 t\n" % at for at in range(99))
+    one = b"".join(b"q Q0 d%d 1 1 t\n" % number for number in range(99))
     path.write_bytes({"gzip": gzip.compress(rows), "one query": one, "empty": b""}[content])
     assert len(cut(path, PLAIN, Grain(4, 1, 10**9))) < 2
 
 
 def test_comments_between_rows_of_a_query_cut_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    path.write_text("".join(f"q{at // 9} Q0 d{at} 1 1 t\n# note {at}\n\n" for at in range(90)))
+    path.write_text(
+        "".join(f"q{number // 9} Q0 d{number} 1 1 t\n# note {number}\n\n" for number in range(90))
+    )
     reading = Reading("skip")
     engine = Here()
-    evaluator = rageval.Evaluator("rr", {f"q{at}": {f"d{9 * at + 4}": 1} for at in range(10)})
-    found = evaluator.evaluate(divided(path, engine, reading=reading))
-    assert numbers(found) == numbers(evaluator.evaluate(RunSource("run", None, path, reading)))
+    evaluator = rageval.Evaluator("rr", {f"q{number}": {f"d{9 * number + 4}": 1} for number in range(10)})
+    scores = evaluator.evaluate(divided(path, engine, reading=reading))
+    assert numbers(scores) == numbers(evaluator.evaluate(RunSource("run", None, path, reading)))
     assert len(engine.units) == 3  # as wide as the engine, and read once
 
 
@@ -181,9 +191,9 @@ def test_an_executor_from_python(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("".join(lines(60)))
     with ThreadPoolExecutor(2) as pool:
-        found = rageval.evaluate(MEASURES, path, QRELS, executor=pool)
+        scores = rageval.evaluate(MEASURES, path, QRELS, executor=pool)
         rows = rageval.evaluate(MEASURES, rageval.read_run(path), QRELS, executor=pool)
-    assert numbers(found) == numbers(rows) == numbers(rageval.evaluate(MEASURES, path, QRELS))
+    assert numbers(scores) == numbers(rows) == numbers(rageval.evaluate(MEASURES, path, QRELS))
     with pytest.raises(UsageError, match="something with submit"):
         rageval.evaluate("rr", path, QRELS, executor=2)
 
@@ -205,7 +215,7 @@ def test_a_run_a_worker_is_known_as_well_as_here(tmp_path: Path, rules: dict[str
         parts = evaluator.evaluate(divided(Path(runs[0]), OnExecutor(pool)))
     assert list(map(numbers, there)) == list(map(numbers, here))
     assert numbers(parts) == numbers(here[0])
-    assert [found.judged for found in there] == [found.judged for found in here] == [3, 3]
+    assert [scores.judged for scores in there] == [scores.judged for scores in here] == [3, 3]
 
 
 def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_path: Path) -> None:
@@ -238,15 +248,15 @@ def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> 
     path.write_text("".join(lines(60)))
     evaluator = rageval.Evaluator(recalled, QRELS)
     with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-        found = [evaluator.evaluate(divided(path, OnExecutor(pool)))]
-        found += scored(evaluator, [path, path], OnExecutor(pool))
-    assert found[0].scores[0].value > 1
-    assert [numbers(scores) for scores in found] == [numbers(evaluator.evaluate(path))] * 3
+        results = [evaluator.evaluate(divided(path, OnExecutor(pool)))]
+        results += scored(evaluator, [path, path], OnExecutor(pool))
+    assert results[0].scores[0].value > 1
+    assert [numbers(scores) for scores in results] == [numbers(evaluator.evaluate(path))] * 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (["q1 Q0 d 1 nan t\n"], r"run:\d+: expected a finite decimal number"),
         (["q1 Q0 d 1 1\n"], r"run:\d+: expected 6 columns"),
@@ -255,13 +265,13 @@ def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> 
     ],
 )
 @pytest.mark.parametrize("place", [0.1, 0.9])
-def test_what_is_wrong_is_said_as_ever(tmp_path: Path, rows: list[str], said: str, place: float) -> None:
+def test_what_is_wrong_is_said_as_ever(tmp_path: Path, rows: list[str], message: str, place: float) -> None:
     path = tmp_path / "run"
     good = lines(100)
-    at = int(len(good) * place)
-    path.write_text("".join([*good[:at], *rows, *good[at:]]))
+    position = int(len(good) * place)
+    path.write_text("".join([*good[:position], *rows, *good[position:]]))
     evaluator = rageval.Evaluator("rr", QRELS)
-    with pytest.raises(InputError, match=said) as alone:
+    with pytest.raises(InputError, match=message) as alone:
         evaluator.evaluate(path)
     with pytest.raises(InputError) as together:
         evaluator.evaluate(divided(path, Forked(2)))
@@ -316,10 +326,10 @@ def test_more_jobs_print_the_same(tmp_path: Path) -> None:
     path.write_text("".join(lines(20_000)).replace("t\n", "t" * 99 + "\n"))
     assert path.stat().st_size > 2 * SMALLEST
     qrels = tmp_path / "qrels"
-    qrels.write_text("".join(f"q{at} n{at % 3} d{at % 11} 1\n" for at in range(0, 20_000, 3)))
+    qrels.write_text("".join(f"q{number} n{number % 3} d{number % 11} 1\n" for number in range(0, 20_000, 3)))
     words = [sys.executable, "-m", "rageval", "run", "qrels", "-m", MEASURES, "-q", "-p", "17"]
-    done = [
+    results = [
         subprocess.run([*words, "-j", jobs], cwd=tmp_path, capture_output=True, text=True, check=True)
         for jobs in ("1", "2")
     ]
-    assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
+    assert (results[0].stdout, results[0].stderr) == (results[1].stdout, results[1].stderr)

@@ -75,8 +75,8 @@ def die_once(flag: Path, task: Callable[..., Any], shared: Any, unit: Any) -> An
     return task(shared, unit)
 
 
-def die_always(at: int, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
-    if unit.stretch.begin == at:
+def die_always(position: int, task: Callable[..., Any], shared: Any, unit: Any) -> Any:
+    if unit.stretch.begin == position:
         os.kill(os.getpid(), signal.SIGKILL)
     return task(shared, unit)
 
@@ -129,9 +129,9 @@ class Forgetful(OnDask):
 def test_units_that_the_scheduler_forgot_are_sent_again_and_then_given_up(address: str, times: int) -> None:
     with Forgetful(address) as engine:
         engine.sent, engine.times = [], times
-        results = engine.results(echo, "shared", [str(at) for at in range(9)])
+        results = engine.results(echo, "shared", [str(number) for number in range(9)])
         if times == 1:
-            assert list(results) == [("shared", str(at)) for at in range(9)]
+            assert list(results) == [("shared", str(number)) for number in range(9)]
             assert [len(units) for units in engine.sent] == [9, 8]
         else:
             with pytest.raises(RagevalError, match=f"{_engines.ROUNDS}: a process that scored this"):
@@ -158,11 +158,11 @@ def test_the_command(address: str, tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text("".join(lines(60)))
     words = [sys.executable, "-m", "rageval", "a", "b", "qrels", "-m", MEASURES, "-q", "-p", "17"]
-    done = [
+    results = [
         subprocess.run([*words, *more], cwd=tmp_path, capture_output=True, text=True, check=True)
         for more in ([], ["--dask", address])
     ]
-    assert (done[0].stdout, done[0].stderr) == (done[1].stdout, done[1].stderr)
+    assert (results[0].stdout, results[0].stderr) == (results[1].stdout, results[1].stderr)
 
 
 def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path) -> None:
@@ -175,12 +175,14 @@ def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path
         here = f"/proc/self/fd/{number}"
         words = [sys.executable, "-m", "rageval", here, here, "qrels", "-m", MEASURES, "-q"]
         options: Any = {"cwd": tmp_path, "pass_fds": [number], "capture_output": True, "text": True}
-        done = [subprocess.run([*words, *more], check=True, **options) for more in ([], ["--dask", address])]
+        results = [
+            subprocess.run([*words, *more], check=True, **options) for more in ([], ["--dask", address])
+        ]
         os.close(number)
-    assert done[0].stdout == done[1].stdout
+    assert results[0].stdout == results[1].stdout
     missing = f"{here}: no such file; check the path"
-    said = f"could not be read by the workers ({missing}); read in one piece by this process"
-    assert (done[0].stderr.count(said), done[1].stderr.count(said)) == (0, 2)
+    message = f"could not be read by the workers ({missing}); read in one piece by this process"
+    assert (results[0].stderr.count(message), results[1].stderr.count(message)) == (0, 2)
 
 
 @pytest.mark.parametrize("place", ["nonsense://x:1", "tcp://127.0.0.1:1"])

@@ -31,11 +31,11 @@ class Wrong(Here):
         self.how = how
 
     def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
-        found = list(super().results(task, shared, units))
+        results_there = list(super().results(task, shared, units))
         yield from {
-            "loses": found[1:],
-            "repeats": [found[0], *found],
-            "replaces": [found[0], found[0], *found[2:]],
+            "loses": results_there[1:],
+            "repeats": [results_there[0], *results_there],
+            "replaces": [results_there[0], results_there[0], *results_there[2:]],
         }[self.how]
 
 
@@ -47,10 +47,10 @@ def test_no_part_counts_twice_or_not_at_all(tmp_path: Path, how: str) -> None:
     if how == "replaces":  # found out by the queries, and read in one piece
         assert numbers(evaluator.evaluate(divided(path, Wrong(how)))) == numbers(evaluator.evaluate(path))
         return
-    said = f"the engine gave {'fewer' if how == 'loses' else 'more'} results than there are units"
-    with pytest.raises(UsageError, match=said):
+    message = f"the engine gave {'fewer' if how == 'loses' else 'more'} results than there are units"
+    with pytest.raises(UsageError, match=message):
         evaluator.evaluate(divided(path, Wrong(how)))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         list(scored(evaluator, [path] * 3, Wrong(how)))
 
 
@@ -81,14 +81,14 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
     path = tmp_path / "run"
     path.write_text("".join(lines(40)))
     evaluator = rageval.Evaluator(MEASURES, QRELS)
-    found = map(evaluator.evaluate, [divided(path, Blind())])
-    for scores in found if runs == 1 else scored(evaluator, [path] * runs, Blind()):
+    results = map(evaluator.evaluate, [divided(path, Blind())])
+    for scores in results if runs == 1 else scored(evaluator, [path] * runs, Blind()):
         assert scores.notes is not None
-        said = (
+        message = (
             f"{scores.run}: could not be read by the workers (/there/run: no such file; check the path);"
             " read in one piece by this process instead"
         )
-        assert any(str(remark).startswith(said) for remark in run_remarks(scores, evaluator))
+        assert any(str(remark).startswith(message) for remark in run_remarks(scores, evaluator))
         scores.notes.read_here = None
         assert numbers(scores) == numbers(evaluator.evaluate(path))
     path.write_text("".join(lines(40)) + "q1 Q0 d 1 1\n")

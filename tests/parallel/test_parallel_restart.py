@@ -76,20 +76,20 @@ class Machines:
 def free_port() -> int:
     import socket
 
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[Machines]:
-    found = Machines(tmp_path)
-    found.start()
+    cluster = Machines(tmp_path)
+    cluster.start()
     try:
-        wait_for_answer(found.address)
-        yield found
+        wait_for_answer(cluster.address)
+        yield cluster
     finally:
-        found.kill()
+        cluster.kill()
 
 
 def wait_for_answer(address: str) -> None:
@@ -138,10 +138,10 @@ def test_a_cluster_that_is_lost_in_the_middle(
         while len(list(marks.iterdir())) < 5:
             time.sleep(0.02)
         (machines.kill_scheduler if "outlive" in fate else machines.kill)()
-        done.extend(marks.iterdir())
+        finished.extend(marks.iterdir())
         machines.start(workers=0 if "not" in fate else 2)
 
-    done: list[Path] = []
+    finished: list[Path] = []
     logging.getLogger("distributed.client").addHandler(heard := Heard())
     striking = threading.Thread(target=strike)
     with through(machines.address, partial(as_local_file, marks)) as engine:
@@ -149,18 +149,18 @@ def test_a_cluster_that_is_lost_in_the_middle(
         striking.start()
         if "not" in fate:
             monkeypatch.setattr(_engines, "RETURN", 3)
-            said = rf"run, bytes [\d,]+ to [\d,]+: the cluster at {machines.address} was lost before this"
-            with pytest.raises(RagevalError, match=said):
+            message = rf"run, bytes [\d,]+ to [\d,]+: the cluster at {machines.address} was lost before this"
+            with pytest.raises(RagevalError, match=message):
                 EVALUATOR.evaluate(divided(run, engine))
         else:
-            found = EVALUATOR.evaluate(divided(run, engine))
-            assert numbers(found) == numbers(EVALUATOR.evaluate(run))
+            scores = EVALUATOR.evaluate(divided(run, engine))
+            assert numbers(scores) == numbers(EVALUATOR.evaluate(run))
         striking.join()
-    begun = {path.name.split("-")[0] for path in marks.iterdir()}
+    started = {path.name.split("-")[0] for path in marks.iterdir()}
     assert len(engine.units) == 20
-    assert 5 <= len(done) < 20
+    assert 5 <= len(finished) < 20
     if "not" not in fate:
-        assert begun == {str(unit.stretch.begin) for unit in engine.units}
+        assert started == {str(unit.stretch.begin) for unit in engine.units}
     assert not heard.records
 
 

@@ -94,21 +94,23 @@ def _relevant(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str,
 
 
 def _measures(rng: random.Random) -> list[str]:
-    found = []
+    measures = []
     for measure in measures_taking("Ranking").values():
         chosen = measure(normalize="independent") if "normalize" in measure.declared else measure
         if "alpha" in measure.declared:
             chosen = chosen(alpha=rng.choice(_ALPHAS))
         k = rng.choice(_CUTOFFS) if measure.takes_k else None
-        found.append(str(chosen if k is None else chosen @ k))
-    rng.shuffle(found)  # the caller takes some, and every measure shall have its turn
-    return found
+        measures.append(str(chosen if k is None else chosen @ k))
+    rng.shuffle(measures)  # the caller takes some, and every measure shall have its turn
+    return measures
 
 
 def _with_values(vector: RunVector, measures: Sequence[str]) -> RunVector:
     """Return the vector with what rageval says; a refusal would be a difference, too."""
-    found = vector.found(measures) if measures else {}
-    values = {name: said if not isinstance(said, Exception) else str(said) for name, said in found.items()}
+    outcomes = vector.compute(measures) if measures else {}
+    values = {
+        name: value if not isinstance(value, Exception) else str(value) for name, value in outcomes.items()
+    }
     return msgspec.structs.replace(vector, expected=values)
 
 
@@ -168,9 +170,9 @@ def main(words: Sequence[str] | None = None) -> int:
     tools, total = given.tools or list(versions), 0
     for name in tools:
         values = differ = 0
-        for done in fuzz(name, given.seconds / len(tools), given.seed):
-            values += done.values
-            for verdict, vector in done.differences:
+        for fuzzed in fuzz(name, given.seconds / len(tools), given.seed):
+            values += fuzzed.values
+            for verdict, vector in fuzzed.differences:
                 differ += 1
                 print(f"{name}: {verdict.measure}: {verdict.why or verdict.values}", file=sys.stderr)
                 print(msgspec.json.encode(vector).decode())

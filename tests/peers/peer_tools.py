@@ -73,19 +73,19 @@ def _run_rows(vector: RunVector) -> list[tuple[str, str, float]]:
 
 def _run_of(vector: RunVector) -> dict[str, dict[str, float]]:
     """Return the run as a mapping, which holds a document once."""
-    found: dict[str, dict[str, float]] = {}
+    run: dict[str, dict[str, float]] = {}
     for query, doc, score in _run_rows(vector):
-        found.setdefault(query, {})[doc] = score
-    return found
+        run.setdefault(query, {})[doc] = score
+    return run
 
 
 def _document_grades(vector: RunVector) -> _Grades:
     """Return the highest grade of each document over the nuggets; what is below 0 is worth 0."""
-    found: _Grades = {}
+    best: _Grades = {}
     for query, _, doc, grade in vector.qrels:
-        grades = found.setdefault(query, {})
+        grades = best.setdefault(query, {})
         grades[doc] = max(grade, grades.get(doc, 0))
-    return found
+    return best
 
 
 def _queries_of(vector: RunVector) -> list[str]:
@@ -109,17 +109,17 @@ def _output(words: Sequence[str], files: Iterable[Iterable[str]]) -> str:
     """Return what the program prints, asked with these words and then the paths of files with these lines."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for at, lines in enumerate(files):
-            paths.append(os.path.join(folder, str(at)))
+        for number, lines in enumerate(files):
+            paths.append(os.path.join(folder, str(number)))
             with open(paths[-1], "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(line + "\n" for line in lines)
-        done = subprocess.run([*words, *paths], capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        process = subprocess.run([*words, *paths], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    if process.returncode:
+        stderr = process.stderr.decode(errors="replace").strip().splitlines()
         # Without the folder, whose name is another one each time: failures that are one are to read alike.
-        last = said[-1].replace(folder, "") if said else "nothing said"
-        raise ProgramFailed(f"exit code {done.returncode}: {last}")
-    return done.stdout.decode(errors="replace")
+        last = stderr[-1].replace(folder, "") if stderr else "nothing said"
+        raise ProgramFailed(f"exit code {process.returncode}: {last}")
+    return process.stdout.decode(errors="replace")
 
 
 # trec_eval 9, for documents judged once: as pytrec_eval, and as the C program.
@@ -171,9 +171,9 @@ class _PytrecEval(Peer):
         evaluator = pytrec_eval.RelevanceEvaluator(
             _document_grades(vector), set(names.values()), relevance_level=measures[0].rel or 1, **options
         )
-        found = evaluator.evaluate(_run_of(vector))
+        values_by_query = evaluator.evaluate(_run_of(vector))
         return {
-            ours: _only(((query, by_name[theirs]) for query, by_name in found.items()), vector)
+            ours: _only(((query, by_name[theirs]) for query, by_name in values_by_query.items()), vector)
             for ours, theirs in names.items()
         }
 
@@ -189,18 +189,20 @@ class _TrecEval(_PytrecEval):
         rows = zip(vector.run, vector.ranks(), strict=True)
         run = (f"{query} Q0 {doc} {rank} {score} t" for (query, doc, score), rank in rows)
         lines = [line.split() for line in _output(words, [qrels, run]).splitlines()]
-        found: ByMeasure = {}
+        by_measure: ByMeasure = {}
         for measure in measures:
             printed = _trec_eval_asked(measure).replace(".", "_")
             values = ((query, float(value)) for name, query, value in lines if name == printed)
-            found[str(measure)] = _only(values, vector)
-        return found
+            by_measure[str(measure)] = _only(values, vector)
+        return by_measure
 
     def version(self) -> str:
         """Return the version that it says itself."""
         asked = [_PROGRAM, "--version"]
-        done = subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60)
-        words = (done.stdout + done.stderr).decode(errors="replace").split()
+        process = subprocess.run(
+            asked, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60
+        )
+        words = (process.stdout + process.stderr).decode(errors="replace").split()
         return next((word.strip(".,") for word in words if word[:1].isdigit()), "?")
 
 
@@ -271,9 +273,9 @@ class _Pyndeval(Peer):
         evaluator = pyndeval.RelevanceEvaluator(
             rows, list(names.values()), relevance_level=measures[0].rel or 1, **options
         )
-        found = evaluator.evaluate(_run_rows(vector))
+        values_by_query = evaluator.evaluate(_run_rows(vector))
         return {
-            ours: _only(((query, by_name[theirs]) for query, by_name in found.items()), vector)
+            ours: _only(((query, by_name[theirs]) for query, by_name in values_by_query.items()), vector)
             for ours, theirs in names.items()
         }
 
@@ -291,7 +293,7 @@ def _numbers(ids: Iterable[str]) -> dict[str, str]:
         for name in names
     ):
         return dict(zip(names, names, strict=True))
-    return {name: str(at) for at, name in enumerate(names, 1)}
+    return {name: str(number) for number, name in enumerate(names, 1)}
 
 
 def _printed_name(measure: Measure) -> str | None:
@@ -427,10 +429,10 @@ class _IrMeasures(Peer):
                 raise Lacks(f"no provider of {theirs} is installed")
         run = [ir_measures.ScoredDoc(query, doc, float(score)) for query, doc, score in vector.run]
         of_documents = all(measure.name in _OF_DOCUMENTS for measure in measures)
-        found = ir_measures.calc(list(names.values()), _qrels(vector, of_documents), run)
+        results = ir_measures.calc(list(names.values()), _qrels(vector, of_documents), run)
         by_measure: ByMeasure = {}
         for ours, theirs in names.items():
-            metrics = [metric for metric in found.per_query if metric.measure == theirs]
+            metrics = [metric for metric in results.per_query if metric.measure == theirs]
             by_measure[ours] = _only(((metric.query_id, metric.value) for metric in metrics), vector)
         return by_measure
 
@@ -518,8 +520,8 @@ class _Freshstack(Peer):
             one = {query: run[query]} if query in run else {}
             of_documents = measure.name in ("recall", "ndcg")
             judged = ({query: grades[query]},) if of_documents else (by_nugget, {query: nuggets[query]})
-            found = getattr(metrics, measure.name)(*judged, one, [k])
-            return float(found[f"{_FRESHSTACK_NAMES[measure.name]}@{k}"])
+            value_by_query = getattr(metrics, measure.name)(*judged, one, [k])
+            return float(value_by_query[f"{_FRESHSTACK_NAMES[measure.name]}@{k}"])
 
         return {str(measure): {query: value(measure, query) for query in nuggets} for measure in measures}
 
@@ -552,7 +554,8 @@ class _Nuggetizer(Peer):
         scores = {answer: calculate_nugget_scores(answer, nuggets) for answer, nuggets in answers.items()}
         return {
             str(measure): {
-                answer: getattr(found, _NUGGETIZER_NAMES[str(measure)]) for answer, found in scores.items()
+                answer: getattr(values_of_answer, _NUGGETIZER_NAMES[str(measure)])
+                for answer, values_of_answer in scores.items()
             }
             for measure in measures
         }
@@ -700,9 +703,9 @@ REASONS: dict[str, dict[str, str]] = {
 
 def reasons_of(peer: str, measure: str, topics: Sequence[str]) -> Mapping[str, str]:
     """Return why this tool may differ on an input with these topics, the measure's own reasons first."""
-    known = REASONS[peer]
-    keys = [next((key for key in (f"{topic}/{measure}", topic) if key in known), "") for topic in topics]
-    return {key: known[key] for key in keys if key}
+    reasons = REASONS[peer]
+    keys = [next((key for key in (f"{topic}/{measure}", topic) if key in reasons), "") for topic in topics]
+    return {key: reasons[key] for key in keys if key}
 
 
 TOPICS = {
@@ -746,7 +749,11 @@ def topics_in(run: Sequence[RunRow], qrels: Sequence[QrelsRow]) -> list[str]:
         by_doc[query, doc].append(grade)
         best[query] = max(grade, best.get(query, grade))
     seen = {
-        "ties": any(len(set(found)) < len(found) for query, found in scores.items() if query in best),
+        "ties": any(
+            len(set(values_of_query)) < len(values_of_query)
+            for query, values_of_query in scores.items()
+            if query in best
+        ),
         "missing": any(query not in scores for query in best),
         "irrelevant": min(best.values()) < 1,
         "negative": any(grade < 0 for *_, grade in qrels),

@@ -37,18 +37,18 @@ def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
     """Tell whether rageval finds what the vector says."""
     # One measure at a time: a refusal of one must not hide the values of another.
     together = isinstance(vector, RunVector) and vector.together
-    every = vector.found(list(vector.expected)) if together else {}
+    every = vector.compute(list(vector.expected)) if together else {}
     for measure, expected in vector.expected.items():
-        found = every[measure] if together else vector.found([measure])[measure]
+        outcome = every[measure] if together else vector.compute([measure])[measure]
         fault, values = "", None
-        if not isinstance(found, RagevalError):
-            values = found
+        if not isinstance(outcome, RagevalError):
+            values = outcome
             if isinstance(expected, str):
                 fault = f"expected to be refused: {expected}"
-            elif not _same(found, expected):
-                fault = f"expected {dict(expected)}, found {dict(found)}"
-        elif not isinstance(expected, str) or expected not in str(found):
-            fault = f"refused: {found}"
+            elif not _same(outcome, expected):
+                fault = f"expected {dict(expected)}, found {dict(outcome)}"
+        elif not isinstance(expected, str) or expected not in str(outcome):
+            fault = f"refused: {outcome}"
         yield ToolVerdict(measure, vector.name, WRONG if fault else AGREES, fault, values)
 
 
@@ -59,10 +59,10 @@ def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
         for vector in vectors:
             if not set(vector.options) <= set(peer.options):
                 continue
-            known = [measure for measure in vector.expected if has(peer, measure)]
+            supported = [measure for measure in vector.expected if has(peer, measure)]
             together = isinstance(vector, RunVector) and vector.together
             # One at a time, as one that fails takes those that were asked with it along.
-            for measures in [known] if together and known else [[measure] for measure in known]:
+            for measures in [supported] if together and supported else [[measure] for measure in supported]:
                 reply = process.ask(measures, vector)
                 for measure in () if reply.lacks else measures:
                     yield verdict_of(name, peer, vector, measure, reply)
@@ -78,18 +78,18 @@ def verdict_of(name: str, peer: Peer, vector: Vector, measure: str, reply: PeerR
     """Return what comes of a reply. A topic for which rageval knows the tool's rule excuses nothing else."""
     if reply.values is None:
         return ToolVerdict(measure, vector.name, FAILS, reply.failure)
-    said, expected = reply.values[measure], vector.expected[measure]
+    peer_value, expected = reply.values[measure], vector.expected[measure]
     reasons = reasons_of(name, parse_measure(measure).name, topics_of(vector, measure))
     if not isinstance(expected, str):
-        if _same(said, expected, peer.tolerance):
-            return ToolVerdict(measure, vector.name, AGREES, values=said)
+        if _same(peer_value, expected, peer.tolerance):
+            return ToolVerdict(measure, vector.name, AGREES, values=peer_value)
         # Where its rule is known, only the same digits by that rule excuse a difference.
-        known = [why for key, why in reasons.items() if key in peer.reproduced]
-        if known and _as_in(peer, vector, measure, said, expected):
-            return ToolVerdict(measure, vector.name, COMPATIBLE, known[0], said)
+        reproduced = [why for key, why in reasons.items() if key in peer.reproduced]
+        if reproduced and _as_in(peer, vector, measure, peer_value, expected):
+            return ToolVerdict(measure, vector.name, COMPATIBLE, reproduced[0], peer_value)
     # Without a reason that fits the input it is nobody's habit, but a fault.
     why = next((why for key, why in reasons.items() if key not in peer.reproduced), "")
-    return ToolVerdict(measure, vector.name, DIFFERS if why else WRONG, why, said)
+    return ToolVerdict(measure, vector.name, DIFFERS if why else WRONG, why, peer_value)
 
 
 def topics_of(vector: Vector, measure: str) -> list[str]:
@@ -111,13 +111,13 @@ def _same(left: Values, right: Values, tolerance: float = _TOLERANCE) -> bool:
     return True
 
 
-def _as_in(peer: Peer, vector: Vector, measure: str, said: Values, expected: Values) -> bool:
+def _as_in(peer: Peer, vector: Vector, measure: str, values: Values, expected: Values) -> bool:
     """Tell whether rageval says the same by this tool's rules."""
     if isinstance(vector, RunVector) and vector.options:
         return False
     rules = dict(peer.rules)
     # Tools that leave out queries which a run lacks say so by their keys.
-    if said.keys() != expected.keys():
+    if values.keys() != expected.keys():
         rules = {**rules, "intersection": True, "complete": False} if isinstance(vector, RunVector) else rules
-    found = vector.found([measure], rules)[measure]
-    return not isinstance(found, RagevalError) and _same(said, found, peer.tolerance)
+    value = vector.compute([measure], rules)[measure]
+    return not isinstance(value, RagevalError) and _same(values, value, peer.tolerance)

@@ -17,7 +17,7 @@ from rageval.scoring.evaluation import evaluate
 
 Values = Mapping[str, float | None]  # None where a measure is undefined
 Expected = Values | str  # a value for each query; or the words of a refusal
-Found = Values | RagevalError
+Outcome = Values | RagevalError
 RunRow = tuple[str, str, float | str]  # query, document, score; 'nan' is no number in JSON
 QrelsRow = tuple[str, str, str, int]  # query, nugget, document, grade
 _Kind = TypeVar("_Kind", "RunVector", "AnswerVector")
@@ -40,7 +40,7 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
     together: bool = False
     column: str = "iteration"
 
-    def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
+    def compute(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Outcome]:
         """Return what rageval says, by other rules if these are given: values, or why there are none."""
         options = {**self.options, **rules}
         try:
@@ -59,15 +59,15 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
     def ranks(self) -> list[int]:
         """Return a rank for each row: by score, equal scores as they stand, NaN at the end."""
 
-        def key(at: int) -> tuple[bool, float]:
-            score = float(self.run[at][2])
+        def key(index: int) -> tuple[bool, float]:
+            score = float(self.run[index][2])
             return score != score, -score
 
-        found, used = [0] * len(self.run), Counter[str]()
-        for at in sorted(range(len(self.run)), key=key):
-            used[self.run[at][0]] += 1
-            found[at] = used[self.run[at][0]]
-        return found
+        ranks, used = [0] * len(self.run), Counter[str]()
+        for place in sorted(range(len(self.run)), key=key):
+            used[self.run[place][0]] += 1
+            ranks[place] = used[self.run[place][0]]
+        return ranks
 
     def qrels_file(self) -> io.BytesIO:
         """Return the judgements as TREC has them."""
@@ -85,7 +85,7 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
     topics: Sequence[str] = ()
     options: Mapping[str, Any] = {}
 
-    def found(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Found]:
+    def compute(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Outcome]:
         """Return what rageval says, by other rules if these are given: values, or why there are none."""
         options = {**self.options, **rules}
         try:
@@ -126,6 +126,6 @@ def _read(name: str, kind: type[_Kind]) -> Iterator[_Kind]:
 
 
 def _file(name: str, lines: Iterator[str]) -> io.BytesIO:
-    found = io.BytesIO("".join(line + "\n" for line in lines).encode())
-    found.name = name
-    return found
+    stream = io.BytesIO("".join(line + "\n" for line in lines).encode())
+    stream.name = name
+    return stream

@@ -33,16 +33,16 @@ def write(path: Path, records: list[dict[str, Any]]) -> None:
 def labels_of(shares: dict[str, float], system: str) -> Iterator[dict[str, Any]]:
     """A thousand answers that have these shares of labels, in percent; the last label fills up."""
     labels = [label for label, share in shares.items() for _ in range(round(10 * share))]
-    for at, label in enumerate(labels[:1000] + [labels[-1]] * (1000 - len(labels))):
-        yield {"query_id": str(at), "run_id": system, "label": label}
+    for index, label in enumerate(labels[:1000] + [labels[-1]] * (1000 - len(labels))):
+        yield {"query_id": str(index), "run_id": system, "label": label}
 
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", names())
 def test_every_table_comes_out_of_the_made_up_files(name: str) -> None:
-    done = asked(name, "--data", str(MADE_UP), "--format", "csv")
-    assert done.exit_code == 0, done.output
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    result = asked(name, "--data", str(MADE_UP), "--format", "csv")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
     table = declared(name)
     assert {row["measure"] for row in rows} == set(table.measures)
     numbers = [row for row in rows if row["measure"] != "duels" and row["value"]]
@@ -84,9 +84,9 @@ def test_answers_with_the_published_shares_give_crags_tables(tmp_path: Path) -> 
         assert accurate + wrong + missing == pytest.approx(100)
         assert accurate - wrong == pytest.approx(score, abs=0.1 + 1e-9)
         judged["crag-auto"] += labels_of(shares, str(system))
-    for system, *each, score in people.published:
-        judged["crag"] += labels_of(dict(zip(CRAG, each, strict=True)), str(system))
-        assert each[0] + each[1] / 2 - each[2] == pytest.approx(score, abs=0.1)
+    for system, *people_shares, score in people.published:
+        judged["crag"] += labels_of(dict(zip(CRAG, people_shares, strict=True)), str(system))
+        assert people_shares[0] + people_shares[1] / 2 - people_shares[2] == pytest.approx(score, abs=0.1)
     for name, rows in judged.items():
         write(tmp_path / f"{name}.judged.jsonl", rows)
     for name in ("crag-auto", "crag-leaderboard"):
@@ -103,11 +103,13 @@ def test_answers_with_the_published_shares_give_ragtifiers_table(tmp_path: Path)
                 ("faithfulness", 0, *values[2:]),
             ):
                 grades = [low] * round(10 * middle) + [low + 1] * round(10 * high)
-                for at, grade in enumerate(grades + [-1] * (1000 - len(grades))):
-                    of = {"query_id": f"{hops}{at}", "run_id": system, "aspect": aspect}
+                for number, grade in enumerate(grades + [-1] * (1000 - len(grades))):
+                    of = {"query_id": f"{hops}{number}", "run_id": system, "aspect": aspect}
                     judged.append(of | {"grade": grade})
     questions = [
-        {"query_id": f"{hops}{at}", "hops": hops} for hops in ("single", "multi") for at in range(1000)
+        {"query_id": f"{hops}{number}", "hops": hops}
+        for hops in ("single", "multi")
+        for number in range(1000)
     ]
     write(tmp_path / "ragtifier-1.judged.jsonl", judged)
     write(tmp_path / "ragtifier-1.questions.jsonl", questions)
@@ -115,50 +117,55 @@ def test_answers_with_the_published_shares_give_ragtifiers_table(tmp_path: Path)
 
 
 def came_back(name: str, folder: Path, within: float) -> None:
-    made = reproduce(name, folder)
+    reproduction = reproduce(name, folder)
     published = declared(name).values
-    assert list(made.found) == list(published)
-    assert made.absent == made.missing == []
-    for row, cells in made.found.items():
+    assert list(reproduction.found) == list(published)
+    assert reproduction.absent == reproduction.missing == []
+    for row, cells in reproduction.found.items():
         assert cells == pytest.approx(published[row], abs=within)
 
 
 @pytest.mark.slow
 def test_freshstacks_table_by_hand() -> None:
     """Each topic by itself, the runs of a method fused, and the mean of the topics' means."""
-    made = reproduce("freshstack-4", MADE_UP)
+    reproduction = reproduce("freshstack-4", MADE_UP)
     measures = declared("freshstack-4").measures
     for method in ("stack-overflow-nuggets", "gpt-4o-sub-questions"):
         paper = {"stack-overflow-nuggets": "Stack Overflow Nuggets"}.get(method, "GPT-4o Sub-Questions")
-        each = []
+        by_topic = []
         for topic in ("langchain", "yolo", "laravel", "angular", "godot"):
             read = [
                 rageval.read_run(MADE_UP / f"{topic}.{model}.{method}.trec") for model in ("bm25", "dense")
             ]
-            runs = [rageval.Run.from_records(rows, str(at)) for at, rows in enumerate(read)]
+            runs = [rageval.Run.from_records(rows, str(index)) for index, rows in enumerate(read)]
             both = fused(runs, depth=100)
             for run, label in ((both, "Fusion (2 models)"), (runs[0], "BM25")):
-                found = rageval.evaluate(",".join(measures), run, MADE_UP / f"{topic}.nugget")
-                values = [score.value for score in found.values()]
-                assert list(made.found[paper, label, topic].values()) == values
-            each.append(list(made.found[paper, "BM25", topic].values()))
-        means = [sum(values) / 5 for values in zip(*each, strict=True)]
-        assert list(made.found[paper, "BM25", "average"].values()) == pytest.approx(means, abs=1e-12)
-    assert len({row[:2] for row in made.found}) == 6
+                scores = rageval.evaluate(",".join(measures), run, MADE_UP / f"{topic}.nugget")
+                values = [score.value for score in scores.values()]
+                assert list(reproduction.found[paper, label, topic].values()) == values
+            by_topic.append(list(reproduction.found[paper, "BM25", topic].values()))
+        means = [sum(values) / 5 for values in zip(*by_topic, strict=True)]
+        assert list(reproduction.found[paper, "BM25", "average"].values()) == pytest.approx(means, abs=1e-12)
+    assert len({row[:2] for row in reproduction.found}) == 6
 
 
 def test_lead_and_duels_by_hand(tmp_path: Path) -> None:
     places = {"q1": "AB", "q2": "BA", "q3": "BA"}
     judged = [
-        {"query_id": query, "run_id": {"A": "a random", "B": "b best first"}[run], "aspect": "1", "grade": at}
+        {
+            "query_id": query,
+            "run_id": {"A": "a random", "B": "b best first"}[run],
+            "aspect": "1",
+            "grade": index,
+        }
         for query, order in places.items()
-        for at, run in enumerate(order, 1)
+        for index, run in enumerate(order, 1)
     ]
     write(tmp_path / "sentences-2.judged.jsonl", judged)
-    found = reproduce("sentences-2", tmp_path).found
+    tables = reproduce("sentences-2", tmp_path).found
     best, other = (1 + 1 + 0.5) / 3, (0.5 + 0.5 + 1) / 3
-    assert found["B best first", ""] == pytest.approx({"rank_score": best})
-    assert found["A random", ""] == {
+    assert tables["B best first", ""] == pytest.approx({"rank_score": best})
+    assert tables["A random", ""] == {
         "rank_score": pytest.approx(other),
         "lead": pytest.approx(100 * (best - other) / other),
         "duels": "2-0-1",
@@ -178,21 +185,21 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         declared("crag-autos")
     for path in MADE_UP.glob("langchain.*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    made = reproduce("freshstack-4", tmp_path)
-    assert made.missing == [
+    reproduction = reproduce("freshstack-4", tmp_path)
+    assert reproduction.missing == [
         f"no run of {topic} ({topic}.{{model}}.{{method}}.trec)"
         for topic in ("yolo", "laravel", "angular", "godot")
     ]
-    assert {row[2] for row in made.found} == {"langchain"}  # and no average of one topic
-    assert "GPT-4o Closed Book Answer, BM25" in made.absent
-    done = asked("freshstack-4", "--data", str(tmp_path))
-    assert "rageval: no run of yolo" in done.stderr
-    assert "Published, but not in this folder: " in done.stdout
+    assert {row[2] for row in reproduction.found} == {"langchain"}  # and no average of one topic
+    assert "GPT-4o Closed Book Answer, BM25" in reproduction.absent
+    result = asked("freshstack-4", "--data", str(tmp_path))
+    assert "rageval: no run of yolo" in result.stderr
+    assert "Published, but not in this folder: " in result.stdout
 
 
 def test_tables_are_listed() -> None:
-    done = asked("--format", "jsonl")
-    assert [json.loads(line)["table"] for line in done.stdout.splitlines()] == names()
+    result = asked("--format", "jsonl")
+    assert [json.loads(line)["table"] for line in result.stdout.splitlines()] == names()
     assert asked("no-such").exit_code == 2
 
 

@@ -11,20 +11,15 @@ from typing import Any, get_args
 
 import pytest
 import pytrec_eval
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.errors import RagevalError, UsageError
 from rageval.measures.official import OFFICIAL
 from rageval.scoring.rules import COMPAT
 
 GOLDEN = Path(__file__).parents[1] / "golden/ndeval"
 FILES = [str(GOLDEN / "run"), str(GOLDEN / "qrels")]
-
-
-def command(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
 
 
 def cells(text: str) -> dict[tuple[str, str], str]:
@@ -36,19 +31,21 @@ def cells(text: str) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("tool", ["ndeval", "ndeval-traditional"])
 def test_every_cell_of_the_c_program(tool: str) -> None:
     """Equal scores, ranks that contradict the scores, a topic that the run lacks."""
-    done = command(*FILES, "-m", "official:ndeval", "-q", "--compat", tool, "--format", "ndeval")
-    assert done.exit_code == 0
+    result = run_command(*FILES, "-m", "official:ndeval", "-q", "--compat", tool, "--format", "ndeval")
+    assert result.exit_code == 0
     expected = cells((GOLDEN / f"{tool}.csv").read_text())
     assert len(expected) == 12 * 21
-    assert cells(done.stdout) == expected
+    assert cells(result.stdout) == expected
 
 
 def test_ndeval_says_that_it_changed() -> None:
-    said = command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
-    assert "use --compat pyndeval" in said
-    assert "the rank column contradicts the scores in 2 queries (ranks are used)" in said
-    assert "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in said
-    assert "use --compat pyndeval" not in command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
+    stderr = run_command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
+    assert "use --compat pyndeval" in stderr
+    assert "the rank column contradicts the scores in 2 queries (ranks are used)" in stderr
+    assert (
+        "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in stderr
+    )
+    assert "use --compat pyndeval" not in run_command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
 
 
 def test_pyndeval_on_the_same_files() -> None:
@@ -66,13 +63,13 @@ def test_pyndeval_on_the_same_files() -> None:
     pyndeval = pytest.importorskip("pyndeval")
     tool = pyndeval.RelevanceEvaluator([(q, n, d, int(g)) for q, n, d, g in qrels], list(names))
     expected = tool.evaluate([(row[0], row[2], float(row[4])) for row in rows])
-    found = rageval.evaluate(list(names.values()), *FILES, compat="pyndeval")
+    scores = rageval.evaluate(list(names.values()), *FILES, compat="pyndeval")
     for theirs, ours in names.items():
         by_query = {query: values[theirs] for query, values in expected.items()}
-        assert found[ours].by_query == pytest.approx(by_query, abs=1e-12)
-        assert found[ours].value == pytest.approx(sum(by_query.values()) / len(by_query), abs=1e-12)
+        assert scores[ours].by_query == pytest.approx(by_query, abs=1e-12)
+        assert scores[ours].value == pytest.approx(sum(by_query.values()) / len(by_query), abs=1e-12)
     tied = rageval.evaluate(list(names.values()), *FILES, intersection=True)
-    assert any(tied[ours].value != found[ours].value for ours in names.values())
+    assert any(tied[ours].value != scores[ours].value for ours in names.values())
 
 
 def shuffled(seed: int) -> tuple[list[tuple[str, str, float]], dict[str, dict[str, int]]]:
@@ -104,30 +101,30 @@ def test_trec_eval_9(seed: int) -> None:
         query: {doc: grade for doc, grade in docs.items() if grade >= 0} for query, docs in qrels.items()
     }
     expected = pytrec_eval.RelevanceEvaluator(judged, set(names)).evaluate(run)
-    found = rageval.evaluate(list(names.values()), run, qrels, compat="trec_eval")
+    scores = rageval.evaluate(list(names.values()), run, qrels, compat="trec_eval")
     for theirs, ours in names.items():
         by_query = {query: values[theirs] for query, values in expected.items()}
-        assert found[ours].by_query == pytest.approx(by_query, abs=1e-12), ours
-        assert "|compat:trec_eval-9.0.8|" in found[ours].signature
+        assert scores[ours].by_query == pytest.approx(by_query, abs=1e-12), ours
+        assert "|compat:trec_eval-9.0.8|" in scores[ours].signature
     usual = rageval.evaluate(list(names.values()), run, qrels)
     assert any(
         usual[name].by_query[query] != value
         for name in names.values()
-        for query, value in found[name].by_query.items()
+        for query, value in scores[name].by_query.items()
     )
 
 
-def test_freshstack() -> None:
+def test_values_are_those_of_freshstack_with_ties() -> None:
     """Three orders of equal scores in one report; a query that the run lacks scores 0."""
-    held = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
+    kept = json.loads((GOLDEN.parent / "freshstack/tied.json").read_text())
     run: dict[str, dict[str, float]] = {}
-    for query, doc, score in held["run"]:
+    for query, doc, score in kept["run"]:
         run.setdefault(query, {})[doc] = score
-    names = {name: name.replace("alpha-nDCG", "alpha_ndcg").lower() for name in held["printed"]}
-    found = rageval.evaluate(list(names.values()), run, held["qrels"], compat="freshstack")
-    assert {name: round(found[ours].value, 4) for name, ours in names.items()} == held["printed"]
-    usual = rageval.evaluate(list(names.values()), run, held["qrels"])
-    assert sum(round(usual[ours].value, 4) != held["printed"][name] for name, ours in names.items()) > 5
+    names = {name: name.replace("alpha-nDCG", "alpha_ndcg").lower() for name in kept["printed"]}
+    scores = rageval.evaluate(list(names.values()), run, kept["qrels"], compat="freshstack")
+    assert {name: round(scores[ours].value, 4) for name, ours in names.items()} == kept["printed"]
+    usual = rageval.evaluate(list(names.values()), run, kept["qrels"])
+    assert sum(round(usual[ours].value, 4) != kept["printed"][name] for name, ours in names.items()) > 5
 
 
 @pytest.mark.parametrize("tool", COMPAT)
@@ -200,9 +197,9 @@ class TestLikeness:
             (folder / name).write_text("".join(rows))
         (folder / "qrels").write_text("".join(f"{line}\n" for line in self.QRELS))
         files = [str(folder / name) for name in ("one", "other", "qrels")]
-        done = command("compare", *files, "-m", "rr", "--format", "csv", *words)
-        assert done.exit_code == 0, done.output
-        (row,) = csv.DictReader(io.StringIO(done.stdout))
+        result = run_command("compare", *files, "-m", "rr", "--format", "csv", *words)
+        assert result.exit_code == 0, result.output
+        (row,) = csv.DictReader(io.StringIO(result.stdout))
         return row
 
     def test_the_same_scores_with_other_ranks(self, tmp_path: Path) -> None:
@@ -232,7 +229,7 @@ def test_the_command_line_knows_the_same_tools() -> None:
 def test_several_runs_at_once(tool: str, jobs: list[str], tmp_path: Path) -> None:
     """The same numbers of each, whoever reads it."""
     (tmp_path / "again").write_text(Path(FILES[0]).read_text())
-    done = command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
-    values = {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    result = run_command(*FILES, str(tmp_path / "again"), "-m", "alpha_ndcg@10", "--compat", tool, *jobs)
+    values = {line.split("\t")[-1] for line in result.stdout.splitlines()}
     alone = rageval.evaluate("alpha_ndcg@10", *FILES, compat=tool)["alpha_ndcg@10"].value
     assert values == {f"{alone:.4f}"}

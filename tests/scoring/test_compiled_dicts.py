@@ -56,9 +56,9 @@ def values_of(run: Dicts, qrels: Dicts) -> object:
 
 
 def content_of(_: Dicts, qrels: Dicts) -> object:
-    found = Qrels.from_dict(qrels)
-    numbers = [found.numbers(at, [b"a", b"d e", b"none"]) for at in range(len(found.query_ids))]
-    return list(found), [found.nuggets(query) for query in found.query_ids], found.declared, numbers
+    read = Qrels.from_dict(qrels)
+    numbers = [read.numbers(index, [b"a", b"d e", b"none"]) for index in range(len(read.query_ids))]
+    return list(read), [read.nuggets(query) for query in read.query_ids], read.declared, numbers
 
 
 @needed
@@ -70,16 +70,16 @@ def test_both_readers_find_the_same_or_refuse_it_alike(
     rng, refused = random.Random(8), 0
     for _ in range(draws):
         run, qrels = drawn(rng)
-        found: list[object] = []
+        outcomes: list[object] = []
         for kernel in (compiled.kernel, None):
             monkeypatch.setattr(sources, "kernel", kernel)
             monkeypatch.setattr(judgements, "kernel", kernel)
             try:
-                found.append(look(run, qrels))
+                outcomes.append(look(run, qrels))
             except rageval.RagevalError as error:
-                found.append((type(error), str(error)))
+                outcomes.append((type(error), str(error)))
                 refused += 1
-        assert found[0] == found[1], (run, qrels)
+        assert outcomes[0] == outcomes[1], (run, qrels)
     assert draws / 10 < refused < draws  # each of them twice
 
 

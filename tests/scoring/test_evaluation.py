@@ -175,9 +175,9 @@ def test_an_evaluator_scores_many_runs_as_each_alone() -> None:
 
 def test_scores_travel_between_processes() -> None:
     scores = rageval.evaluate([*MEASURES, "alpha_ndcg(alpha=0.7)@3"], RUN, QRELS)
-    again = pickle.loads(pickle.dumps(scores))
-    assert [score.by_query for score in again.values()] == [score.by_query for score in scores.values()]
-    assert list(again) == list(scores)
+    copy = pickle.loads(pickle.dumps(scores))
+    assert [score.by_query for score in copy.values()] == [score.by_query for score in scores.values()]
+    assert list(copy) == list(scores)
 
 
 def test_judgements_read_without_low_grades_refuse_measures_that_need_them(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("no_such_module:x", r"'Broken' cannot be loaded from no_such_module:x \(ModuleNotFoundError: "),
         ("test_evaluation:half_recall", "is the measure half_recall, .* entry point called half_recall"),
@@ -262,7 +262,7 @@ def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_plug_in_that_cannot_be_had_says_why(
-    value: str, said: str, monkeypatch: pytest.MonkeyPatch
+    value: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from importlib.metadata import EntryPoint, EntryPoints
 
@@ -270,7 +270,7 @@ def test_a_plug_in_that_cannot_be_had_says_why(
 
     entries = EntryPoints([EntryPoint("Broken", value, "rageval.measures")])
     monkeypatch.setattr(plugins, "_entries", lambda group: entries)
-    with pytest.raises(rageval.RagevalError, match=said):
+    with pytest.raises(rageval.RagevalError, match=message):
         rageval.evaluate("broken@5", RUN, QRELS)
 
 
@@ -364,14 +364,14 @@ def test_interop_with_ir_measures() -> None:
 
     ours = interop.install()
     assert set(interop.install()) == set(ours)
-    wanted = [ours["coverage"] @ 1, ours["alpha_ndcg"](alpha=0.7) @ 2, ir_measures.RR]
-    found = ir_measures.calc_aggregate(wanted, JUDGED, RECORDS)
-    assert found[wanted[0]] == pytest.approx(0.5 / 3)
+    expected = [ours["coverage"] @ 1, ours["alpha_ndcg"](alpha=0.7) @ 2, ir_measures.RR]
+    values = ir_measures.calc_aggregate(expected, JUDGED, RECORDS)
+    assert values[expected[0]] == pytest.approx(0.5 / 3)
     assert (
-        found[wanted[1]]
+        values[expected[1]]
         == rageval.evaluate("alpha_ndcg(alpha=0.7)@2", RUN, QRELS)["alpha_ndcg(alpha=0.7)@2"].value
     )
-    assert found[wanted[2]] == pytest.approx(1 / 3)
+    assert values[expected[2]] == pytest.approx(1 / 3)
 
 
 @pytest.mark.some(2)
@@ -383,21 +383,21 @@ def test_an_evaluator_may_be_used_by_several_threads_at_once(weigh: bool) -> Non
     runs = [data / "run.trec", data / "baseline.trec"]
     rows = [line.split() for line in (data / "qrels.nugget").read_text().splitlines()]
     weights: dict[str, dict[str, float]] = {}
-    for at, (query, nugget, *_) in enumerate(rows):
-        weights.setdefault(query, {}).setdefault(nugget, 1.0 + at % 3)
+    for index, (query, nugget, *_) in enumerate(rows):
+        weights.setdefault(query, {}).setdefault(nugget, 1.0 + index % 3)
     # The greedy ideal goes deeper with each of them, and remembers how far it is.
-    wanted = "alpha_ndcg@3, nnrbp, alpha_ndcg@20, nerr_ia@10"
+    names = "alpha_ndcg@3, nnrbp, alpha_ndcg@20, nerr_ia@10"
     rules = {"intent_weights": weights} if weigh else {}
-    alone = [rageval.evaluate(wanted, run, data / "qrels.nugget", **rules) for run in runs] * 4
+    alone = [rageval.evaluate(names, run, data / "qrels.nugget", **rules) for run in runs] * 4
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
             for _ in range(6):
-                evaluator = rageval.Evaluator(wanted, data / "qrels.nugget", **rules)
+                evaluator = rageval.Evaluator(names, data / "qrels.nugget", **rules)
                 for one, other in zip(alone, pool.map(evaluator.evaluate, runs * 4), strict=True):
-                    assert [each.by_query for each in one.values()] == [
-                        each.by_query for each in other.values()
+                    assert [score.by_query for score in one.values()] == [
+                        score.by_query for score in other.values()
                     ]
     finally:
         sys.setswitchinterval(before)

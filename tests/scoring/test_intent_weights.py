@@ -34,12 +34,12 @@ EXPECTED = {
 
 def drawn_weights(qrels: oracle.Qrels, rng: random.Random) -> dict[str, dict[str, Fraction]]:
     """Weights in tenths, of which one a query counts at least."""
-    found = {}
+    weights = {}
     for query, nuggets in qrels.items():
-        found[query] = {nugget: Fraction(rng.randint(0, 9), 10) for nugget in nuggets}
-        if nuggets and not any(found[query].values()):
-            found[query][next(iter(nuggets))] = Fraction(1)
-    return found
+        weights[query] = {nugget: Fraction(rng.randint(0, 9), 10) for nugget in nuggets}
+        if nuggets and not any(weights[query].values()):
+            weights[query][next(iter(nuggets))] = Fraction(1)
+    return weights
 
 
 def as_floats(weights: dict[str, dict[str, Fraction]]) -> dict[str, dict[str, float]]:
@@ -55,8 +55,8 @@ def test_d_sharp_is_that_of_ntcir(k: int) -> None:
 
 def test_ntcirs_names_are_known() -> None:
     names = ["D-nDCG@3", "I-rec@3", "D#-nDCG@3", "D♯-nDCG@3", "D-MSnDCG@3", "d_sharp(γ=0.2)@3"]
-    found = [str(rageval.parse_measure(name)) for name in names]
-    assert found == ["d_ndcg@3", "i_rec@3", "d_sharp@3", "d_sharp@3", "d_ndcg@3", "d_sharp(gamma=0.2)@3"]
+    parsed = [str(rageval.parse_measure(name)) for name in names]
+    assert parsed == ["d_ndcg@3", "i_rec@3", "d_sharp@3", "d_sharp@3", "d_ndcg@3", "d_sharp(gamma=0.2)@3"]
 
 
 @pytest.mark.parametrize("weight", [1, 0.1, 1 / 3, 7e5])
@@ -67,8 +67,8 @@ def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: RunC
     names = [name if k is None else f"{name}@{k}" for name in WEIGHED]
     equal = {query: dict.fromkeys(nuggets, weight) for query, nuggets in drawn.qrels.items()}
     plain = rageval.evaluate(names, drawn.run, drawn.qrels)
-    found = rageval.evaluate(names, drawn.run, drawn.qrels, intent_weights=equal)
-    for one, other in zip(plain.scores, found.scores, strict=True):
+    scores = rageval.evaluate(names, drawn.run, drawn.qrels, intent_weights=equal)
+    for one, other in zip(plain.scores, scores.scores, strict=True):
         assert list(map(float.hex, one.numbers)) == list(map(float.hex, other.numbers))
         assert one.signature == other.signature
 
@@ -108,7 +108,9 @@ def test_over_all_orders_of_equal_scores_the_mean_is_that_of_the_orders(seed: in
     tied = rageval.evaluate(
         names, {query: dict.fromkeys(docs, 1.0)}, qrels, ties="expected", intent_weights=weights
     )
-    orders = [{query: {doc: -float(at) for at, doc in enumerate(order)}} for order in permutations(docs)]
+    orders = [
+        {query: {doc: -float(index) for index, doc in enumerate(order)}} for order in permutations(docs)
+    ]
     every = [rageval.evaluate(names, run, qrels, intent_weights=weights) for run in orders]
     for name in names:
         values = [scores[name].value for scores in every]
@@ -149,7 +151,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [f"q {nugget} {doc} {grade}\n" for nugget, of in QRELS["q"].items() for doc, grade in of.items()]
     (tmp_path / "qrels").write_text("".join(rows))
     ranked = enumerate(RUN["q"].items(), 1)
-    (tmp_path / "run").write_text("".join(f"q Q0 {doc} {at} {score} t\n" for at, (doc, score) in ranked))
+    (tmp_path / "run").write_text("".join(f"q Q0 {doc} {rank} {score} t\n" for rank, (doc, score) in ranked))
     return tmp_path
 
 
@@ -167,9 +169,9 @@ FORMS = {
 @pytest.mark.parametrize("form", ["blanks", "tabs, and a query that nobody judged"])
 def test_the_command_reads_a_table(folder: Path, form: str) -> None:
     (folder / "weights").write_text(FORMS[form])
-    found = command("-m", "d_sharp@3", "--intent-weights", "weights")
-    assert found.stdout.split() == ["d_sharp@3", "all", "0.5551"]
-    assert ("1 weights of weights are for unjudged nuggets" in found.stderr) == ("other" in FORMS[form])
+    result = command("-m", "d_sharp@3", "--intent-weights", "weights")
+    assert result.stdout.split() == ["d_sharp@3", "all", "0.5551"]
+    assert ("1 weights of weights are for unjudged nuggets" in result.stderr) == ("other" in FORMS[form])
 
 
 def test_the_command_reads_the_importance_of_nuggets(folder: Path) -> None:
@@ -178,10 +180,12 @@ def test_the_command_reads_the_importance_of_nuggets(folder: Path) -> None:
         for name, importance in (("i1", "vital"), ("i2", "okay"), ("i3", "okay"))
     ]
     (folder / "nuggets.jsonl").write_text(f'{{"qid": "q", "nuggets": {nuggets}}}'.replace("'", '"'))
-    found = command("-m", "alpha_ndcg@3", "-p", "12", "--intent-weights", "nuggets.jsonl").stdout.split()[-1]
+    printed = command("-m", "alpha_ndcg@3", "-p", "12", "--intent-weights", "nuggets.jsonl").stdout.split()[
+        -1
+    ]
     given = {"q": {"i1": 1, "i2": 0.5, "i3": 0.5}}
     value = rageval.evaluate("alpha_ndcg@3", RUN, QRELS, intent_weights=given)["alpha_ndcg@3"].value
-    assert found == f"{value:.12f}"
+    assert printed == f"{value:.12f}"
 
 
 def test_several_processes_weigh_alike(folder: Path) -> None:
@@ -207,16 +211,16 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("content", "said"), REFUSED)
-def test_weights_that_can_be_none_are_refused(folder: Path, content: str, said: str) -> None:
+@pytest.mark.parametrize(("content", "message"), REFUSED)
+def test_weights_that_can_be_none_are_refused(folder: Path, content: str, message: str) -> None:
     (folder / "weights").write_text(content)
-    found = command("-m", "d_sharp@3", "--intent-weights", "weights")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert said in found.stderr
+    result = command("-m", "d_sharp@3", "--intent-weights", "weights")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["-m", "ndcg@3"], "ndcg@3: has no intents to weight"),
         (["-m", "nDCG@3 RBP(p=0.9)"], "has no intents"),
@@ -228,11 +232,11 @@ def test_weights_that_can_be_none_are_refused(folder: Path, content: str, said: 
         (["-m", "alpha_ndcg@3", "--nuggets-in-qrels", "no"], "intent_weights need nuggets"),
     ],
 )
-def test_what_weights_do_not_go_with_is_refused(folder: Path, words: list[str], said: str) -> None:
+def test_what_weights_do_not_go_with_is_refused(folder: Path, words: list[str], message: str) -> None:
     (folder / "weights").write_text(FORMS["blanks"])
-    found = command(*words, "--intent-weights", "weights")
-    assert found.exit_code == 2
-    assert said in found.stderr
+    result = command(*words, "--intent-weights", "weights")
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ def test_novelty_measures_equal_the_oracle_where_sums_round(
     for name in (function.__name__ for function in NOVELTY):
         measure = OF_RUNS[name](alpha=alpha)
         measure = measure if k is None else measure @ k
-        found = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
+        values = rageval.evaluate(measure, drawn.run, drawn.qrels)[measure].by_query
         expected = oracle.evaluate(name, drawn.run, drawn.qrels, k, alpha=Fraction(alpha))
-        assert found == pytest.approx(expected, rel=0, abs=TOLERANCE), measure
+        assert values == pytest.approx(expected, rel=0, abs=TOLERANCE), measure
 
 
 def run_rows(run: oracle.Run) -> list[str]:
@@ -104,7 +104,7 @@ def by_rank(run: oracle.Run, rng: random.Random) -> str:
     """All first rows, then all second rows, and so on: no query's rows are neighbours."""
     rows = [run_rows({query: docs}) for query, docs in run.items()]
     deepest = max(map(len, rows))
-    return "".join(f"{own[at]}\n" for at in range(deepest) for own in rows if at < len(own))
+    return "".join(f"{own[index]}\n" for index in range(deepest) for own in rows if index < len(own))
 
 
 def many(seed: int, queries: int = 40) -> RunCase:
@@ -150,9 +150,9 @@ def test_the_command_line_equals_dicts(expected, tmp_path: Path) -> None:
     files[0].write_text("\n".join(run_rows(drawn.run)), encoding="utf-8")
     files[1].write_text("\n".join(qrels_rows(drawn.qrels)), encoding="utf-8")
     words = [*map(str, files), *(word for name in EVERYTHING for word in ("-m", name))]
-    done = CliRunner().invoke(main, [*words, "-q", "--format", "json"])
-    assert done.exit_code == 0, done.stderr
-    results = json.loads(done.stdout)["results"]
+    outcome = CliRunner().invoke(main, [*words, "-q", "--format", "json"])
+    assert outcome.exit_code == 0, outcome.stderr
+    results = json.loads(outcome.stdout)["results"]
     assert {result["measure"]: result["by_query"] for result in results} == expected
 
 
@@ -172,12 +172,12 @@ def printed(drawn: RunCase, hash_seed: str, folder: Path) -> tuple[str, ...]:
     files[1].write_text(in_any_order(qrels_rows(drawn.qrels), rng), encoding="utf-8")
     chosen = rng.sample(EVERYTHING, len(EVERYTHING))
     words = [*map(str, files), "-q", "-p", "17", *(word for name in chosen for word in ("-m", name))]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "rageval", *words],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stderr
-    return tuple(sorted(done.stdout.splitlines()))
+    assert process.returncode == 0, process.stderr
+    return tuple(sorted(process.stdout.splitlines()))

@@ -49,23 +49,23 @@ def rechunk(tmp_path: Path) -> str:
 
 
 def test_a_run_of_other_chunks_is_an_error_that_names_the_cause(rechunk: str) -> None:
-    done = command(rechunk, QRELS, "-m", "alpha_ndcg@10")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"rageval: {SAID}{CAUSE} --nothing-judged zero")
+    result = command(rechunk, QRELS, "-m", "alpha_ndcg@10")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"rageval: {SAID}{CAUSE} --nothing-judged zero")
 
 
 def test_zeros_are_to_be_had_for_asking(rechunk: str) -> None:
-    done = command(rechunk, QRELS, "-m", "alpha_ndcg@10", "--nothing-judged", "zero")
-    assert (done.exit_code, done.stdout.split()) == (0, ["alpha_ndcg@10", "all", "0.0000"])
+    result = command(rechunk, QRELS, "-m", "alpha_ndcg@10", "--nothing-judged", "zero")
+    assert (result.exit_code, result.stdout.split()) == (0, ["alpha_ndcg@10", "all", "0.0000"])
     assert command(rechunk, QRELS, "-m", "rr", "--nothing-judged", "error").exit_code == 2
 
 
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
-    done = command(rechunk, QRELS, "-m", str(builtin()[name]), "-q", "--format", "csv")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert SAID in done.stderr
+    result = command(rechunk, QRELS, "-m", str(builtin()[name]), "-q", "--format", "csv")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert SAID in result.stderr
     scored = command(rechunk, QRELS, "-m", str(builtin()[name]), "--nothing-judged", "zero")
     assert scored.exit_code == 0
 
@@ -73,8 +73,8 @@ def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
 @pytest.mark.some(3)
 @pytest.mark.parametrize("style", _FORMATS)
 def test_no_format_shows_a_number(rechunk: str, style: str) -> None:
-    done = command(rechunk, QRELS, "-m", "official:freshstack", "--format", style)
-    assert (done.exit_code, done.stdout) == (2, "")
+    result = command(rechunk, QRELS, "-m", "official:freshstack", "--format", style)
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 @pytest.mark.some(3)
@@ -99,65 +99,65 @@ def test_no_format_shows_a_number(rechunk: str, style: str) -> None:
 )
 def test_no_option_hides_it(rechunk: str, words: list[str]) -> None:
     chosen = words if "-m" in words else ["-m", "recall@20", *words]
-    done = command(rechunk, QRELS, *chosen)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert SAID in done.stderr
+    result = command(rechunk, QRELS, *chosen)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert SAID in result.stderr
 
 
 @pytest.mark.slow
 def test_of_several_runs_the_others_are_printed(rechunk: str) -> None:
-    done = command(rechunk, RUN, QRELS, "-m", "rr", "--format", "csv")
-    assert done.exit_code == 2
-    assert "rechunk" not in done.stdout
-    assert "run.trec,all,rr," in done.stdout
-    assert SAID in done.stderr
+    result = command(rechunk, RUN, QRELS, "-m", "rr", "--format", "csv")
+    assert result.exit_code == 2
+    assert "rechunk" not in result.stdout
+    assert "run.trec,all,rr," in result.stdout
+    assert SAID in result.stderr
     elsewhere = command(RUN, rechunk, BASELINE, QRELS, "-m", "rr", "--format", "csv", "-j", "2")
     assert (elsewhere.exit_code, elsewhere.stdout.count("\n")) == (2, 3)
 
 
 def test_it_is_known_of_a_stream_too(rechunk: str) -> None:
-    done = command("-", QRELS, "-m", "rr", stdin=Path(rechunk).read_bytes())
-    assert done.exit_code == 2
-    assert "(300 retrieved, 294 judged)." + CAUSE in done.stderr
+    result = command("-", QRELS, "-m", "rr", stdin=Path(rechunk).read_bytes())
+    assert result.exit_code == 2
+    assert "(300 retrieved, 294 judged)." + CAUSE in result.stderr
 
 
 class TestCompare:
     def test_never_compares_with_it(self, rechunk: str) -> None:
-        done = command("compare", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "--format", "json")
-        assert done.exit_code == 2
-        assert json.loads(done.stdout)["runs"] == ["run.trec", "baseline.trec"]
-        assert SAID in done.stderr
+        result = command("compare", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "--format", "json")
+        assert result.exit_code == 2
+        assert json.loads(result.stdout)["runs"] == ["run.trec", "baseline.trec"]
+        assert SAID in result.stderr
 
     @pytest.mark.parametrize("others", [[RUN], [RUN, BASELINE, "--baseline", "rechunk.trec"]])
     def test_with_nothing_left_to_compare(self, rechunk: str, others: list[str]) -> None:
-        done = command("compare", rechunk, QRELS, *others, "-m", "rr")
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert SAID in done.stderr
+        result = command("compare", rechunk, QRELS, *others, "-m", "rr")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert SAID in result.stderr
 
     def test_refuses_a_verdict_where_zeros_were_asked_for(self, rechunk: str) -> None:
         words = ["compare", rechunk, RUN, QRELS, "-m", "rr", "--format", "json", "--nothing-judged", "zero"]
-        done = command(*words)
-        (pair,) = json.loads(done.stdout)["pairs"]
-        assert (done.exit_code, pair["verdict"]) == (0, "refused")
+        result = command(*words)
+        (pair,) = json.loads(result.stdout)["pairs"]
+        assert (result.exit_code, pair["verdict"]) == (0, "refused")
         assert why(pair) == "rechunk.trec: none of its 300 documents is judged"
 
 
 def test_a_report_names_it_and_is_about_the_others(rechunk: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    done = command("report", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "-o", str(page))
-    assert done.exit_code == 2
-    found = json.loads(command("report", "show", str(page), "--format", "json").stdout)
-    assert (found["runs"], found["unjudged"]) == (["run.trec", "baseline.trec"], ["rechunk.trec"])
-    assert found["remarks"][0]["text"].startswith(SAID)
+    result = command("report", rechunk, RUN, BASELINE, QRELS, "-m", "rr", "-o", str(page))
+    assert result.exit_code == 2
+    page_data = json.loads(command("report", "show", str(page), "--format", "json").stdout)
+    assert (page_data["runs"], page_data["unjudged"]) == (["run.trec", "baseline.trec"], ["rechunk.trec"])
+    assert page_data["remarks"][0]["text"].startswith(SAID)
     alone = command("report", rechunk, QRELS, "-m", "rr", "-o", str(tmp_path / "none.html"))
     assert (alone.exit_code, (tmp_path / "none.html").exists()) == (2, False)
 
 
 def test_judged_answers_know_no_such_option() -> None:
     judged = str(DATA / "answers" / "assignments.jsonl")
-    done = command(judged, "-m", "v_strict", "--nothing-judged", "zero")
-    assert done.exit_code == 2
-    assert "applies to runs" in done.stderr
+    result = command(judged, "-m", "v_strict", "--nothing-judged", "zero")
+    assert result.exit_code == 2
+    assert "applies to runs" in result.stderr
 
 
 class TestCauses:
@@ -165,7 +165,7 @@ class TestCauses:
 
     @pytest.mark.some(3)
     @pytest.mark.parametrize(
-        ("change", "said"),
+        ("change", "message"),
         [
             (lambda doc: doc + "_7", 'Without "_…" at the end 192 of the 300'),
             (lambda doc: doc + "/p2", 'Without "/…" at the end 192 of the 300'),
@@ -178,13 +178,15 @@ class TestCauses:
             (lambda doc: f"{random.Random(doc).random()}", "Are run and judgements of one collection?"),
         ],
     )
-    def test_of_documents(self, tmp_path: Path, change: Callable[[str], str], said: str) -> None:
+    def test_ids_of_documents_that_differ_by_a_rule_are_named(
+        self, tmp_path: Path, change: Callable[[str], str], message: str
+    ) -> None:
         run, qrels = tmp_path / "other.trec", tmp_path / "other.qrels"
         run.write_text(rewritten(RUN, change))
-        assert said in command(str(run), QRELS, "-m", "rr").stderr
-        if said.startswith(("Without", "But")):  # the other way round: the judgements have it
+        assert message in command(str(run), QRELS, "-m", "rr").stderr
+        if message.startswith(("Without", "But")):  # the other way round: the judgements have it
             qrels.write_text(rewritten(QRELS, change))
-            assert said in command(RUN, str(qrels), "-m", "rr").stderr
+            assert message in command(RUN, str(qrels), "-m", "rr").stderr
 
     def test_of_other_chunks_on_both_sides(self, tmp_path: Path) -> None:
         run, qrels = tmp_path / "run", tmp_path / "qrels"
@@ -210,12 +212,14 @@ class TestCauses:
         assert "are judged for other queries" in command(str(run), QRELS, "-m", "rr").stderr
 
     @pytest.mark.parametrize("change", [lambda query: f"{query}_0", lambda query: f"rag24/{query}"])
-    def test_of_queries(self, tmp_path: Path, change: Callable[[str], str]) -> None:
+    def test_ids_of_queries_that_differ_by_a_rule_are_named(
+        self, tmp_path: Path, change: Callable[[str], str]
+    ) -> None:
         run = tmp_path / "run"
         run.write_text(rewritten(RUN, change, column=0))
-        done = command(str(run), QRELS, "-m", "rr")
-        assert done.exit_code == 2
-        assert f"{change('7640')!r} would be '7640'" in done.stderr
+        result = command(str(run), QRELS, "-m", "rr")
+        assert result.exit_code == 2
+        assert f"{change('7640')!r} would be '7640'" in result.stderr
 
 
 class TestPython:
@@ -301,12 +305,12 @@ def test_how_many_documents_are_judged_is_counted_at_any_rank_and_grade(
     tmp_path: Path, seed: int, rules: dict[str, Any]
 ) -> None:
     run, qrels = drawn(seed)
-    wanted = counted(run, qrels)
+    expected = counted(run, qrels)
     for given, judgements in forms(tmp_path, run, qrels):
         for measure in ("recall@2", "coverage", "alpha_ndcg@3, recall@5"):
             scores = rageval.evaluate(measure, given, judgements, **rules)
-            assert scores.judged_by_query == wanted
-            assert scores.judged == sum(wanted.values())
+            assert scores.judged_by_query == expected
+            assert scores.judged == sum(expected.values())
 
 
 def test_parts_count_as_the_whole_does(tmp_path: Path) -> None:
@@ -326,9 +330,9 @@ def test_help_names_the_option() -> None:
 
 
 def test_the_doctor_finds_it_and_the_cause(rechunk: str) -> None:
-    done = command("doctor", rechunk, QRELS)
-    assert done.exit_code == 1
-    (error,) = [line for line in done.stdout.splitlines() if ": error: " in line]
+    result = command("doctor", rechunk, QRELS)
+    assert result.exit_code == 1
+    (error,) = [line for line in result.stdout.splitlines() if ": error: " in line]
     assert error.startswith(f"{rechunk}:1: error: no document of")
     assert "is judged in any of 12 queries (300 retrieved, 294 judged)." + CAUSE in error
     assert ": error: " not in command("doctor", RUN, QRELS).stdout
@@ -338,8 +342,8 @@ def test_a_coincidence_of_few_ids_is_no_cause() -> None:
     """Of 1,177 retrieved 22, and of 407 judged 22, would agree if cut: that explains nothing."""
     ours = {f"q{n}": [f"{n}-{m}#0" if m < 2 else f"run{n}-{m}" for m in range(107)] for n in range(11)}
     theirs = {f"q{n}": [f"{n}-{m}" if m < 2 else f"judged{n}-{m}" for m in range(37)] for n in range(11)}
-    said = unlike("run", 1177, ours, theirs)
-    assert said.endswith("(1,177 retrieved, 407 judged). Are run and judgements of one collection?")
+    remark = unlike("run", 1177, ours, theirs)
+    assert remark.endswith("(1,177 retrieved, 407 judged). Are run and judgements of one collection?")
     # A quarter of the judged ones is a cause, in however deep a run.
     few = {query: names[:6] for query, names in theirs.items()}
     assert 'Without "#…" at the end 22 of the 1,177' in unlike("run", 1177, ours, few)

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rageval
+from commands import run_command
 from rageval.cli import main
 from rageval.datasets import dataset
 from rageval.datasets.dataset import Dataset
@@ -43,12 +44,12 @@ WAY_OUT = "--nuggets FILE"
 
 def judged(**more: Any) -> list[dict[str, Any]]:
     """`good` says it and invents nothing; `bad` only invents."""
-    said = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
+    labels_by_system = {"good": (SUPPORT, NOT), "bad": (NOT, SUPPORT)}
     return [
-        {"query_id": query, "run_id": run, "aspect": str(at), "label": label, "rubric": "rubric", **more}
+        {"query_id": query, "run_id": run, "aspect": str(index), "label": label, "rubric": "rubric", **more}
         for query in QUERIES
-        for run, labels in said.items()
-        for at, label in enumerate(labels)
+        for run, labels in labels_by_system.items()
+        for index, label in enumerate(labels)
     ]
 
 
@@ -63,14 +64,10 @@ def people(path: str, place: Path) -> str:
     return lines(place / "people.jsonl", [record | {"judge": "person:kim"} for record in records])
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words), prog_name="rageval")
-
-
-def refused(done: Result, *expected: str) -> None:
-    assert done.exit_code == 2, done.output
+def refused(result: Result, *expected: str) -> None:
+    assert result.exit_code == 2, result.output
     for text in expected:
-        assert text in done.stderr
+        assert text in result.stderr
 
 
 @pytest.fixture(name="files")
@@ -94,10 +91,10 @@ def test_without_weights_there_is_no_score_and_with_the_nuggets_there_is(
     command: str, measure: str, files: Callable[[str], str], tmp_path: Path
 ) -> None:
     words = [*COMMANDS[command](files("judged"), tmp_path), "-m", measure]
-    refused(run(*words), measure if measure == "rubric_score" else "nugget_recall", WAY_OUT)
+    refused(run_command(*words), measure if measure == "rubric_score" else "nugget_recall", WAY_OUT)
     file = files("rubrics" if measure == "rubric_score" else "nuggets")
-    done = run(*words, "--nuggets", file)
-    assert done.exit_code == 0, done.output
+    result = run_command(*words, "--nuggets", file)
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("measure", NEEDS_IMPORTANCE)
@@ -110,8 +107,8 @@ def test_so_is_one_of_what_no_model_judged() -> None:
     rows = [{"query_id": "q", "run_id": "r", "aspect": "n", "grade": 0.5, "rubric": "lexical"}]
     with pytest.raises(UsageError, match=WAY_OUT):
         rageval.evaluate_answers("lexical_recall(importance=vital)", rows)
-    known = [Nugget("q", "n", "a", "vital")]
-    scores = rageval.evaluate_answers("lexical_recall(importance=vital)", rows, nuggets=known)
+    nuggets_of_bank = [Nugget("q", "n", "a", "vital")]
+    scores = rageval.evaluate_answers("lexical_recall(importance=vital)", rows, nuggets=nuggets_of_bank)
     assert scores["r"].scores[0].value == 0.5
 
 
@@ -123,8 +120,8 @@ def test_one_criterion_without_a_weight_is_enough_to_refuse(files: Callable[[str
 
 
 def test_faults_are_never_merits(files: Callable[[str], str]) -> None:
-    done = run(files("judged"), "-m", "rubric_score", "--nuggets", files("rubrics"))
-    values = {line.split()[0]: float(line.split()[-1]) for line in done.stdout.splitlines()}
+    result = run_command(files("judged"), "-m", "rubric_score", "--nuggets", files("rubrics"))
+    values = {line.split()[0]: float(line.split()[-1]) for line in result.stdout.splitlines()}
     assert values == {"good": 1.0, "bad": pytest.approx(-2 / 3, abs=1e-4)}
 
 
@@ -140,7 +137,9 @@ def test_a_file_and_judgements_that_say_the_same_score_the_same(files: Callable[
 
 
 def test_nuggets_may_be_records(files: Callable[[str], str]) -> None:
-    nuggets = [Nugget(query, str(at), "…", weight=w) for query in QUERIES for at, w in ((0, 3), (1, -2))]
+    nuggets = [
+        Nugget(query, str(index), "…", weight=w) for query in QUERIES for index, w in ((0, 3), (1, -2))
+    ]
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets=nuggets)
     assert scores["good"]["rubric_score"].value == 1.0
 
@@ -156,8 +155,8 @@ def test_a_conflict_names_both(
     own: dict[str, Any], file: str, words: tuple[str, str], files: Callable[[str], str], tmp_path: Path
 ) -> None:
     path = lines(tmp_path / "own.jsonl", judged(**own))
-    done = run(path, "-m", "a_strict", "--nuggets", files(file))
-    refused(done, f"{path}:", f"{file}.jsonl", "nugget '0' of query 'q1'", *words)
+    result = run_command(path, "-m", "a_strict", "--nuggets", files(file))
+    refused(result, f"{path}:", f"{file}.jsonl", "nugget '0' of query 'q1'", *words)
 
 
 def test_what_only_one_side_knows_is_said(files: Callable[[str], str], tmp_path: Path) -> None:
@@ -170,12 +169,12 @@ def test_what_only_one_side_knows_is_said(files: Callable[[str], str], tmp_path:
     ]
     path = lines(tmp_path / "judged.jsonl", strange)
     nuggets = lines(tmp_path / "more.jsonl", extra)
-    done = run(path, "-m", "v_strict", "--nuggets", nuggets, "--on-missing", "skip")
-    assert done.exit_code == 0, done.stderr
-    assert "1 judged nuggets are not in" in done.stderr
-    assert "'x9' of query 'q1'" in done.stderr
-    assert "2 nuggets of" in done.stderr
-    assert "'2' of query 'q1'" in done.stderr
+    result = run_command(path, "-m", "v_strict", "--nuggets", nuggets, "--on-missing", "skip")
+    assert result.exit_code == 0, result.stderr
+    assert "1 judged nuggets are not in" in result.stderr
+    assert "'x9' of query 'q1'" in result.stderr
+    assert "2 nuggets of" in result.stderr
+    assert "'2' of query 'q1'" in result.stderr
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rageval.evaluate_answers("v_strict", path, nuggets=nuggets, on_missing="skip")
@@ -192,7 +191,9 @@ def test_of_the_first_nugget_that_was_not_judged_sixty_characters_are_named() ->
 def test_nuggets_of_other_queries_are_refused(files: Callable[[str], str], tmp_path: Path) -> None:
     other = lines(tmp_path / "other.jsonl", [NUGGETS[0] | {"qid": "q99"}])
     refused(
-        run(files("judged"), "-m", "a_strict", "--nuggets", other), "none of its nuggets was judged", "q99"
+        run_command(files("judged"), "-m", "a_strict", "--nuggets", other),
+        "none of its nuggets was judged",
+        "q99",
     )
 
 
@@ -202,9 +203,9 @@ def test_assignments_are_joined_by_text(tmp_path: Path) -> None:
     nuggets = lines(tmp_path / "nuggets.jsonl", [{"qid": "q", "nuggets": listed}])
     assigned = [{"text": "1", "assignment": "support"}, {"text": "two", "assignment": "not_support"}]
     path = lines(tmp_path / "assigned.jsonl", [{"qid": "q", "run_id": "r", "nuggets": assigned}])
-    refused(run(path, "-m", "v_strict"), WAY_OUT)
-    done = run(path, "-m", "v_strict", "--nuggets", nuggets)
-    assert done.stdout.split()[-1] == "1.0000", done.output
+    refused(run_command(path, "-m", "v_strict"), WAY_OUT)
+    result = run_command(path, "-m", "v_strict", "--nuggets", nuggets)
+    assert result.stdout.split()[-1] == "1.0000", result.output
 
 
 def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +213,10 @@ def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pyt
         assert what == "nuggets"
         return read_nuggets(files("rubrics"))
 
-    known = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
-    monkeypatch.setattr(dataset, "load", known.__getitem__)
-    done = run(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
-    assert done.stdout.split()[-1] == "-0.6667", done.output
+    datasets = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
+    monkeypatch.setattr(dataset, "load", datasets.__getitem__)
+    result = run_command(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
+    assert result.stdout.split()[-1] == "-0.6667", result.output
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets="my/bench")
     assert scores["good"]["rubric_score"].value == 1.0
 
@@ -225,7 +226,9 @@ def test_an_id_without_nuggets_is_refused(
 ) -> None:
     bare = Dataset("my/bench", ("questions",), lambda _: iter(()))
     monkeypatch.setattr(dataset, "load", lambda _: bare)
-    refused(run(files("judged"), "-m", "w", "--nuggets", "my/bench"), "has no nuggets; it has questions")
+    refused(
+        run_command(files("judged"), "-m", "w", "--nuggets", "my/bench"), "has no nuggets; it has questions"
+    )
 
 
 def test_runs_have_no_use_for_them(files: Callable[[str], str]) -> None:
@@ -237,7 +240,9 @@ def test_runs_have_no_use_for_them(files: Callable[[str], str]) -> None:
         "rr",
     ]
     for command in ("score", "compare"):
-        refused(run(command, *words, "--nuggets", files("nuggets")), "--nuggets applies to judged answers")
+        refused(
+            run_command(command, *words, "--nuggets", files("nuggets")), "--nuggets applies to judged answers"
+        )
 
 
 def test_the_arena_says_where_its_judgements_differ(files: Callable[[str], str], tmp_path: Path) -> None:
@@ -248,11 +253,11 @@ def test_the_arena_says_where_its_judgements_differ(files: Callable[[str], str],
         for run, label in sides
     ]
     path = lines(tmp_path / "pairs.jsonl", rows)
-    done = run("arena", path, "--matrix", "--nuggets", files("nuggets"))
-    assert done.exit_code == 0
-    assert "1 judged nuggets are not in" in done.stderr
+    result = run_command("arena", path, "--matrix", "--nuggets", files("nuggets"))
+    assert result.exit_code == 0
+    assert "1 judged nuggets are not in" in result.stderr
     whole = lines(tmp_path / "whole.jsonl", [row | {"aspect": "ours-theirs"} for row in rows[:2]])
-    refused(run("arena", whole, "--nuggets", files("nuggets")), "none of its nuggets was judged")
+    refused(run_command("arena", whole, "--nuggets", files("nuggets")), "none of its nuggets was judged")
 
 
 def test_no_importance_is_written_where_there_is_none() -> None:
@@ -269,9 +274,9 @@ def test_failed_importance_as_0_1_wrote_it_is_missing(tmp_path: Path) -> None:
     }
     path = lines(tmp_path / "old.jsonl", [old])
     assert [nugget.importance for nugget in read_nuggets(path)] == [None, "vital"]
-    rows = [{"query_id": "q", "run_id": "r", "aspect": str(at), "label": SUPPORT} for at in range(2)]
-    done = run(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
-    assert (done.exit_code, "(1 unrated); its value lies between 0.5000 and 1.0000" in done.stderr) == (
+    rows = [{"query_id": "q", "run_id": "r", "aspect": str(index), "label": SUPPORT} for index in range(2)]
+    result = run_command(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
+    assert (result.exit_code, "(1 unrated); its value lies between 0.5000 and 1.0000" in result.stderr) == (
         3,
         True,
     )
@@ -284,20 +289,20 @@ def test_of_what_is_missing_only_a_negative_weight_turns_the_worst_round() -> No
         {"query_id": "q", "run_id": "r", "aspect": "fault", "weight": -0.25, "status": "invalid"},
     ]
     for end, value in (("worst", -0.5), ("best", 1.0)):
-        found = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
-        assert found.value == value
+        score = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
+        assert score.value == value
 
 
 def by_importance() -> list[str]:
     """Every measure that counts nuggets by their importance, as far as its parameters say so."""
-    found = [
+    names = [
         str(measure(importance=which))
         for measure in measures_taking("Assessment").values()
         if (parameter := measure.declared.get("importance")) and "vital" in parameter.choices
         for which in parameter.choices
         if which != "all"
     ]
-    return [*found, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
+    return [*names, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
 
 
 @pytest.mark.parametrize("measure", by_importance())
@@ -326,20 +331,20 @@ def test_a_nugget_without_importance_is_missing(measure: str, shown: str) -> Non
             "r"
         ].scores[0]
 
-    known = {"a": "vital", "b": "okay"} if shown == "rated" else {"c": "okay"}
-    lacking = score(known)
-    assert lacking.lost == {"unrated": 4 - len(known)}
+    importance = {"a": "vital", "b": "okay"} if shown == "rated" else {"c": "okay"}
+    lacking = score(importance)
+    assert lacking.lost == {"unrated": 4 - len(importance)}
     low, high = lacking.bounds
-    others = [aspect for aspect, _ in verdicts if aspect not in known]
+    others = [aspect for aspect, _ in verdicts if aspect not in importance]
     for chosen in itertools.product(("vital", "okay"), repeat=len(others)):
-        value = score(known | dict(zip(others, chosen, strict=True))).value
+        value = score(importance | dict(zip(others, chosen, strict=True))).value
         assert not low - 1e-12 > value, (chosen, value)
         assert not high + 1e-12 < value, (chosen, value)
     with pytest.raises(
         MissingJudgements, match=r"unrated\).*it needs the importance of each nugget.*--nuggets"
     ):
         rageval.evaluate_answers(
-            measure, judged(known), answers=[{"query_id": "q", "run_id": "r", "answer": "w"}]
+            measure, judged(importance), answers=[{"query_id": "q", "run_id": "r", "answer": "w"}]
         )
 
 
@@ -358,5 +363,5 @@ def test_doctor_finds_nuggets_without_importance(tmp_path: Path) -> None:
     for name, records in files.items():
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        done = CliRunner().invoke(main, ["doctor", str(path)])
-        assert "nuggets without an importance: 1, first" in done.stdout, (name, done.output)
+        result = CliRunner().invoke(main, ["doctor", str(path)])
+        assert "nuggets without an importance: 1, first" in result.stdout, (name, result.output)

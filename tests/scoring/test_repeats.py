@@ -20,9 +20,11 @@ from rageval.files.answers import read_answers, write_answers
 Row = dict[str, Any]
 
 
-def row(query: str, repeat: object = None, run: str = "r", **said: Any) -> Row:
-    again = {} if repeat is None else {"repeat": repeat}
-    return {"query_id": query, "run_id": run, "aspect": "score", "rubric": "tool/score"} | again | said
+def row(query: str, repeat: object = None, run: str = "r", **label: Any) -> Row:
+    repeat_field = {} if repeat is None else {"repeat": repeat}
+    return (
+        {"query_id": query, "run_id": run, "aspect": "score", "rubric": "tool/score"} | repeat_field | label
+    )
 
 
 def value(measure: str, judged: list[Row], **options: Any) -> float:
@@ -70,20 +72,20 @@ def test_fewer_answers_never_help(rubric: str, seed: int) -> None:
     measures, good, bad = SCALES[rubric]
     rng = random.Random(f"{rubric}{seed}")
     rows = [
-        row(f"q{at}", n, rubric=rubric or "crag", **{**(good if rng.random() < 0.5 else bad)})
-        for at in range(6)
+        row(f"q{index}", n, rubric=rubric or "crag", **{**(good if rng.random() < 0.5 else bad)})
+        for index in range(6)
         for n in range(3)
     ]
-    rows = [{key: value for key, value in each.items() if rubric or key != "aspect"} for each in rows]
+    rows = [{key: value for key, value in row.items() if rubric or key != "aspect"} for row in rows]
     texts = [
-        {"query_id": each["query_id"], "run_id": "r", "repeat": each["repeat"],
+        {"query_id": row["query_id"], "run_id": "r", "repeat": row["repeat"],
          "answer": "word " * rng.randrange(1, 9) + "[1]", "references": ["d"]}
-        for each in rows
+        for row in rows
     ]  # fmt: skip
     lost = {("q0", 2), ("q1", 1), ("q1", 2), ("q2", 0)}
 
     def without(records: list[Row]) -> list[Row]:
-        return [each for each in records if (each["query_id"], each["repeat"]) not in lost]
+        return [record for record in records if (record["query_id"], record["repeat"]) not in lost]
 
     def score(judged: list[Row], answers: list[Row]) -> Any:
         given = {"answers": answers} if rubric in ("", "nugget-assignment") else {}
@@ -150,17 +152,17 @@ def test_equal_repeats_change_nothing_in_any_order(measure: str) -> None:
     rng = random.Random(measure)
     labels = {"crag_score": ("perfect", "missing", "incorrect")}.get(measure, ("support", "not_support"))
 
-    def said() -> Row:
+    def judgement() -> Row:
         return {"grade": rng.random()} if measure == "grade" else {"label": rng.choice(labels)}
 
     rubric = {"crag_score": "crag", "grade": "tool/score"}.get(measure, "nugget-assignment")
     aspects = {"crag_score": ["0"], "grade": ["score"]}.get(measure, ["n1", "n2", "n3"])
     once = [
-        row(f"q{at}", aspect=aspect, importance="vital") | {"rubric": rubric} | said()
-        for at in range(5)
+        row(f"q{index}", aspect=aspect, importance="vital") | {"rubric": rubric} | judgement()
+        for index in range(5)
         for aspect in aspects
     ]
-    thrice = [each | {"repeat": n} for each in once for n in range(3)]
+    thrice = [row | {"repeat": n} for row in once for n in range(3)]
     rng.shuffle(thrice)
     assert value(measure, thrice) == pytest.approx(value(measure, once), abs=1e-12)
 
@@ -174,20 +176,20 @@ def test_a_mean_over_repeats_is_of_those_that_are_defined() -> None:
 
 def test_judging_keeps_repeats_apart_and_comparisons_refuse_them(tmp_path: Path) -> None:
     answers, questions, out = (tmp_path / name for name in ("a.jsonl", "q.jsonl", "j.jsonl"))
-    said = [("1", "Paris"), ("2", "Lyon")]
-    lines = [{"query_id": "q", "run_id": "r", "answer": text, "repeat": n} for n, text in said]
+    repeated = [("1", "Paris"), ("2", "Lyon")]
+    lines = [{"query_id": "q", "run_id": "r", "answer": text, "repeat": n} for n, text in repeated]
     answers.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     question = {"query_id": "q", "question": "The capital of France?", "answer": "Paris"}
     questions.write_text(json.dumps(question), encoding="utf-8")
     command = ["judge", "crag", str(answers), "--questions", str(questions)]
-    done = CliRunner().invoke(main, [*command, "--judge", "exact", "-o", str(out)])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, [*command, "--judge", "exact", "-o", str(out)])
+    assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert {each["repeat"]: each["label"] for each in rows} == {"1": "perfect", "2": "incorrect"}
+    assert {row["repeat"]: row["label"] for row in rows} == {"1": "perfect", "2": "incorrect"}
     assert value("crag_score", rows) == 0.0
-    done = CliRunner().invoke(main, ["judge", "pairwise", *command[2:], "--judge", "openai:m", "--dry-run"])
-    assert done.exit_code == 2, done.output
-    assert "a comparison takes one answer of each system" in done.output
+    result = CliRunner().invoke(main, ["judge", "pairwise", *command[2:], "--judge", "openai:m", "--dry-run"])
+    assert result.exit_code == 2, result.output
+    assert "a comparison takes one answer of each system" in result.output
 
 
 def test_what_takes_one_answer_says_so() -> None:
@@ -199,16 +201,16 @@ def test_what_takes_one_answer_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeat", "said"),
+    ("repeat", "message"),
     [(" 1", "expected as repeat an id without blanks"), ("x" * 5000, "expected at most"), (["1"], "repeat")],
 )
-def test_odd_repeats_are_refused(repeat: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_odd_repeats_are_refused(repeat: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         rageval.evaluate_answers("grade", [row("q", repeat, grade=1.0)])
 
 
 class TestGrade:
-    def test_other_ends(self) -> None:
+    def test_grades_may_have_other_ends(self) -> None:
         judged = [row("q", aspect="quality", grade=4.0)]
         assert value("grade(aspect=quality,low=1,high=5)", judged) == 4.0
         with pytest.raises(

@@ -17,7 +17,7 @@ import rageval
 from rageval import Run
 from rageval.scoring.scores import ScoresTable
 
-QRELS = {f"q{at}": {"a": 1, "b": 0} for at in range(6)}
+QRELS = {f"q{index}": {"a": 1, "b": 0} for index in range(6)}
 RUNS = {
     "good": {query: {"a": 2.0, "b": 1.0} for query in QRELS},
     "b<a>d": {query: {"a": 1.0, "b": 2.0} for query in list(QRELS)[1:]},
@@ -62,15 +62,15 @@ def test_a_frame_of_several_runs_has_a_row_a_run_query_and_measure() -> None:
     frame = table.to_pandas()
     assert list(frame) == ["run", "query_id", "measure", "value"]
     pandas.testing.assert_frame_equal(
-        frame, pandas.concat([each.to_pandas() for each in table.values()], ignore_index=True)
+        frame, pandas.concat([scores.to_pandas() for scores in table.values()], ignore_index=True)
     )
 
 
 def test_a_table_is_copied_and_sent_with_its_remarks() -> None:
     table = scored()
-    for again in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
-        assert isinstance(again, ScoresTable)
-        assert (again, again.remarks) == (table, table.remarks)
+    for copied in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
+        assert isinstance(copied, ScoresTable)
+        assert (copied, copied.remarks) == (table, table.remarks)
 
 
 def test_a_table_of_nothing_and_of_other_measures() -> None:
@@ -90,8 +90,8 @@ def test_every_door_to_several_scores_gives_a_table() -> None:
     judged = rageval.judge("crag", asked, "contains", "crag_score", questions=gold)
     unmeasured = rageval.judge("crag", asked, "contains", questions=gold)
     answers = rageval.evaluate_answers("crag_score", JUDGED)
-    for found in (scored(), answers, judged.scores, judged.score("accuracy"), unmeasured.scores):
-        assert isinstance(found, ScoresTable)
+    for table in (scored(), answers, judged.scores, judged.score("accuracy"), unmeasured.scores):
+        assert isinstance(table, ScoresTable)
     assert [line.split() for line in str(judged).splitlines()][1::2] == [
         ["run", "crag_score"],
         ["ours", "1.0000"],
@@ -101,24 +101,24 @@ def test_every_door_to_several_scores_gives_a_table() -> None:
 
 def test_verbs_take_a_table_as_a_dict(tmp_path: Path) -> None:
     table = scored()
-    found = rageval.compare(table)
+    comparison = rageval.compare(table)
     for given in (dict(table), list(table.values())):
-        assert str(rageval.compare(given)) == str(found)
-    assert found.scores == table
-    for given in (table, dict(table), found):
+        assert str(rageval.compare(given)) == str(comparison)
+    assert comparison.scores == table
+    for given in (table, dict(table), comparison):
         page = rageval.report(given, tmp_path / "page.html")
         assert "recall@1" in page.read_text(encoding="utf-8")
 
 
 def test_a_report_of_a_comparison_shows_that_comparison(tmp_path: Path) -> None:
-    found = rageval.compare("rr", RUNS, QRELS, level=0.9, baseline="good")
-    page = rageval.report(found, tmp_path / "page.html", runs=RUNS, qrels=QRELS)
+    comparison = rageval.compare("rr", RUNS, QRELS, level=0.9, baseline="good")
+    page = rageval.report(comparison, tmp_path / "page.html", runs=RUNS, qrels=QRELS)
     text = page.read_text(encoding="utf-8")
-    assert found.signature in text
+    assert comparison.signature in text
     with pytest.raises(
         rageval.RagevalError, match="a Comparison has its settings already; give level to compare instead"
     ):
-        rageval.report(found, tmp_path / "page.html", level=0.9)
+        rageval.report(comparison, tmp_path / "page.html", level=0.9)
 
 
 def half() -> Any:
@@ -130,7 +130,7 @@ def test_a_score_is_a_float_in_use() -> None:
     assert (float(score), score.mean, score.value) == (0.5, 0.5, 0.5)
     assert (f"{score:.3f}", f"{score:>7.1%}", f"{score}") == ("0.500", "  50.0%", repr(score))
     assert (-score, abs(score), round(score, 1), sum([score, score])) == (-0.5, 0.5, 0.5, 1.0)
-    assert max(scored().items(), key=lambda each: each[1]["rr"])[0] == "good"
+    assert max(scored().items(), key=lambda pair: pair[1]["rr"])[0] == "good"
     assert np.mean([float(score), 1.0]) == 0.75
     assert math.isclose(score, 0.5)
 
@@ -141,13 +141,13 @@ def test_a_score_is_a_float_in_use() -> None:
 @pytest.mark.parametrize("other", [2, 0.25, np.float64(0.5), np.float32(0.5), np.int64(2)], ids=repr)
 def test_arithmetic_gives_floats(way: Callable[[Any, Any], Any], other: Any) -> None:
     score = half()
-    for found, expected in (
+    for result, expected in (
         (way(score, other), way(0.5, float(other))),
         (way(other, score), way(float(other), 0.5)),
         (way(score, score), way(0.5, 0.5)),
     ):
-        assert isinstance(found, float)
-        assert found == expected
+        assert isinstance(result, float)
+        assert result == expected
     for strange in ("1", None, [1]):
         with pytest.raises(TypeError):
             way(score, strange)

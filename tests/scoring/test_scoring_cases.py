@@ -27,7 +27,7 @@ from rageval.scoring.sources import run_source
 @pytest.mark.parametrize(("labeled", "is_doubtful"), [(50, False), (65, False), (80, True), (20, True)])
 def test_chances_are_doubtful_where_far_more_or_fewer_are_labeled(labeled: int, is_doubtful: bool) -> None:
     """Of 100 chances of a half 50 are expected, give or take 5: 65 are three errors away, 80 are six."""
-    chances = {f"q{at}": 0.5 for at in range(100)}
+    chances = {f"q{index}": 0.5 for index in range(100)}
     draw = _against_chances(Draw(how="stated", chances=chances), list(chances)[:labeled], "gold")
     assert bool(draw.doubt) == is_doubtful
     if labeled == 80:
@@ -46,10 +46,17 @@ def test_of_a_pooled_share_that_is_missing_one_part_is_missing() -> None:
 
 
 def test_an_answer_as_a_whole_may_be_called_otherwise_by_people() -> None:
-    judged = [{"query_id": f"q{at}", "run_id": "r", "label": "perfect", "judge": "m:x"} for at in range(30)]
+    judged = [
+        {"query_id": f"q{index}", "run_id": "r", "label": "perfect", "judge": "m:x"} for index in range(30)
+    ]
     people = [
-        {**row, "aspect": "the answer", "judge": "person:kim", "label": "incorrect" if at % 2 else "perfect"}
-        for at, row in enumerate(judged)
+        {
+            **row,
+            "aspect": "the answer",
+            "judge": "person:kim",
+            "label": "incorrect" if index % 2 else "perfect",
+        }
+        for index, row in enumerate(judged)
     ]
     score = rageval.evaluate_answers("crag_score", judged, gold=people, gold_chosen="uniform")["r"][
         "crag_score"
@@ -63,17 +70,18 @@ def test_groups_without_a_value_are_named_and_only_these(
     labels: tuple[str | None, ...], is_said: bool
 ) -> None:
     rows = [
-        {"query_id": f"q{at}", "run_id": "r", **({"label": label} if label else {"status": "error"})}
-        for at, label in enumerate(labels)
+        {"query_id": f"q{index}", "run_id": "r", **({"label": label} if label else {"status": "error"})}
+        for index, label in enumerate(labels)
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = rageval.evaluate_answers(
             "crag_score", rows, on_missing="skip", groups={"q0": "a", "q1": "b"}
         )["r"]
-    said = [remark for remark in map(str, scores.remarks) if "groups have no value" in remark]
+    remarks = [remark for remark in map(str, scores.remarks) if "groups have no value" in remark]
     assert (
-        said == ["r: crag_score: 1 of 2 groups have no value (b), so the mean is over the others"][:is_said]
+        remarks
+        == ["r: crag_score: 1 of 2 groups have no value (b), so the mean is over the others"][:is_said]
     )
 
 
@@ -86,7 +94,7 @@ def test_a_topic_of_gains_of_which_all_are_0_has_nothing_relevant() -> None:
 
 @pytest.mark.parametrize(("number", "named"), [(3, "g0, g1, g2"), (4, "g0, g1, g2, …")])
 def test_of_more_than_three_groups_without_a_value_the_first_three_are_named(number: int, named: str) -> None:
-    queries = [f"q{at}" for at in range(number + 1)]
+    queries = [f"q{index}" for index in range(number + 1)]
     rows: list[dict[str, str]] = [{"query_id": query, "run_id": "r", "status": "error"} for query in queries]
     rows[-1] = {"query_id": queries[-1], "run_id": "r", "label": "perfect"}
     with warnings.catch_warnings():
@@ -94,13 +102,13 @@ def test_of_more_than_three_groups_without_a_value_the_first_three_are_named(num
         scores = rageval.evaluate_answers(
             "crag_score", rows, on_missing="skip", groups={query: f"g{query[1:]}" for query in queries}
         )["r"]
-    said = f"{number} of {number + 1} groups have no value ({named}), so"
-    assert sum(said in remark for remark in map(str, scores.remarks)) == 1
+    beginning = f"{number} of {number + 1} groups have no value ({named}), so"
+    assert sum(beginning in remark for remark in map(str, scores.remarks)) == 1
 
 
 @pytest.mark.parametrize(("number", "named"), [(3, "0, 1, 2"), (4, "0, 1, 2, …")])
 def test_of_more_than_three_queries_there_the_first_three_are_named(number: int, named: str) -> None:
-    facts = {str(at): {"domain": "sports"} for at in range(number)}
+    facts = {str(index): {"domain": "sports"} for index in range(number)}
     with pytest.raises(rageval.InputError) as caught:
         groups_by(facts, "domain", ["x"], "file", ["domain"])
     assert str(caught.value).endswith(f"(queries there: {named})")
@@ -139,8 +147,8 @@ def test_a_nugget_without_documents_is_listed_and_a_document_of_grade_0_is_no_nu
         ({"n1": {"a": 1}, "b": 0}, 2),  # the document is of the nugget that stands for none
         ({"n1": {"a": 1}, "n2": {}, "b": 0}, 3),
     ):
-        found = rageval.evaluate("coverage(denominator=listed)", run, {"q": judged})
-        assert found.scores[0].value == pytest.approx(1 / listed)
+        scores = rageval.evaluate("coverage(denominator=listed)", run, {"q": judged})
+        assert scores.scores[0].value == pytest.approx(1 / listed)
 
 
 def test_what_is_missing_in_a_column_of_nuggets_names_none() -> None:
@@ -158,9 +166,9 @@ def test_rows_put_together_have_ranks_if_all_had(ranks: tuple[list[bytes] | None
     stretches = [
         RunRows("run", [line], [b"q"], [b"d%d" % line], [1.0], given) for line, given in enumerate(ranks)
     ]
-    (found,) = _together(stretches)
-    assert list(found.docs) == [b"d0", b"d1"]
-    assert found.ranks is None if None in ranks else list(found.ranks or ()) == [b"1", b"2"]
+    (joined,) = _together(stretches)
+    assert list(joined.docs) == [b"d0", b"d1"]
+    assert joined.ranks is None if None in ranks else list(joined.ranks or ()) == [b"1", b"2"]
 
 
 @pytest.mark.parametrize(("fields", "role"), [("doc_id score", RUNS), ("doc_id relevance", JUDGED_DOCUMENTS)])
@@ -172,8 +180,8 @@ def test_records_of_documents_are_told_by_what_they_give_them(fields: str, role:
 def test_every_mean_and_difference_may_find_that_labels_were_chosen() -> None:
     """One measure of two systems: two means and a difference."""
     judged = [
-        {"query_id": f"q{at}", "run_id": run, "label": "accurate", "rubric": "crag", "judge": judge}
-        for at in range(6)
+        {"query_id": f"q{index}", "run_id": run, "label": "accurate", "rubric": "crag", "judge": judge}
+        for index in range(6)
         for run in "ab"
         for judge in ("m", "person:ann")
     ]

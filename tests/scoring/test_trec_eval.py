@@ -91,10 +91,10 @@ ALL_NAMES = list(dict.fromkeys(measure for name in FILES for measure, *_ in prin
 @pytest.mark.parametrize("folder", ["trec_eval", "ndeval", "freshstack"])
 def test_the_files_are_the_ones_described(folder: str) -> None:
     path = GOLDEN.parent / folder
-    said = [line.split() for line in (path / "README.md").read_text().splitlines()]
-    digests = {words[1]: words[0] for words in said if len(words) == 2 and len(words[0]) == 64}
+    table = [line.split() for line in (path / "README.md").read_text().splitlines()]
+    digests = {words[1]: words[0] for words in table if len(words) == 2 and len(words[0]) == 64}
     there = {file.name: file.read_bytes() for file in path.iterdir() if file.name != "README.md"}
-    assert {name: hashlib.sha256(held).hexdigest() for name, held in there.items()} == digests
+    assert {name: hashlib.sha256(queries).hexdigest() for name, queries in there.items()} == digests
 
 
 def scored(name: str, measures: list[str], *more: str) -> dict[tuple[str, str], float]:
@@ -102,9 +102,9 @@ def scored(name: str, measures: list[str], *more: str) -> dict[tuple[str, str], 
     run, qrels, options = FILES[name]
     asked = [part for measure in measures for part in ("-m", measure)]
     words = [str(GOLDEN / run), str(GOLDEN / qrels), "-q", "-p", "12", *options, *more, *asked]
-    found = CliRunner().invoke(main, words)
-    assert found.exit_code == 0, found.output
-    rows = (line.split("\t") for line in found.stdout.splitlines())
+    values = CliRunner().invoke(main, words)
+    assert values.exit_code == 0, values.output
+    rows = (line.split("\t") for line in values.stdout.splitlines())
     return {(measure.strip(), topic): float(value) for measure, topic, value in rows}
 
 
@@ -119,20 +119,20 @@ def test_every_line_of_a_measure_that_is_offered(name: str) -> None:
     lines = [line for line in printed(name) if offered(line[0])]
     unlike = UNJUDGED_BELOW_ZERO.get(name, "nothing")
     lines = [line for line in lines if not line[0].startswith(unlike)]
-    found = scored(name, list(dict.fromkeys(measure for measure, *_ in lines)))
+    values = scored(name, list(dict.fromkeys(measure for measure, *_ in lines)))
     different = {}
     for measure, topic, value in lines:
-        said = as_printed(found[shown(measure, name), topic], value)
-        if said != value:
-            different[measure, topic] = said
+        printed_value = as_printed(values[shown(measure, name), topic], value)
+        if printed_value != value:
+            different[measure, topic] = printed_value
     assert different == {(IPREC + level, topic): v for (level, topic), v in IPREC_OF_9[name].items()}
     assert len(lines) >= {"out.test": 28, "out.test.a": 68, "out.test.meas_params": 64}.get(name, 250)
 
 
 def test_grades_below_0_are_unjudged_with_compat() -> None:
     lines = [line for line in printed("out.test.aql") if line[0].startswith("unj")]
-    found = scored("out.test.aql", ["unj"], "--compat", "trec_eval")
-    assert [as_printed(found[measure, topic], v) for measure, topic, v in lines] == [v for *_, v in lines]
+    values = scored("out.test.aql", ["unj"], "--compat", "trec_eval")
+    assert [as_printed(values[measure, topic], v) for measure, topic, v in lines] == [v for *_, v in lines]
     assert len(lines) == 12
 
 
@@ -144,10 +144,12 @@ class TestOwnWords:
         run, qrels, options = FILES[name]
         words = [str(GOLDEN / run), str(GOLDEN / qrels), "--compat", "trec_eval", *options]
         more = ["-m", "official"] if name == "out.test" else ["-m", "all_trec", "-q"]
-        found = CliRunner().invoke(main, [*words, *more])
-        assert found.exit_code == 0, found.output
-        wanted = (GOLDEN / name).read_text().splitlines()
-        lost = [line for line in wanted if offered(line.split("\t")[0].strip()) and line not in found.stdout]
+        result = CliRunner().invoke(main, [*words, *more])
+        assert result.exit_code == 0, result.output
+        expected = (GOLDEN / name).read_text().splitlines()
+        lost = [
+            line for line in expected if offered(line.split("\t")[0].strip()) and line not in result.stdout
+        ]
         # Version 10 finds the rank of a recall level otherwise.
         parts = [line.split("\t") for line in lost]
         levels = [(measure.strip().removeprefix(IPREC), topic) for measure, topic, _ in parts]
@@ -155,19 +157,19 @@ class TestOwnWords:
 
     def test_queries_stand_together(self) -> None:
         words = [str(GOLDEN / name) for name in ("results.test", "qrels.test")]
-        found = CliRunner().invoke(main, [*words, "-m", "map,num_q,P.5", "-q", "--compat", "trec_eval"])
-        names = [line.split("\t")[:2] for line in found.stdout.splitlines()]
+        result = CliRunner().invoke(main, [*words, "-m", "map,num_q,P.5", "-q", "--compat", "trec_eval"])
+        names = [line.split("\t")[:2] for line in result.stdout.splitlines()]
         every = [(name.strip(), topic) for name, topic in names]
         topics = ("301", "302", "303")
         assert every[:-3] == [(name, topic) for topic in topics for name in ("map", "P_5")]
         assert every[-3:] == [("map", "all"), ("num_q", "all"), ("P_5", "all")]
-        assert "num_q                 \tall\t3\n" in found.stdout
+        assert "num_q                 \tall\t3\n" in result.stdout
 
     def test_what_it_does_not_have_keeps_our_name(self) -> None:
         words = [str(GOLDEN / name) for name in ("results.test", "qrels.test")]
         asked = ["-m", "ap(rel=2) rr@5", "--compat", "trec_eval"]
-        found = CliRunner().invoke(main, [*words, *asked])
-        assert [line.split()[0] for line in found.stdout.splitlines()] == ["ap(rel=2)", "rr@5"]
+        result = CliRunner().invoke(main, [*words, *asked])
+        assert [line.split()[0] for line in result.stdout.splitlines()] == ["ap(rel=2)", "rr@5"]
 
     def test_comments_are_skipped_as_version_10_does(self, tmp_path: Path) -> None:
         run, qrels = tmp_path / "run", tmp_path / "qrels"
@@ -175,8 +177,8 @@ class TestOwnWords:
         qrels.write_text("# judged by hand\nq 0 d 1\n")
         words = [str(run), str(qrels), "-m", "map"]
         assert CliRunner().invoke(main, words).exit_code == 2
-        found = CliRunner().invoke(main, [*words, "--compat", "trec_eval"])
-        assert found.stdout == "map                   \tall\t1.0000\n"
+        result = CliRunner().invoke(main, [*words, "--compat", "trec_eval"])
+        assert result.stdout == "map                   \tall\t1.0000\n"
         typed = CliRunner().invoke(main, [*words, "--compat", "trec_eval", "--comments", "error"])
         assert typed.exit_code == 2
 
@@ -215,12 +217,14 @@ class TestNames:
             ("unj", "hole@5,hole@10,hole@20"),
         ],
     )
-    def test_spellings(self, typed: str, meant: str) -> None:
+    def test_every_spelling_of_trec_eval_is_a_measure(self, typed: str, meant: str) -> None:
         assert ",".join(map(str, parse_measures(typed))) == meant
 
     @pytest.mark.parametrize("name", ["ndcg_cut", "map_cut", "iprec_at_recall", "unj"])
     def test_a_family_without_a_cutoff_is_what_trec_eval_prints(self, name: str) -> None:
-        names = [found for found, *_ in printed("out.test.a") if found.startswith(f"{name}_")]
+        names = [
+            printed_name for printed_name, *_ in printed("out.test.a") if printed_name.startswith(f"{name}_")
+        ]
         assert parse_measures(name) == [parse_measure(one) for one in names]
 
     @pytest.mark.parametrize(
@@ -251,9 +255,9 @@ class TestSets:
     @pytest.mark.parametrize(("typed", "file"), [("official", "out.test"), ("all_trec", "out.test.a")])
     def test_what_is_printed_unasked_and_what_is_known(self, typed: str, file: str) -> None:
         names = [name for name, *_ in printed(file) if offered(name)]
-        found = parse_measures(typed)
-        assert {str(measure) for measure in found} == {str(parse_measure(name)) for name in names}
-        assert len(found) == len(names)
+        measures = parse_measures(typed)
+        assert {str(measure) for measure in measures} == {str(parse_measure(name)) for name in names}
+        assert len(measures) == len(names)
 
     def test_in_the_order_of_trec_eval(self) -> None:
         names = [name for name, *_ in printed("out.test") if offered(name)]
@@ -262,10 +266,10 @@ class TestSets:
         assert parse_measures("official:all_trec") == parse_measures("all_trec")
 
     def test_what_is_left_out_is_said(self) -> None:
-        found = CliRunner().invoke(
+        result = CliRunner().invoke(
             main, [str(GOLDEN / "results.test"), str(GOLDEN / "qrels.test"), "-m", "official"]
         )
-        assert "official: without runid and gm_map, which are not offered" in found.stderr
+        assert "official: without runid and gm_map, which are not offered" in result.stderr
 
 
 def test_iprec_says_whose_it_is() -> None:
@@ -277,10 +281,10 @@ class TestInferred:
     QRELS = (("a", 1), ("b", 0), ("c", 1), ("d", 0), ("e", 2))
 
     def test_it_is_computed_by_pytrec_eval(self) -> None:
-        run = {"q": {doc: float(-at) for at, doc in enumerate("uadbvce")}}
-        found = rageval.evaluate("infAP", run, {"q": dict(self.QRELS)})["infAP"]
-        assert found.value > 0
-        assert "|by:ir_measures-" in found.signature
+        run = {"q": {doc: float(-index) for index, doc in enumerate("uadbvce")}}
+        infap = rageval.evaluate("infAP", run, {"q": dict(self.QRELS)})["infAP"]
+        assert infap.value > 0
+        assert "|by:ir_measures-" in infap.signature
 
     def test_a_grade_below_0_is_of_the_pool_and_not_judged(self) -> None:
         run = {"q": {"b": 2.0, "a": 1.0}}

@@ -38,7 +38,7 @@ def all_orders(docs: Ranking) -> Iterator[Ranking]:
     ranked = sorted(docs, key=lambda doc: -docs[doc])
     groups = [list(group) for _, group in groupby(ranked, key=lambda doc: docs[doc])]
     for chosen in product(*(permutations(group) for group in groups)):
-        yield {doc: -float(at) for at, doc in enumerate(doc for group in chosen for doc in group)}
+        yield {doc: -float(index) for index, doc in enumerate(doc for group in chosen for doc in group)}
 
 
 def small_case(seed: int) -> RunCase:
@@ -58,14 +58,14 @@ def over_all_orders(
     run: dict[str, Ranking] = {}
     qrels = {}
     for query, judged in drawn.qrels.items():
-        for at, ranking in enumerate(all_orders(drawn.run.get(query, {}))):
-            run[f"{query}\t{at}"], qrels[f"{query}\t{at}"] = ranking, judged
+        for index, ranking in enumerate(all_orders(drawn.run.get(query, {}))):
+            run[f"{query}\t{index}"], qrels[f"{query}\t{index}"] = ranking, judged
     scores = rageval.evaluate(measures, run, qrels, **rules)
-    found: dict[str, dict[str, list[float]]] = {}
+    totals: dict[str, dict[str, list[float]]] = {}
     for name, score in zip(measures, scores.scores, strict=True):
         for query, value in score.by_query.items():
-            found.setdefault(name, {}).setdefault(query.partition("\t")[0], []).append(value)
-    return found
+            totals.setdefault(name, {}).setdefault(query.partition("\t")[0], []).append(value)
+    return totals
 
 
 RULES = [{}, {"depth": 3}, {"judged_only": True}, {"judged_only": True, "depth": 2}]
@@ -79,8 +79,8 @@ def test_mean_and_ends_are_those_of_all_orders(k: int | None, rules: dict[str, o
     for seed in range(8):
         drawn = small_case(seed)
         truth = over_all_orders(measures, drawn, **rules)
-        found = rageval.evaluate(measures, drawn.run, drawn.qrels, ties="expected", **rules)
-        for name, score in zip(measures, found.scores, strict=True):
+        scores = rageval.evaluate(measures, drawn.run, drawn.qrels, ties="expected", **rules)
+        for name, score in zip(measures, scores.scores, strict=True):
             mean = {query: sum(values) / len(values) for query, values in truth[name].items()}
             assert score.by_query == pytest.approx(mean, abs=1e-12), (name, seed)
             ends = [np.mean([end(values) for values in truth[name].values()]) for end in (min, max)]
@@ -131,29 +131,29 @@ def test_gains_of_a_group_are_the_formulas(size: int, marked: int, alpha: float)
 def test_a_thousand_equal_scores_are_no_trouble() -> None:
     """One big group: the mean of @k is the same whatever the names are, and near what sampling finds."""
     rng = random.Random(3)
-    docs = [f"d{at}" for at in range(1000)]
+    docs = [f"d{index}" for index in range(1000)]
     qrels = {"q": {str(n): dict.fromkeys(rng.sample(docs, 60), 1) for n in range(3)}}
     measures = ["alpha_ndcg@10", "coverage@10", "ap", "recall@100", "rr"]
-    found = rageval.evaluate(measures, {"q": dict.fromkeys(docs, 0.0)}, qrels, ties="expected")
+    scores = rageval.evaluate(measures, {"q": dict.fromkeys(docs, 0.0)}, qrels, ties="expected")
     run, many = {}, {}
-    for at in range(400):
-        run[str(at)] = dict(zip(rng.sample(docs, 1000), range(1000), strict=True))
-        many[str(at)] = qrels["q"]
+    for index in range(400):
+        run[str(index)] = dict(zip(rng.sample(docs, 1000), range(1000), strict=True))
+        many[str(index)] = qrels["q"]
     drawn = rageval.evaluate(measures, run, many)
     for name in measures:
         values = drawn[name].values
-        assert found[name].value == pytest.approx(values.mean(), abs=4 * values.std() / 20)
-    assert not any(isnan(score.value) for score in found.scores)
+        assert scores[name].value == pytest.approx(values.mean(), abs=4 * values.std() / 20)
+    assert not any(isnan(score.value) for score in scores.scores)
 
 
 def test_too_many_orders_leave_the_mean_and_no_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ties, "_MOST_STATES", 3)
     run = {"q": dict.fromkeys("abcd", 1.0)}
     qrels = {"q": {"1": {"a": 1, "b": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 1}}}
-    found = rageval.evaluate("alpha_ndcg@2, recall@2", run, qrels, ties="expected")
-    assert found["alpha_ndcg@2"].bounds is None
-    assert found["alpha_ndcg@2"].value > 0
-    assert found["recall@2"].bounds == (0.5, 0.5)
+    scores = rageval.evaluate("alpha_ndcg@2, recall@2", run, qrels, ties="expected")
+    assert scores["alpha_ndcg@2"].bounds is None
+    assert scores["alpha_ndcg@2"].value > 0
+    assert scores["recall@2"].bounds == (0.5, 0.5)
 
 
 def test_more_than_five_thousand_states_are_too_many() -> None:
@@ -190,6 +190,6 @@ def test_on_the_command_line_the_ends_are_told(tmp_path) -> None:  # type: ignor
     (tmp_path / "run").write_text("q Q0 a 1 1 t\nq Q0 b 2 1 t\n")
     (tmp_path / "qrels").write_text("q 0 a 1\nq 0 c 1\n")
     words = [str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "recall@1", "--ties", "expected"]
-    done = CliRunner().invoke(main, words)
-    assert done.stdout.split() == ["recall@1", "all", "0.2500"]
-    assert "recall@1: from 0.0000 to 0.5000 over all orders of equal scores" in done.stderr
+    result = CliRunner().invoke(main, words)
+    assert result.stdout.split() == ["recall@1", "all", "0.2500"]
+    assert "recall@1: from 0.0000 to 0.5000 over all orders of equal scores" in result.stderr

@@ -73,21 +73,21 @@ def counts(text: str, style: str) -> list[tuple[int, int]]:
     """On how many queries each number rests, and is undefined, as far as this output says so."""
     if style in ("json", "jsonl"):
         records = json.loads(text)["results"] if style == "json" else map(json.loads, text.splitlines())
-        return [(each["queries"], each["undefined"]) for each in records]
+        return [(row["queries"], row["undefined"]) for row in records]
     if style in SHEETS:
         rows = csv.DictReader(io.StringIO(text), delimiter=SHEETS[style])
         return [(int(row["queries"]), int(row["undefined"])) for row in rows]
-    found = re.findall(r"\(n=(\d+)\)|n=(\d+), undefined=(\d+)", text)
-    return [(int(short or n), int(undefined or 3)) for short, n, undefined in found]
+    counts_found = re.findall(r"\(n=(\d+)\)|n=(\d+), undefined=(\d+)", text)
+    return [(int(short or n), int(undefined or 3)) for short, n, undefined in counts_found]
 
 
 @pytest.mark.parametrize("style", [style for style in _FORMATS if style not in ONE_SET])
 def test_of_judged_answers(judged: str, style: str) -> None:
     for measures in ("v_strict", "a_strict,v_strict"):
-        done = command(judged, "-m", measures, "--format", style)
-        assert done.exit_code == 0
-        assert f"ours: nugget_recall(importance=vital) {REMARK}" in done.stderr
-        assert style in PIPED or (1, 3) in counts(done.stdout, style)
+        result = command(judged, "-m", measures, "--format", style)
+        assert result.exit_code == 0
+        assert f"ours: nugget_recall(importance=vital) {REMARK}" in result.stderr
+        assert style in PIPED or (1, 3) in counts(result.stdout, style)
 
 
 @pytest.mark.some(3)
@@ -96,23 +96,23 @@ def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     """With three of four queries left undefined, or left out."""
     measures = [str(builtin()[name]) for name in OF_RUNS]
     words = [*files, *(word for measure in measures for word in ("-m", measure)), "--format", style]
-    done = command(*words, "--zero-rel", "nan")
-    assert done.exit_code == 0
-    assert done.stderr.count(f"{', '.join(measures)} {REMARK.replace('rests', 'rest')}") == 2
-    found = counts(done.stdout, style)
+    result = command(*words, "--zero-rel", "nan")
+    assert result.exit_code == 0
+    assert result.stderr.count(f"{', '.join(measures)} {REMARK.replace('rests', 'rest')}") == 2
+    printed_counts = counts(result.stdout, style)
     # A table says once what is the same everywhere, and a citation what is so of both runs.
     once = {"table": ["ours"], "cite": measures}.get(style, 2 * measures)
-    assert style in PIPED or found == [(1, 3) for _ in once]
-    done = command(*words, "--zero-rel", "skip")
-    assert "3 of 4 judged queries have no relevant documents (they are left out)" in done.stderr
-    assert style not in ("md", "latex") or done.stdout.count("(n=1)") == 2 * len(measures)
+    assert style in PIPED or printed_counts == [(1, 3) for _ in once]
+    result = command(*words, "--zero-rel", "skip")
+    assert "3 of 4 judged queries have no relevant documents (they are left out)" in result.stderr
+    assert style not in ("md", "latex") or result.stdout.count("(n=1)") == 2 * len(measures)
 
 
 @pytest.mark.parametrize("style", _FORMATS)
 def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str) -> None:
     if style not in ONE_SET:
-        done = command(judged, "-m", "a_strict", "--format", style)
-        assert (done.stderr, "(n=" in done.stdout) == ("", False)
+        result = command(judged, "-m", "a_strict", "--format", style)
+        assert (result.stderr, "(n=" in result.stdout) == ("", False)
 
 
 def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> None:
@@ -120,9 +120,9 @@ def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> Non
     from rageval.scoring.scores import undefined_remarks
 
     scores = evaluate("official:freshstack", files[0], files[2], zero_rel="nan")
-    (said,) = map(str, undefined_remarks(scores))
+    (remark,) = map(str, undefined_remarks(scores))
     assert (
-        said == "one: alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
+        remark == "one: alpha_ndcg@10, coverage@20, recall@50 rest on 1 of 4 queries; on the others undefined"
     )
 
 
@@ -131,17 +131,17 @@ def test_queries_that_the_run_lacks_and_that_are_left_out(
     files: list[str], tmp_path: Path, words: list[str]
 ) -> None:
     (tmp_path / "short").write_text("q0 Q0 d 0 1 t\n")
-    done = command(str(tmp_path / "short"), files[2], "-m", "rr", *words, "--format", "md")
-    assert "3 of 4 judged queries are not in the run (are left out" in done.stderr
-    assert "1.0000 (n=1)" in done.stdout
+    result = command(str(tmp_path / "short"), files[2], "-m", "rr", *words, "--format", "md")
+    assert "3 of 4 judged queries are not in the run (are left out" in result.stderr
+    assert "1.0000 (n=1)" in result.stdout
 
 
-def test_undefined_everywhere(judged: str) -> None:
+def test_a_measure_that_is_undefined_everywhere_is_nan(judged: str) -> None:
     Path(judged).write_text(Path(judged).read_text().replace('"vital"', '"okay"'))
-    done = command(judged, "-m", "v_strict", "--format", "trec")
-    assert done.exit_code == 0
-    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["nan", "nan"]
-    assert "ours: nugget_recall(importance=vital): undefined on each of 4 queries" in done.stderr
+    result = command(judged, "-m", "v_strict", "--format", "trec")
+    assert result.exit_code == 0
+    assert [line.split()[-1] for line in result.stdout.splitlines()] == ["nan", "nan"]
+    assert "ours: nugget_recall(importance=vital): undefined on each of 4 queries" in result.stderr
     assert (
         json.loads(command(judged, "-m", "v_strict", "--format", "json").stdout)["results"][0]["value"]
         is None
@@ -151,31 +151,31 @@ def test_undefined_everywhere(judged: str) -> None:
 
 
 @pytest.mark.parametrize("style", OF_COMPARE)
-def test_compare(judged: str, style: str) -> None:
-    done = command("compare", judged, "-m", "v_strict,a_strict", "--format", style)
-    assert done.stderr.count(REMARK) == 2
+def test_compare_counts_undefined_queries_of_both_systems(judged: str, style: str) -> None:
+    result = command("compare", judged, "-m", "v_strict,a_strict", "--format", style)
+    assert result.stderr.count(REMARK) == 2
     if style in SHEETS:
-        first, second = csv.DictReader(io.StringIO(done.stdout), delimiter=SHEETS[style])
+        first, second = csv.DictReader(io.StringIO(result.stdout), delimiter=SHEETS[style])
         assert (first["queries"], first["undefined"], first["other_undefined"]) == ("1", "3", "3")
         assert (second["queries"], second["undefined"], second["other_undefined"]) == ("4", "0", "0")
     elif style == "jsonl":
-        pairs = map(json.loads, done.stdout.splitlines())
-        assert [(each["queries"], each["undefined"]) for each in pairs] == [(1, 3), (4, 0)]
+        pairs = map(json.loads, result.stdout.splitlines())
+        assert [(row["queries"], row["undefined"]) for row in pairs] == [(1, 3), (4, 0)]
     elif style == "json":
-        cells = json.loads(done.stdout)["values"]
+        cells = json.loads(result.stdout)["values"]
         assert [(cell["queries"], cell["undefined"]) for cell in cells] == [(1, 3), (1, 3), (4, 0), (4, 0)]
     else:
-        assert done.stdout.count("(n=1)") == (1 if style == "cite" else 2)
+        assert result.stdout.count("(n=1)") == (1 if style == "cite" else 2)
 
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("style", ["trec", "json", "jsonl", "csv", "md", "latex", "table"])
-def test_slices(judged: str, tmp_path: Path, style: str) -> None:
+def test_slices_count_their_undefined_queries(judged: str, tmp_path: Path, style: str) -> None:
     by = ["--by", "domain", "--questions", str(tmp_path / "fields.jsonl")]
-    done = command(judged, "-m", "v_strict", *by, "--format", style)
-    assert done.exit_code == 0, done.stderr
-    found = slices_of(done.stdout, style)
-    assert found[:2] == [("domain=a", 1, 1), ("domain=b", 0, 2)]
+    result = command(judged, "-m", "v_strict", *by, "--format", style)
+    assert result.exit_code == 0, result.stderr
+    counts = slices_of(result.stdout, style)
+    assert counts[:2] == [("domain=a", 1, 1), ("domain=b", 0, 2)]
     whole = command(judged, "-m", "a_strict", *by, "--format", style)
     assert style in ("json", "jsonl", "csv") or "undefined" not in whole.stdout
 
@@ -189,19 +189,19 @@ def slices_of(text: str, style: str) -> list[tuple[str, int, int]]:
             else [json.loads(line) for line in text.splitlines()]
         )
         return [
-            (f"{each['field']}={each['name']}", each["queries"], each["undefined"])
+            (f"{row['field']}={row['name']}", row["queries"], row["undefined"])
             for record in records
-            for each in record["slices"]
+            for row in record["slices"]
         ]
     rows = re.findall(r"(domain=\w).*?(\d+)\*?(?:, undefined=|\W+)(\d+)[^\d.]*$", text, re.MULTILINE)
     return [(name, int(queries), int(undefined)) for name, queries, undefined in rows]
 
 
-def test_the_report(judged: str, tmp_path: Path) -> None:
+def test_the_report_counts_undefined_queries(judged: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    done = command("report", judged, "-m", "v_strict,a_strict", "-o", str(page))
-    assert done.exit_code == 0
-    assert done.stderr.count(REMARK) == 2
+    result = command("report", judged, "-m", "v_strict,a_strict", "-o", str(page))
+    assert result.exit_code == 0
+    assert result.stderr.count(REMARK) == 2
     table = page.read_text().partition('id="overview"')[2].partition("</table>")[0]
     assert table.count("n=1, undefined=3") == 2
 
@@ -224,27 +224,31 @@ class TestHalfJudged:
     def test_queries_without_anything_judged(
         self, tmp_path: Path, unjudged: int, total: int, below: int
     ) -> None:
-        done = command(*self.write(tmp_path, unjudged, total, below), "-m", "rr")
-        said = f"no document is judged in {unjudged:,} of {total:,} queries: q0" in done.stderr
-        assert said == (0 < unjudged < total and unjudged >= 0.05 * total)
-        assert (", q1, q2, …" in done.stderr) == (unjudged == 5)
+        result = command(*self.write(tmp_path, unjudged, total, below), "-m", "rr")
+        stderr = f"no document is judged in {unjudged:,} of {total:,} queries: q0" in result.stderr
+        assert stderr == (0 < unjudged < total and unjudged >= 0.05 * total)
+        assert (", q1, q2, …" in result.stderr) == (unjudged == 5)
 
     @pytest.mark.parametrize(
-        ("unjudged", "said"), [(0, ""), (3, ""), (4, "20% of the top 2"), (10, "50% of the top 2")]
+        ("unjudged", "message"), [(0, ""), (3, ""), (4, "20% of the top 2"), (10, "50% of the top 2")]
     )
-    def test_unjudged_documents_at_the_top(self, tmp_path: Path, unjudged: int, said: str) -> None:
+    def test_unjudged_documents_at_the_top(self, tmp_path: Path, unjudged: int, message: str) -> None:
         words = [*self.write(tmp_path, unjudged, 20), "-m", "recall@1,2"]
-        done = command(*words)
-        assert f"{said} is unjudged, counted as not relevant; use --bounds" in done.stderr if said else True
-        assert bool(said) == ("is unjudged" in done.stderr)
+        result = command(*words)
+        assert (
+            f"{message} is unjudged, counted as not relevant; use --bounds" in result.stderr
+            if message
+            else True
+        )
+        assert bool(message) == ("is unjudged" in result.stderr)
         bounded = command(*words, "--bounds").stderr
-        assert (bool(said), False) == ("is unjudged" in bounded, "; use --bounds" in bounded)
+        assert (bool(message), False) == ("is unjudged" in bounded, "; use --bounds" in bounded)
         assert "is unjudged" not in command(*words, "--judged-only").stderr
 
     def test_nothing_is_said_of_judgements_that_are_positive_only(self, tmp_path: Path) -> None:
-        done = command(*self.write(tmp_path, 10, 20, below=0), "-m", "recall@2")
-        assert "no document is judged in 10 of 20 queries" in done.stderr
-        assert "is unjudged" not in done.stderr
+        result = command(*self.write(tmp_path, 10, 20, below=0), "-m", "recall@2")
+        assert "no document is judged in 10 of 20 queries" in result.stderr
+        assert "is unjudged" not in result.stderr
 
     def test_nothing_is_said_without_a_cut_off(self, tmp_path: Path) -> None:
         assert "is unjudged" not in command(*self.write(tmp_path, 10, 20), "-m", "ap").stderr

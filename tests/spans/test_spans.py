@@ -11,10 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rageval
-from rageval.cli import main
+from commands import run_command
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.spans import read_spans
 from rageval.records import Span
@@ -28,17 +27,13 @@ from speech import CUTS, DOC, GOLDEN, SPANS, TEXT, bm25, brute, cut, write
 Judged = dict[str, dict[str, set[str]]]
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(map(str, words)))
-
-
-def held(qrels: Qrels) -> Judged:
+def chunks_by_nugget(qrels: Qrels) -> Judged:
     """The chunks that hold each nugget; nothing for those that none does."""
-    found: Judged = {query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
+    nuggets: Judged = {query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
     for row in qrels:
         if row.relevance > 0:
-            found[row.query_id][row.iteration].add(row.doc_id)
-    return found
+            nuggets[row.query_id][row.iteration].add(row.doc_id)
+    return nuggets
 
 
 @pytest.mark.some(3)
@@ -48,10 +43,10 @@ def test_derived_judgements_are_those_of_brute_force_and_give_the_known_numbers(
 ) -> None:
     chunks = cut(size, overlap)
     qrels = project(*write(tmp_path, chunks))
-    assert held(qrels) == brute(chunks)
+    assert chunks_by_nugget(qrels) == brute(chunks)
     value = rageval.evaluate("alpha_ndcg@10", bm25(size, overlap), qrels)["alpha_ndcg@10"].value
     assert round(value, 4) == CUTS[size, overlap]
-    assert held(project(*write(tmp_path, chunks, as_texts=True))) == brute(chunks)
+    assert chunks_by_nugget(project(*write(tmp_path, chunks, as_texts=True))) == brute(chunks)
 
 
 def test_shuffled_ids_and_lines_of_chunks_change_nothing(tmp_path: Path) -> None:
@@ -61,8 +56,8 @@ def test_shuffled_ids_and_lines_of_chunks_change_nothing(tmp_path: Path) -> None
     mixed = dict(sorted(renamed.items()))
     back = dict(zip(names, chunks, strict=True))
     for as_texts in (False, True):
-        found = held(project(*write(tmp_path, mixed, as_texts=as_texts)))
-        undone = {q: {n: {back[c] for c in some} for n, some in ns.items()} for q, ns in found.items()}
+        documents = chunks_by_nugget(project(*write(tmp_path, mixed, as_texts=as_texts)))
+        undone = {q: {n: {back[c] for c in some} for n, some in ns.items()} for q, ns in documents.items()}
         assert undone == brute(chunks)
 
 
@@ -73,46 +68,50 @@ def test_the_overlap_rule_is_applied_and_nuggets_that_no_chunk_holds_stay(
 ) -> None:
     chunks = cut(64)
     qrels = project(*write(tmp_path, chunks), overlap=rule)
-    assert held(qrels) == brute(chunks, share)
-    assert sum(map(len, held(qrels).values())) == 95  # listed, also those that are cut
-    with warnings.catch_warnings(record=True) as said:
+    assert chunks_by_nugget(qrels) == brute(chunks, share)
+    assert sum(map(len, chunks_by_nugget(qrels).values())) == 95  # listed, also those that are cut
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         score = rageval.evaluate("coverage", bm25(64), qrels)["coverage"]
     assert f"|overlap:{rule}|chunks:" in score.signature
     lost = [(q, n) for q, ns in brute(chunks, share).items() for n, some in ns.items() if not some]
     assert isinstance(qrels, SpanQrels)
     assert qrels.projected.unheld == lost
-    assert bool(lost) == (share > 0.5) == bool(said)
+    assert bool(lost) == (share > 0.5) == bool(caught)
     if rule == "whole":  # the rows of 0 make the difference: without them small chunks look better
-        present = {q: {n: dict.fromkeys(s, 1) for n, s in ns.items() if s} for q, ns in held(qrels).items()}
+        present = {
+            q: {n: dict.fromkeys(s, 1) for n, s in ns.items() if s}
+            for q, ns in chunks_by_nugget(qrels).items()
+        }
         without = rageval.evaluate("coverage", bm25(64), {q: ns for q, ns in present.items() if ns})
         assert without["coverage"].value > score.value + 0.05
 
 
 def test_the_command_scores_spans_as_it_scores_what_project_writes(tmp_path: Path) -> None:
     spans, chunks, docs = write(tmp_path, cut(64))
-    lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(64).items() for c, s in found.items()]
+    lines = [f"{q} Q0 {c} 1 {s!r} r" for q, ranking in bm25(64).items() for c, s in ranking.items()]
     (tmp_path / "run").write_text("\n".join(lines))
     given = ("--chunks", chunks, "--sources", docs, "--overlap", "whole")
-    done = run("spans", "project", spans, *given, "-o", str(tmp_path / "qrels"))
-    assert done.exit_code == 0
-    assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", done.output)
+    result = run_command("spans", "project", spans, *given, "-o", str(tmp_path / "qrels"))
+    assert result.exit_code == 0
+    assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", result.output)
     asked = ("-m", "official:freshstack", "-m", "ndcg@5", "-q")
-    one = run(str(tmp_path / "run"), spans, *given, *asked)
-    other = run(str(tmp_path / "run"), str(tmp_path / "qrels"), *asked)
+    one = run_command(str(tmp_path / "run"), spans, *given, *asked)
+    other = run_command(str(tmp_path / "run"), str(tmp_path / "qrels"), *asked)
     assert (one.exit_code, one.stdout) == (0, other.stdout)
-    both = run(
+    both = run_command(
         "compare", str(tmp_path / "run"), str(tmp_path / "run"), spans, *given, "-m", "ap", "--names", "x=y"
     )
     assert both.exit_code == 2  # a name of no file
-    both = run("compare", str(tmp_path / "run"), str(tmp_path / "qrels"), spans, *given, "-m", "ap")
+    both = run_command("compare", str(tmp_path / "run"), str(tmp_path / "qrels"), spans, *given, "-m", "ap")
     assert both.exit_code == 2
 
 
 def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_path: Path) -> None:
     spans, chunks, docs = write(tmp_path, cut(256))
     old = {
-        q: {f"old{c}" if int(c[1:]) > 3 else c: s for c, s in found.items()} for q, found in bm25(256).items()
+        q: {f"old{c}" if int(c[1:]) > 3 else c: s for c, s in ranking.items()}
+        for q, ranking in bm25(256).items()
     }
     with pytest.raises(InputError, match=r"30 of the 34 chunks it retrieved are not in .*another chunking"):
         rageval.evaluate("ap", old, project(spans, chunks, docs))
@@ -122,10 +121,13 @@ def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_
         rageval.evaluate("span_recall@5", {"q": {"a": 1.0}}, {"q": {"a": 1}})
     (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
     (tmp_path / "qrels").write_text("0 0 c1 1\n0 0 gone 1")
-    done = run(tmp_path / "run", spans, "-m", "ap")
-    assert (done.exit_code, "--chunks FILE and --sources DIR" in done.stderr) == (2, True)
-    done = run(tmp_path / "run", tmp_path / "qrels", "-m", "ap", "--chunks", chunks)
-    assert (done.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in done.stderr) == (2, True)
+    result = run_command(tmp_path / "run", spans, "-m", "ap")
+    assert (result.exit_code, "--chunks FILE and --sources DIR" in result.stderr) == (2, True)
+    result = run_command(tmp_path / "run", tmp_path / "qrels", "-m", "ap", "--chunks", chunks)
+    assert (result.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in result.stderr) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.slow
@@ -136,15 +138,15 @@ def test_a_gate_holds_a_new_chunking_against_a_baseline_on_the_old_one(tmp_path:
         (512, ("--baseline", baseline, "--margin", "0.05")),
     ):
         spans, chunks, docs = write(tmp_path, cut(size))
-        lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(size).items() for c, s in found.items()]
+        lines = [f"{q} Q0 {c} 1 {s!r} r" for q, ranking in bm25(size).items() for c, s in ranking.items()]
         (tmp_path / "run").write_text("\n".join(lines))
         given = (tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "alpha_ndcg@10", *more)
-        done = run("gate", *given)
-        assert done.exit_code == 0, done.output
-    assert run("gate", *given, "--overlap", "whole").exit_code == 2  # another gold
+        result = run_command("gate", *given)
+        assert result.exit_code == 0, result.output
+    assert run_command("gate", *given, "--overlap", "whole").exit_code == 2  # another gold
     other = [span._replace(nugget_id=f"n{span.nugget_id}") for span in SPANS]
     write(tmp_path, cut(512), other)
-    assert "scored by other rules" in run("gate", *given).stderr
+    assert "scored by other rules" in run_command("gate", *given).stderr
 
 
 def without_some_words(text: str, share: float, rng: random.Random) -> str:
@@ -156,7 +158,7 @@ def judged(folder: Path, quoted: Callable[[str], str], size: int = 512) -> tuple
     old = cut(size)
     write(folder, old)
     (folder / "chunks.jsonl").rename(folder / "old.jsonl")
-    rows, said = [], []
+    rows, judged_rows = [], []
     for span in SPANS:
         for name in brute(old)[span.query_id][span.nugget_id]:
             rows.append(f"{span.query_id} {span.nugget_id} {name} 1")
@@ -166,21 +168,21 @@ def judged(folder: Path, quoted: Callable[[str], str], size: int = 512) -> tuple
                 "item_id": name,
                 "run_id": "documents",
             }
-            said.append({**place, "grade": 1.0, "evidence": quoted(span.quote)})
+            judged_rows.append({**place, "grade": 1.0, "evidence": quoted(span.quote)})
     rows.append("0 nowhere c0 0")  # judged, and held by nothing
     (folder / "qrels").write_text("\n".join(rows))
-    (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, said)))
+    (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, judged_rows)))
     return tuple(str(folder / name) for name in ("qrels", "old.jsonl", "docs"))
 
 
 def test_quotes_as_they_are_anchor_the_spans_themselves(tmp_path: Path) -> None:
-    found = anchor(*judged(tmp_path, str), quotes=tmp_path / "judged.jsonl")
-    assert {(s.query_id, s.nugget_id): (s.start, s.end) for s in found.spans if s.doc_id} == {
+    anchored = anchor(*judged(tmp_path, str), quotes=tmp_path / "judged.jsonl")
+    assert {(s.query_id, s.nugget_id): (s.start, s.end) for s in anchored.spans if s.doc_id} == {
         (s.query_id, s.nugget_id): (s.start, s.end) for s in SPANS
     }
-    assert Span("0", "nowhere", grade=0) in found.spans
-    again = read_spans(found.save(tmp_path / "again.jsonl"))
-    assert (again.spans, again.sources) == (found.spans, {DOC: digest(TEXT)})
+    assert Span("0", "nowhere", grade=0) in anchored.spans
+    reread = read_spans(anchored.save(tmp_path / "again.jsonl"))
+    assert (reread.spans, reread.sources) == (anchored.spans, {DOC: digest(TEXT)})
 
 
 @pytest.mark.slow
@@ -188,13 +190,13 @@ def test_quotes_as_they_are_anchor_the_spans_themselves(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_quotes_with_a_tenth_of_their_words_lost_change_little(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    found = anchor(
+    anchored = anchor(
         *judged(tmp_path, lambda text: without_some_words(text, 0.1, rng)),
         quotes=tmp_path / "judged.jsonl",
         unanchored="drop",
     )
-    spans = found.save(tmp_path / "anchored.jsonl")
-    assert len(found.lost) <= 2
+    spans = anchored.save(tmp_path / "anchored.jsonl")
+    assert len(anchored.lost) <= 2
     for size, overlap in CUTS:
         _, chunks, docs = write(tmp_path, cut(size, overlap))
         scores = rageval.evaluate(
@@ -209,8 +211,8 @@ def test_quotes_with_a_tenth_of_their_words_lost_change_little(seed: int, tmp_pa
             assert abs(one.value - other.value) <= 0.01
 
 
-def letters_before(text: str, at: int) -> int:
-    return sum(not letter.isspace() for letter in text[:at])
+def letters_before(text: str, index: int) -> int:
+    return sum(not letter.isspace() for letter in text[:index])
 
 
 def reflowed() -> str:
@@ -238,21 +240,27 @@ def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
-    apart = [span for span in SPANS if not any(overlap(span, other) for other in SPANS if other != span)]
-    for gone in apart[::5]:
-        left = TEXT[: gone.start] + TEXT[gone.end :]
+    separate = [span for span in SPANS if not any(overlap(span, other) for other in SPANS if other != span)]
+    for removed in separate[::5]:
+        left = TEXT[: removed.start] + TEXT[removed.end :]
         spans, chunks, docs = write(tmp_path, {"c": (0, len(left))}, text=left)
-        done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
-        assert (done.exit_code, (tmp_path / "q").exists()) == (2, False)
-        assert f"1 of 95 spans are stale (not found in their sources): {gone.query_id}/" in done.stderr
+        result = run_command(
+            "spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q"
+        )
+        assert (result.exit_code, (tmp_path / "q").exists()) == (2, False)
+        assert f"1 of 95 spans are stale (not found in their sources): {removed.query_id}/" in result.stderr
         qrels = project(spans, chunks, docs, stale="drop")
         assert isinstance(qrels, SpanQrels)
-        assert [(s.query_id, s.nugget_id) for s in qrels.projected.stale] == [(gone.query_id, gone.nugget_id)]
+        assert [(s.query_id, s.nugget_id) for s in qrels.projected.stale] == [
+            (removed.query_id, removed.nugget_id)
+        ]
         assert qrels.projected.signature["stale"] == "1-dropped"
-        assert gone.nugget_id not in qrels.nuggets(gone.query_id)
+        assert removed.nugget_id not in qrels.nuggets(removed.query_id)
     (tmp_path / "docs" / f"{DOC}.md").rename(tmp_path / "docs" / "other.md")
-    done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
-    assert (done.exit_code, "95 of 95 spans are stale" in done.stderr) == (2, True)
+    result = run_command(
+        "spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q"
+    )
+    assert (result.exit_code, "95 of 95 spans are stale" in result.stderr) == (2, True)
 
 
 def overlap(one: Span, other: Span) -> bool:
@@ -270,11 +278,11 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
 
     qrels, old, docs = judged(tmp_path, quoted)
     given = ("--chunks", old, "--sources", docs, "--quotes", tmp_path / "judged.jsonl", "-o", tmp_path / "s")
-    done = run("spans", "anchor", qrels, *given)
-    assert (done.exit_code, (tmp_path / "s").exists()) == (3, False)
-    assert f"1 quotes were not found in their chunks: {'/'.join(lost)} in c" in done.stderr
-    done = run("spans", "anchor", qrels, *given, "--unanchored", "drop")
-    assert (done.exit_code, "left out" in done.stderr) == (0, True)
+    result = run_command("spans", "anchor", qrels, *given)
+    assert (result.exit_code, (tmp_path / "s").exists()) == (3, False)
+    assert f"1 quotes were not found in their chunks: {'/'.join(lost)} in c" in result.stderr
+    result = run_command("spans", "anchor", qrels, *given, "--unanchored", "drop")
+    assert (result.exit_code, "left out" in result.stderr) == (0, True)
     assert {(s.query_id, s.nugget_id) for s in read_spans(tmp_path / "s").spans} == {
         *((s.query_id, s.nugget_id) for s in SPANS if (s.query_id, s.nugget_id) != lost),
         ("0", "nowhere"),
@@ -282,8 +290,8 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
     with pytest.raises(MissingJudgements):
         anchor(qrels, old, docs, quotes=tmp_path / "judged.jsonl")
     (tmp_path / "qrels").write_text("0 0 c0 1\n0 0 C1 1\n1 0 gone 1")
-    done = run("spans", "anchor", qrels, *given)
-    assert (done.exit_code, "2 of 3 judged ids are in no chunk" in done.stderr) == (2, True)
+    result = run_command("spans", "anchor", qrels, *given)
+    assert (result.exit_code, "2 of 3 judged ids are in no chunk" in result.stderr) == (2, True)
 
 
 def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path: Path) -> None:
@@ -293,8 +301,8 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     _, large, _ = write(tmp_path, cut(1024))
     truth = project(tmp_path / "spans.jsonl", large, docs)
     up = project(spans, large, docs)
-    del (found := held(up))["0"]["nowhere"]
-    assert found == held(truth)
+    del (up_documents := chunks_by_nugget(up))["0"]["nowhere"]
+    assert up_documents == chunks_by_nugget(truth)
     _, small, _ = write(tmp_path, cut(256))
     down = project(spans, small, docs)
     assert isinstance(down, SpanQrels)
@@ -302,33 +310,45 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     measures = "alpha_ndcg@10, coverage@5, recall@3, rr, ap, p@2"
     with pytest.raises(InputError, match=r"pairs of a nugget and a chunk are undecided .* use --bounds"):
         rageval.evaluate(measures, bm25(256), down)
-    done = run("spans", "project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q")
-    assert (done.exit_code, "undecided" in done.stderr) == (2, True)
+    result = run_command(
+        "spans", "project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q"
+    )
+    assert (result.exit_code, "undecided" in result.stderr) == (2, True)
     exact = project(tmp_path / "spans.jsonl", small, docs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranges = rageval.evaluate(measures, bm25(256), down, bounds=True)
-    known = rageval.evaluate(measures, bm25(256), exact)
+    scores = rageval.evaluate(measures, bm25(256), exact)
     for score in ranges.values():
         assert score.value != score.value  # a range, and no point
         assert score.bounds is not None
         low, high = score.bounds
         if "coverage" not in str(score.measure):  # `nowhere` is one nugget more there
-            assert low <= known[str(score.measure)].value <= high
+            assert low <= scores[str(score.measure)].value <= high
         assert low < high
-    lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(256).items() for c, s in found.items()]
+    lines = [
+        f"{q} Q0 {c} 1 {s!r} r" for q, up_documents in bm25(256).items() for c, s in up_documents.items()
+    ]
     (tmp_path / "run").write_text("\n".join(lines))
-    done = run(tmp_path / "run", spans, "--chunks", small, "--sources", docs, "-m", "coverage@5", "--bounds")
+    result = run_command(
+        tmp_path / "run", spans, "--chunks", small, "--sources", docs, "-m", "coverage@5", "--bounds"
+    )
     low, high = ranges["coverage@5"].bounds or (0.0, 0.0)
-    assert (done.exit_code, done.stdout.split()) == (0, ["coverage@5", "all", "nan"])
-    assert f"coverage@5: from {low:.4f} to {high:.4f} for any content of the undecided chunks" in done.stderr
+    assert (result.exit_code, result.stdout.split()) == (0, ["coverage@5", "all", "nan"])
+    assert (
+        f"coverage@5: from {low:.4f} to {high:.4f} for any content of the undecided chunks" in result.stderr
+    )
 
 
 def test_a_run_over_these_chunks_that_finds_nothing_scores_zero(tmp_path: Path) -> None:
     spans, chunks, docs = write(tmp_path, cut(256), SPANS[:1])
     (tmp_path / "run").write_text("0 Q0 c1 1 1.0 r")
-    done = run(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "coverage              \tall\t0.0000\n", "")
+    result = run_command(tmp_path / "run", spans, "--chunks", chunks, "--sources", docs, "-m", "coverage")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "coverage              \tall\t0.0000\n",
+        "",
+    )
 
 
 def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
@@ -344,8 +364,8 @@ def test_measures_of_characters_count_each_once(tmp_path: Path) -> None:
         assert scores["span_precision"].by_query[query] == pytest.approx(share, abs=1e-12)
         assert scores["span_iou"].by_query[query] == pytest.approx(share, abs=1e-12)
     top = rageval.evaluate("span_recall@1, span_iou@1, span_precision@1", bm25(512, 128), qrels)
-    for query, found in bm25(512, 128).items():
-        (start, end) = chunks[max(sorted(found, reverse=True), key=found.__getitem__)]
+    for query, ranking in bm25(512, 128).items():
+        (start, end) = chunks[max(sorted(ranking, reverse=True), key=ranking.__getitem__)]
         both = union(
             s._replace(start=max(start, s.start), end=min(end, s.end))
             for s in SPANS
@@ -368,20 +388,20 @@ def test_a_span_counts_wherever_its_text_stands_and_a_chunk_where_it_is(tmp_path
     where = text.index("One"), text.index(" And")
     gold = {"query_id": "q", "nugget_id": "n", "doc_id": "a", "start": where[0], "end": where[1]}
     (tmp_path / "old.jsonl").write_text(json.dumps({"id": "o", "doc_id": "a", "start": 0, "end": 27}))
-    said = {"query_id": "q", "aspect": "n", "item_id": "o", "evidence": "One fact of ours.", "grade": 1}
-    (tmp_path / "judged").write_text(json.dumps(said))
-    found = anchor(
+    judgement = {"query_id": "q", "aspect": "n", "item_id": "o", "evidence": "One fact of ours.", "grade": 1}
+    (tmp_path / "judged").write_text(json.dumps(judgement))
+    anchored = anchor(
         {"q": {"n": {"o": 1}}}, tmp_path / "old.jsonl", tmp_path / "docs", quotes=tmp_path / "judged"
     )
-    again = text.index("one fact")
-    assert found.spans == [
-        Span(**gold, quote="One fact of ours.", sha256=digest(text[:17]), also=((again, again + 17),))
+    start = text.index("one fact")
+    assert anchored.spans == [
+        Span(**gold, quote="One fact of ours.", sha256=digest(text[:17]), also=((start, start + 17),))
     ]
     pieces = ["One fact of ours.", " And more.", "Then again one fact of ours.", " And more."]
     lines = [json.dumps({"id": f"c{n}", "doc_id": "a", "text": piece}) for n, piece in enumerate(pieces)]
     (tmp_path / "new.jsonl").write_text("\n".join(lines))
-    qrels = project(found.save(tmp_path / "s"), tmp_path / "new.jsonl", tmp_path / "docs")
-    assert held(qrels) == {"q": {"n": {"c0", "c2"}}}
+    qrels = project(anchored.save(tmp_path / "s"), tmp_path / "new.jsonl", tmp_path / "docs")
+    assert chunks_by_nugget(qrels) == {"q": {"n": {"c0", "c2"}}}
     assert isinstance(qrels, SpanQrels)
     places = {name: qrels.projected.chunks.located(name).places for name in ("c1", "c3")}
     assert places == {"c1": ((18, 27),), "c3": ((57, 66),)}  # not both at the first
@@ -394,24 +414,24 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
     text = "Tea costs two euros. Coffee, which is roasted here, costs three euros.\n"
     (tmp_path / "docs" / "menu.txt").write_text(text)
     (tmp_path / "old").write_text(json.dumps({"id": "c", "doc_id": "menu", "start": 0, "end": len(text)}))
-    said = [
+    judgements = [
         {"aspect": "offsets", "start": 4, "end": 19, "evidence": "Coffee"},
         {"aspect": "left out", "evidence": "Coffee ... costs three euros"},
         {"aspect": "failed", "evidence": "Tea costs", "status": "error"},
         {"aspect": "text"},
     ]
-    lines = [json.dumps({"query_id": "q", "item_id": "c", **row}) for row in said]
+    lines = [json.dumps({"query_id": "q", "item_id": "c", **row}) for row in judgements]
     (tmp_path / "judged").write_text("\n".join(lines))
     bank = [
         {"text": "Tea costs two Euros", "nugget_id": "text"},
         {"text": "Milk is free", "nugget_id": "failed"},
     ]
     (tmp_path / "bank").write_text(json.dumps({"qid": "q", "query": "", "nuggets": bank}))
-    qrels = {"q": {str(row["aspect"]): {"c": 1} for row in said}}
-    found = anchor(
+    qrels = {"q": {str(row["aspect"]): {"c": 1} for row in judgements}}
+    anchored = anchor(
         qrels, tmp_path / "old", tmp_path / "docs", quotes=tmp_path / "judged", nuggets=tmp_path / "bank"
     )
-    quoted = {span.nugget_id: (span.quote, span.wide) for span in found.spans}
+    quoted = {span.nugget_id: (span.quote, span.wide) for span in anchored.spans}
     assert quoted == {
         "offsets": ("costs two euros", False),
         "left out": ("Coffee, which is roasted here, costs three euros", False),
@@ -428,9 +448,9 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
         ("offsets", 3, True),
         ("text", 0, False),  # listed, and nowhere
     ]
-    assert (found.by_offsets, found.by_quote, found.by_nugget, found.wide) == (1, 1, 1, 1)
-    done = run("doctor", found.save(tmp_path / "spans"), tmp_path / "old")
-    assert "wide spans: 1, first 'failed' of query 'q'" in done.stdout
+    assert (anchored.by_offsets, anchored.by_quote, anchored.by_nugget, anchored.wide) == (1, 1, 1, 1)
+    result = run_command("doctor", anchored.save(tmp_path / "spans"), tmp_path / "old")
+    assert "wide spans: 1, first 'failed' of query 'q'" in result.stdout
     (tmp_path / "judged").write_text(
         json.dumps({"query_id": "q", "item_id": "c", "aspect": "text", "start": 9})
     )
@@ -439,7 +459,7 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ('{"spans":2,"sources":{}}', "expected a header {spans: 1, sources"),
         ('{"query_id":"q","nugget_id":"n","doc_id":"d","start":3,"end":3,"quote":"x"}', "found 3 to 3"),
@@ -460,15 +480,15 @@ def test_spans_come_from_offsets_then_quotes_then_the_texts_of_nuggets(tmp_path:
         ),
     ],
 )
-def test_bad_spans_are_refused_with_their_line(lines: str, said: str, tmp_path: Path) -> None:
+def test_bad_spans_are_refused_with_their_line(lines: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "spans").write_text(lines)
-    with pytest.raises(InputError, match=re.escape(said)) as refused:
+    with pytest.raises(InputError, match=re.escape(message)) as refused:
         read_spans(tmp_path / "spans")
     assert str(refused.value).startswith(str(tmp_path / "spans"))
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ({"id": "c"}, "expected a chunk {id, doc_id, start, end}"),
         ({"id": "c", "doc_id": DOC, "start": 1}, "both start and end"),
@@ -481,11 +501,11 @@ def test_bad_spans_are_refused_with_their_line(lines: str, said: str, tmp_path: 
     ],
 )
 def test_chunks_that_do_not_fit_their_sources_are_refused(
-    line: dict[str, object], said: str, tmp_path: Path
+    line: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     spans, chunks, docs = write(tmp_path, cut(256))
     Path(chunks).write_text(json.dumps(line))
-    with pytest.raises(InputError, match=said.replace("{", r"\{").replace("}", r"\}")):
+    with pytest.raises(InputError, match=message.replace("{", r"\{").replace("}", r"\}")):
         project(spans, chunks, docs)
 
 
@@ -504,14 +524,16 @@ def test_sources_are_found_by_name_and_read_as_they_are(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=why):
                 project(tmp_path / "s", tmp_path / "chunk", place)
         else:
-            assert held(project(tmp_path / "s", tmp_path / "chunk", place)) == {"q": {"n": {"c"}}}
+            assert chunks_by_nugget(project(tmp_path / "s", tmp_path / "chunk", place)) == {"q": {"n": {"c"}}}
     for doc, why in (("b", r"found b\.md and b\.txt"), ("c", "byte 1 is 0xff, which is not UTF-8")):
         (tmp_path / "s").write_text(json.dumps({**gold, "doc_id": doc}))
         with pytest.raises(InputError, match=why):
             project(tmp_path / "s", tmp_path / "chunk", place)
     (tmp_path / "corpus").write_text(json.dumps({"id": "deep/a", "text": "Zwölf\r\nBäume 😀 da"}))
     (tmp_path / "s").write_text(json.dumps({**gold, "doc_id": "deep/a"}))
-    assert held(project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus")) == {"q": {"n": {"c"}}}
+    assert chunks_by_nugget(project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus")) == {
+        "q": {"n": {"c"}}
+    }
     with pytest.raises(UsageError, match=r"share>=0\.5"):
         project(tmp_path / "s", tmp_path / "chunk", tmp_path / "corpus", overlap="share>=0")
 
@@ -524,10 +546,10 @@ def test_dicts_and_frames_are_taken_as_files_are() -> None:
         {"id": "c1", "doc_id": "menu", "text": "Coffee costs three."},
     ]
     quotes = [{"query_id": "q", "item_id": "c1", "aspect": "n", "evidence": "coffee costs"}]
-    found = anchor({"q": {"n": {"c1": 1}}}, chunks, sources, quotes=quotes)
-    spans = [span._asdict() for span in found.spans]
+    anchored = anchor({"q": {"n": {"c1": 1}}}, chunks, sources, quotes=quotes)
+    spans = [span._asdict() for span in anchored.spans]
     for given in (spans, pandas.DataFrame(spans)):
-        assert held(project(given, chunks, sources)) == {"q": {"n": {"c1"}}}
+        assert chunks_by_nugget(project(given, chunks, sources)) == {"q": {"n": {"c1"}}}
     with pytest.raises(InputError, match="spans:1: expected"):
         project([{"query_id": "q"}], chunks, sources)
 
@@ -560,9 +582,9 @@ def test_a_quote_is_found_where_it_stands_or_not_at_all(
     text, rng = SourceText(TEXT), random.Random(7)
     lost = 0
     for span in (span for span in SPANS if span.quote in QUOTES):
-        found = text.places(changed(span.quote, rng))
-        lost += not found
-        for place in found:  # nothing is found anywhere else
+        places = text.places(changed(span.quote, rng))
+        lost += not places
+        for place in places:  # nothing is found anywhere else
             assert max(place.start, span.start) < min(place.end, span.end)
             assert abs(place.start - span.start) + abs(place.end - span.end) < 0.5 * len(span.quote)
     assert lost <= most_lost
@@ -590,7 +612,7 @@ def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: 
     measures = "alpha_ndcg@2, alpha_dcg@3, coverage@2, strec@1, recall@2, ap, rr, p@2, success@1, all_gold@3"
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("0123456789abcdef")
-    cuts = [{"id": f"c{at}", "doc_id": "a", "start": at, "end": at + 4} for at in range(0, 16, 4)]
+    cuts = [{"id": f"c{index}", "doc_id": "a", "start": index, "end": index + 4} for index in range(0, 16, 4)]
     (tmp_path / "chunks").write_text("\n".join(map(json.dumps, cuts)))
     while tried < 25:
         spans = []
@@ -608,7 +630,7 @@ def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: 
         if not 0 < len(open_) <= 6:
             continue
         tried += 1
-        run_ = {"q": {c: float(-at) for at, c in enumerate(rng.sample(["c0", "c4", "c8", "c12"], 3))}}
+        run_ = {"q": {c: float(-index) for index, c in enumerate(rng.sample(["c0", "c4", "c8", "c12"], 3))}}
         ranges = rageval.evaluate(measures, run_, gold, bounds=True)
         for choice in range(2 ** len(open_)):
             held_now = {n: {c: g for c, g in ds.items() if g} for n, ds in gold.projected.grades["q"].items()}
@@ -627,8 +649,8 @@ def test_long_texts_are_found_where_a_walk_finds_them() -> None:
         text = "".join(rng.choices(letters, k=6000))
         text = text[:5000] + text[100:300] + text[150:1000]
         for _ in range(20):
-            at, size = rng.randrange(5800), rng.randrange(40, 180)
-            quote = text[at : at + size].strip()
+            start, size = rng.randrange(5800), rng.randrange(40, 180)
+            quote = text[start : start + size].strip()
             walked, begin = [], text.find(quote, 7, 5900)
             while begin >= 0:
                 walked.append(begin)

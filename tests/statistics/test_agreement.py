@@ -111,9 +111,9 @@ def test_intervals_hold_the_value_and_shrink_with_queries() -> None:
     one, other = (np.array(column, np.float64) for column in zip(*rows, strict=True))
     widths = []
     for number in (40, 400):
-        found = agreement(one[:number], other[:number], [str(at) for at in range(number)])
-        assert all(each.low <= each.value <= each.high for each in found)
-        widths.append(found[1].high - found[1].low)
+        coefficients = agreement(one[:number], other[:number], [str(index) for index in range(number)])
+        assert all(coefficient.low <= coefficient.value <= coefficient.high for coefficient in coefficients)
+        widths.append(coefficients[1].high - coefficients[1].low)
     assert widths[1] < widths[0] / 2
 
 
@@ -129,16 +129,18 @@ def judgements(folder: Path, name: str, labels: dict[tuple[str, str], str | None
 
 def test_the_command_says_everything(tmp_path: Path) -> None:
     gold = {("1", "a"): "perfect", ("2", "a"): "missing", ("1", "b"): "incorrect", ("2", "b"): "incorrect"}
-    said = gold | {("2", "b"): "missing", ("3", "b"): None}
-    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
-    found = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)
-    assert found["compared"] == 4
-    assert found["failed"] == found["only_judged"] == 1
-    assert found["bias"] == 0.25
-    assert found["labels"] == ["incorrect", "missing", "perfect"]
-    assert found["confusion"] == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
-    assert found["tau_b"] == 1.0
-    assert found["coefficients"]["agreement"]["value"] == 0.75
+    labels = gold | {("2", "b"): "missing", ("3", "b"): None}
+    files = judgements(tmp_path, "judged", labels, "m"), judgements(tmp_path, "gold", gold, "people")
+    agreement_of_command = json.loads(
+        CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output
+    )
+    assert agreement_of_command["compared"] == 4
+    assert agreement_of_command["failed"] == agreement_of_command["only_judged"] == 1
+    assert agreement_of_command["bias"] == 0.25
+    assert agreement_of_command["labels"] == ["incorrect", "missing", "perfect"]
+    assert agreement_of_command["confusion"] == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    assert agreement_of_command["tau_b"] == 1.0
+    assert agreement_of_command["coefficients"]["agreement"]["value"] == 0.75
     shown = CliRunner().invoke(main, ["label", "agree", *files, "--format", "table"]).output
     assert "the judge is more generous by 0.250 on average" in shown
     assert "1 of the judge's judgements failed (20.0%)" in shown
@@ -151,8 +153,8 @@ def test_answers_that_people_judged_in_part_are_counted(tmp_path: Path) -> None:
         for answer in range(3)
         for nugget in range(10)
     ]
-    for name, found in (("judged", rows), ("gold", [*rows[:2], *rows[10:20]])):
-        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in found))
+    for name, rows_of_file in (("judged", rows), ("gold", [*rows[:2], *rows[10:20]])):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows_of_file))
     files = str(tmp_path / "judged"), str(tmp_path / "gold")
     record = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)
     counts = {name: record[name] for name in ("compared", "queries", "answers", "partly", "of")}
@@ -181,13 +183,13 @@ def shown(*words: str) -> str:
 
 
 def test_every_label_has_its_rates_and_its_agreement(tmp_path: Path) -> None:
-    gold = {(str(at), "a"): "perfect" if at < 3 else "missing" for at in range(4)}
-    said = gold | {("0", "a"): "missing"}
-    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
-    found = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)[
+    gold = {(str(index), "a"): "perfect" if index < 3 else "missing" for index in range(4)}
+    labels = gold | {("0", "a"): "missing"}
+    files = judgements(tmp_path, "judged", labels, "m"), judgements(tmp_path, "gold", gold, "people")
+    by_label = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)[
         "by_label"
     ]
-    assert found == {
+    assert by_label == {
         "missing": {"judge": 0.5, "gold": 0.25, "agreement": 2 / 3},
         "perfect": {"judge": 0.5, "gold": 0.75, "agreement": 0.8},
     }
@@ -197,32 +199,33 @@ def test_every_label_has_its_rates_and_its_agreement(tmp_path: Path) -> None:
 def test_systems_are_ranked_by_a_measure_and_topic_by_topic(tmp_path: Path) -> None:
     systems = "abc"
     gold = {
-        (query, run): ("perfect", "missing", "incorrect")[at]
+        (query, run): ("perfect", "missing", "incorrect")[index]
         for query in "12"
-        for at, run in enumerate(systems)
+        for index, run in enumerate(systems)
     }
-    said = gold | {("1", "a"): "incorrect", ("1", "c"): "perfect"}
-    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
+    labels = gold | {("1", "a"): "incorrect", ("1", "c"): "perfect"}
+    files = judgements(tmp_path, "judged", labels, "m"), judgements(tmp_path, "gold", gold, "people")
     for options in ([], ["-m", "crag_score"]):
         words = ["label", "agree", *files, "--format", "json", *options]
-        found = json.loads(CliRunner().invoke(main, words).output)
-        assert (found["tau_per_topic"], found["topics"]) == (0.0, 2)
-        assert found["tau_b"] is None  # all three systems are worth the same by one of the judges
-    found = json.loads(
+        rankings = json.loads(CliRunner().invoke(main, words).output)
+        assert (rankings["tau_per_topic"], rankings["topics"]) == (0.0, 2)
+        assert rankings["tau_b"] is None  # all three systems are worth the same by one of the judges
+    rankings = json.loads(
         CliRunner().invoke(main, ["label", "agree", *files, "--format", "json", "-m", "hallucination"]).output
     )
-    assert found["ranked_by"] == "hallucination"
-    assert found["tau_b"] == pytest.approx(0.5)
+    assert rankings["ranked_by"] == "hallucination"
+    assert rankings["tau_b"] == pytest.approx(0.5)
 
 
 def test_a_judge_who_likes_long_answers(tmp_path: Path) -> None:
-    gold = {(str(at), "a"): "acceptable" for at in range(6)}
-    said = {key: "perfect" if at >= 3 else "missing" for at, key in enumerate(gold)}
+    gold = {(str(index), "a"): "acceptable" for index in range(6)}
+    labels = {key: "perfect" if index >= 3 else "missing" for index, key in enumerate(gold)}
     answers = [
-        {"query_id": query, "run_id": run, "answer": "x " * (at + 1)} for at, (query, run) in enumerate(gold)
+        {"query_id": query, "run_id": run, "answer": "x " * (index + 1)}
+        for index, (query, run) in enumerate(gold)
     ]
     (tmp_path / "answers").write_text("\n".join(map(json.dumps, answers)))
-    files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
+    files = judgements(tmp_path, "judged", labels, "m"), judgements(tmp_path, "gold", gold, "people")
     expected = tau_b(np.array([-0.5] * 3 + [0.5] * 3), np.arange(6.0))
     assert f"that are too high: tau_b {expected:.3f}" in shown(*files, "--answers", str(tmp_path / "answers"))
     assert "its length" not in shown(*files)
@@ -244,9 +247,10 @@ def test_a_judge_who_likes_what_is_shown_first(tmp_path: Path) -> None:
                 for run in (first, second)
             ]
     (tmp_path / "judged").write_text("\n".join(map(json.dumps, rows)))
-    said = shown(str(tmp_path / "judged"), str(tmp_path / "judged"))
+    passport = shown(str(tmp_path / "judged"), str(tmp_path / "judged"))
     assert (
-        "of 2 pairs shown in both orders 50.0% keep their verdict; the answer shown first wins 75.0%" in said
+        "of 2 pairs shown in both orders 50.0% keep their verdict; the answer shown first wins 75.0%"
+        in passport
     )
 
 
@@ -263,9 +267,9 @@ def test_a_judge_among_its_own_kind(
 ) -> None:
     gold = {("1", run): "perfect" for run in runs}
     files = judgements(tmp_path, "judged", gold, judge), judgements(tmp_path, "gold", gold, "people")
-    said = shown(*files)
-    assert ("of the judge's own family" in said) == (kin is not None)
-    assert kin is None or f"which it may prefer: {kin}\n" in said
+    passport = shown(*files)
+    assert ("of the judge's own family" in passport) == (kin is not None)
+    assert kin is None or f"which it may prefer: {kin}\n" in passport
 
 
 def test_what_was_spent(tmp_path: Path) -> None:

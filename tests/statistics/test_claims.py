@@ -38,16 +38,16 @@ REPLAYS = 300
     ],
 )
 def test_intervals_hold_the_truth_19_times_of_20(world: str, judge: str, labels: int) -> None:
-    found = claims.simulated(world, judge, labels, REPLAYS)
-    assert found.held == pytest.approx(0.95, abs=0.03)
+    coverage = claims.simulated(world, judge, labels, REPLAYS)
+    assert coverage.coverage == pytest.approx(0.95, abs=0.03)
 
 
 @pytest.mark.slow
 def test_intervals_of_the_set_hold_its_mean() -> None:
     for judge in ("good", "biased"):
-        found = claims.simulated("binary", judge, 100, REPLAYS, population="set")
-        assert found.held == pytest.approx(0.95, abs=0.03)
-        assert found.width < 0.99 * claims.simulated("binary", judge, 100, REPLAYS).width
+        coverage = claims.simulated("binary", judge, 100, REPLAYS, population="set")
+        assert coverage.coverage == pytest.approx(0.95, abs=0.03)
+        assert coverage.width < 0.99 * claims.simulated("binary", judge, 100, REPLAYS).width
 
 
 @pytest.mark.some(3)
@@ -60,8 +60,8 @@ def test_nothing_is_claimed_where_nothing_differs(world: str, judge: str) -> Non
 @pytest.mark.parametrize("judge", ["perfect", "good"])
 def test_systems_that_seldom_differ_are_not_called_alike(judge: str) -> None:
     for world in worlds.SELDOM:
-        assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0, span=1.0).held >= 0.94
-    assert claims.simulated("three", "perfect", 50, REPLAYS, delta=0.02, span=1.0).held >= 0.94
+        assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0, span=1.0).coverage >= 0.94
+    assert claims.simulated("three", "perfect", 50, REPLAYS, delta=0.02, span=1.0).coverage >= 0.94
 
 
 CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and between what its mean has to lie
@@ -81,10 +81,8 @@ CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and betwee
 def test_a_cell_of_each_other_row(row: str) -> None:
     """The first cell of each; families, which are nine estimates, with a hundred replays."""
     name, low, high = CELLS[row]
-    found = next(
-        found for found in claims.ROWS[row](100 if row == "families" else REPLAYS) if found.row == name
-    )
-    assert low <= sum(found.values) / len(found.values) <= high
+    cell = next(cell for cell in claims.ROWS[row](100 if row == "families" else REPLAYS) if cell.row == name)
+    assert low <= sum(cell.values) / len(cell.values) <= high
 
 
 def test_the_judge_alone_claims_winners_of_equals() -> None:
@@ -100,28 +98,31 @@ def by_hand() -> bool:
     judged = [*judge, *[(0.05 * 120 - sum(judge)) / 108] * 108]
     halves = [0.23730134, 0.35905326]
     for span, half in zip((0.0, 1.0), halves, strict=True):
-        found = correction.corrected(judged, people, paired=True, fewest=12, span=span)
-        if abs(found.value - 0.06011236) > 1e-8 or abs((found.high - found.low) / 2 - half) > 1e-8:
+        by_the_formula = correction.corrected(judged, people, paired=True, fewest=12, span=span)
+        if (
+            abs(by_the_formula.value - 0.06011236) > 1e-8
+            or abs((by_the_formula.high - by_the_formula.low) / 2 - half) > 1e-8
+        ):
             return False
     return True
 
 
 def lenient() -> bool:
     """A judge who favours one of two equal systems."""
-    found = claims.simulated("binary", "biased", 50, REPLAYS, delta=0.0, estimate=correction.corrected)
-    return bool(0.92 <= found.held <= 0.98 and found.claimed <= 0.08)
+    cell = claims.simulated("binary", "biased", 50, REPLAYS, delta=0.0, estimate=correction.corrected)
+    return bool(0.92 <= cell.coverage <= 0.98 and cell.claimed <= 0.08)
 
 
 def few() -> bool:
     """Systems that differ in 3 of 100 queries."""
     options: dict[str, Any] = {"delta": 0.02, "span": 1.0, "estimate": correction.corrected}
-    return bool(claims.simulated("three", "perfect", 30, REPLAYS, **options).held >= 0.94)
+    return bool(claims.simulated("three", "perfect", 30, REPLAYS, **options).coverage >= 0.94)
 
 
 def clusters() -> bool:
     """Two labels a cluster."""
-    found = next(claims.in_clusters(REPLAYS, correction.corrected))
-    return 0.92 <= sum(found.values) / len(found.values) <= 0.98
+    cell = next(claims.in_clusters(REPLAYS, correction.corrected))
+    return 0.92 <= sum(cell.values) / len(cell.values) <= 0.98
 
 
 def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +130,9 @@ def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = correction._fit
 
     def fit(world: Any, *slope: Any) -> Any:
-        found = fitted(world, *slope)
+        estimates = fitted(world, *slope)
         ahead = world.judged[world.rest].mean() - world.judged[world.places].mean()
-        return found._replace(value=found.value - found.slope * ahead)
+        return estimates._replace(value=estimates.value - estimates.slope * ahead)
 
     monkeypatch.setattr(correction, "_fit", fit)
 
@@ -182,7 +183,7 @@ def test_the_estimator_passes(check: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "check"), CAUGHT, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(("fault", "check"), CAUGHT, ids=lambda check: check.__name__)
 def test_each_planted_fault_is_caught(
     fault: Callable[[pytest.MonkeyPatch], None], check: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +195,6 @@ def test_each_planted_fault_is_caught(
 def test_the_correction_is_not_dropped_where_labels_are_a_chance_draw() -> None:
     """θ follows the judge's mean of all; without b(ē − ē_L) it would be people's, and its error theirs."""
     drawn = worlds.binary(np.random.default_rng(0), (REPLAYS, 1000), 0.08, "good")
-    found = claims.estimated(drawn, 100)
-    own = np.std([each.value for each in found])
-    assert own < 0.8 * np.std([each.people for each in found])
+    corrected_pairs = claims.estimated(drawn, 100)
+    own = np.std([pair.value for pair in corrected_pairs])
+    assert own < 0.8 * np.std([pair.people for pair in corrected_pairs])

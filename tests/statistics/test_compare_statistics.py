@@ -136,10 +136,10 @@ def test_without_a_difference_power_is_the_level(units: int) -> None:
 def test_needed_is_the_first_that_is_enough() -> None:
     """From 2 upwards, whichever side the search begins on."""
     for shift in (0.04, 0.15, 0.7, 1.5, 3.0, 9.0, 40.0):
-        found = power.needed(shift, 0.1, 100)
-        assert found is not None
-        assert power._power_of(shift, found) >= 0.8
-        assert found == 2 or power._power_of(shift, found - 1) < 0.8
+        units = power.needed(shift, 0.1, 100)
+        assert units is not None
+        assert power._power_of(shift, units) >= 0.8
+        assert units == 2 or power._power_of(shift, units - 1) < 0.8
 
 
 @pytest.mark.parametrize(("beyond", "level", "chance"), [(7.55, 0.95, 0.446395), (8.0, 0.9, 0.789239)])
@@ -155,17 +155,17 @@ def test_every_unit_adds_power_and_makes_smaller_differences_detectable(level: f
     for shift in (0.9, 1.8, 2.3, 3.4, 5.5):
         assert (np.diff([power._power_of(shift, units, level) for units in range(2, 40)]) > -1e-12).all()
     # Of one standard deviation of a unit, in units of their own error.
-    found = [power.detectable(1 / math.sqrt(units), units, level) for units in range(2, 20)]
-    assert (np.diff(found) < 0).all()
-    for units, shift in zip(range(2, 20), found, strict=True):
+    detectable = [power.detectable(1 / math.sqrt(units), units, level) for units in range(2, 20)]
+    assert (np.diff(detectable) < 0).all()
+    for units, shift in zip(range(2, 20), detectable, strict=True):
         assert power.needed(shift * (1 + 1e-9), 1 / math.sqrt(50), 50, level) == units
 
 
 def test_power_is_what_simulation_finds() -> None:
     rng = np.random.default_rng(8)
     drawn = rng.normal(0.5, 1, (25, 4000))
-    found = (t_test(column(drawn)).p <= 0.05).mean()
-    assert found == pytest.approx(power._power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
+    power_found = (t_test(column(drawn)).p <= 0.05).mean()
+    assert power_found == pytest.approx(power._power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
 
 
 def test_hopeless_and_degenerate_power() -> None:
@@ -191,10 +191,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, name: str) -> 
     times = 2000
     values = DRAWN[name](np.random.default_rng(11), (40, times))
     low, high = intervals(column(values), kind, 0.95, 1000, 1)
-    held = ((low <= 0) & (high >= 0)).mean()
+    coverage = ((low <= 0) & (high >= 0)).mean()
     error = 3 * math.sqrt(0.95 * 0.05 / times)
     allowed = 0.025 if name == "skewed" else error
-    assert 0.95 - allowed <= held <= 0.95 + error
+    assert 0.95 - allowed <= coverage <= 0.95 + error
 
 
 @pytest.mark.slow
@@ -202,10 +202,10 @@ def test_narrow_samples_get_wider_intervals_than_the_plain_bootstrap() -> None:
     """Without the correction of the quantiles, 10 normal values hold the truth in about 90 % only."""
     values = np.random.default_rng(12).normal(0, 1, (10, 2000))
     low, high = intervals(column(values), "percentile", 0.95, 1000, 1)
-    held = ((low <= 0) & (high >= 0)).mean()
+    coverage = ((low <= 0) & (high >= 0)).mean()
     drawn = values[np.random.default_rng(1).integers(0, 10, (1000, 10))].mean(axis=1)
     plain = np.quantile(drawn, [0.025, 0.975], axis=0)
-    assert ((plain[0] <= 0) & (plain[1] >= 0)).mean() < 0.925 < 0.935 < held < 0.965
+    assert ((plain[0] <= 0) & (plain[1] >= 0)).mean() < 0.925 < 0.935 < coverage < 0.965
 
 
 @pytest.mark.slow
@@ -276,9 +276,9 @@ def test_no_difference_is_found_too_often_where_there_is_none() -> None:
         values = draw(rng, (30, times)) - draw(rng, (30, times))
         sums = np.column_stack((values, np.zeros(30)))
         p = sign_flip(sums, np.stack((np.arange(times), np.full(times, times)), axis=1), 999, 1).p
-        found = (p <= 0.05).mean()
-        assert found <= 0.05 + error
-        assert found >= (0.02 if name == "of_three_values" else 0.05 - error)  # few values tie, and are safe
+        rate = (p <= 0.05).mean()
+        assert rate <= 0.05 + error
+        assert rate >= (0.02 if name == "of_three_values" else 0.05 - error)  # few values tie, and are safe
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ PEOPLE = (1, 0, 0, -1, 1, 0, 0.5, 0, 1, 0, -1, 0)
 JUDGE = (1, 0, 0.5, -1, 0.5, 0, 1, 0, 1, -0.5, -1, 0)
 
 
-def half(found: Corrected) -> float:
-    return (found.high - found.low) / 2
+def half(correction: Corrected) -> float:
+    return (correction.high - correction.low) / 2
 
 
 def judged_by(seed: int, number: int = 200) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -44,40 +44,40 @@ def test_twelve_labels_of_120_worked_by_hand() -> None:
 def oracle(judged: Sequence[float], people: dict[int, float], population: str) -> tuple[float, float]:
     """The formulas, a number at a time: θ and √V."""
     n, every = len(people), len(judged)
-    e, d = [judged[at] for at in people], list(people.values())
-    mean, beside, over = sum(d) / n, sum(e) / n, sum(judged) / every
-    square = sum((x - beside) ** 2 for x in e)
-    slope = sum((x - beside) * (y - mean) for x, y in zip(e, d, strict=True)) / square
+    e, d = [judged[query] for query in people], list(people.values())
+    mean, mean_of_judge, over = sum(d) / n, sum(e) / n, sum(judged) / every
+    square = sum((x - mean_of_judge) ** 2 for x in e)
+    slope = sum((x - mean_of_judge) * (y - mean) for x, y in zip(e, d, strict=True)) / square
     total = 0.0
     for x, y in zip(e, d, strict=True):
-        residual = y - mean - slope * (x - beside)
-        leverage = 1 / n + (x - beside) ** 2 / square
-        weight = 1 / n + (over - beside) * (x - beside) / square
+        residual = y - mean - slope * (x - mean_of_judge)
+        leverage = 1 / n + (x - mean_of_judge) ** 2 / square
+        weight = 1 / n + (over - mean_of_judge) * (x - mean_of_judge) / square
         total += (weight * residual / max(1 - leverage, 0.05)) ** 2
     spread = sum((y - mean) ** 2 for y in d) / (n - 1)
     variance = total * (1 - n / every) + (spread / every if population == "kind" else 0)
-    return mean + slope * (over - beside), math.sqrt(variance)
+    return mean + slope * (over - mean_of_judge), math.sqrt(variance)
 
 
 @pytest.mark.parametrize("population", ["kind", "set"])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_formulas_a_number_at_a_time(seed: int, population: correction.Population) -> None:
     judged, truth = judged_by(seed)
-    people = {at: float(truth[at]) for at in range(0, 200, 5)}
-    found = corrected(judged, people, paired=True, population=population)
-    assert (found.value, found.error) == pytest.approx(oracle(judged.tolist(), people, population))
-    assert half(found) == pytest.approx(2.0243941639 * found.error)  # t of 38
-    assert found.coarse is None
+    people = {index: float(truth[index]) for index in range(0, 200, 5)}
+    correction = corrected(judged, people, paired=True, population=population)
+    assert (correction.value, correction.error) == pytest.approx(oracle(judged.tolist(), people, population))
+    assert half(correction) == pytest.approx(2.0243941639 * correction.error)  # t of 38
+    assert correction.coarse is None
 
 
 def test_where_people_judged_all_it_is_students_t() -> None:
     from scipy.stats import ttest_1samp
 
     judged, truth = judged_by(1, 40)
-    found = corrected(judged, dict(enumerate(truth.tolist())), paired=True)
-    known = ttest_1samp(truth, 0)
-    assert (found.value, found.p) == pytest.approx((truth.mean(), known.pvalue))
-    assert (found.low, found.high) == pytest.approx(tuple(known.confidence_interval()))
+    correction = corrected(judged, dict(enumerate(truth.tolist())), paired=True)
+    reference = ttest_1samp(truth, 0)
+    assert (correction.value, correction.p) == pytest.approx((truth.mean(), reference.pvalue))
+    assert (correction.low, correction.high) == pytest.approx(tuple(reference.confidence_interval()))
     whole = corrected(judged, dict(enumerate(truth.tolist())), paired=True, population="set")
     assert whole.low == whole.high == pytest.approx(truth.mean())  # nothing of the set is unknown
 
@@ -85,27 +85,29 @@ def test_where_people_judged_all_it_is_students_t() -> None:
 def test_a_bias_and_the_judges_scale_are_of_no_matter() -> None:
     """Adding to a judge's values, stretching or turning them round changes neither θ nor its interval."""
     judged, truth = judged_by(2)
-    people = {at: float(truth[at]) for at in range(50)}
+    people = {index: float(truth[index]) for index in range(50)}
     plain = corrected(judged, people, paired=True)
     for other in (judged + 0.3, 5 * judged, -judged):
-        found = corrected(other, people, paired=True)
-        assert (found.value, found.error, found.gain) == pytest.approx((plain.value, plain.error, plain.gain))
-    turned = corrected(-judged, {at: -value for at, value in people.items()}, paired=True)
+        correction = corrected(other, people, paired=True)
+        assert (correction.value, correction.error, correction.gain) == pytest.approx(
+            (plain.value, plain.error, plain.gain)
+        )
+    turned = corrected(-judged, {index: -value for index, value in people.items()}, paired=True)
     assert (turned.value, turned.p) == pytest.approx((-plain.value, plain.p))
 
 
 def test_a_judge_who_never_differs_leaves_what_people_said() -> None:
     judged, truth = np.full(200, 0.1), judged_by(3)[1]
-    people = {at: float(truth[at]) for at in range(50)}
-    found = corrected(judged, people, paired=True)
-    assert (found.value, found.slope) == (pytest.approx(truth[:50].mean()), 0)
-    assert found.gain == pytest.approx(50)
+    people = {index: float(truth[index]) for index in range(50)}
+    correction = corrected(judged, people, paired=True)
+    assert (correction.value, correction.slope) == (pytest.approx(truth[:50].mean()), 0)
+    assert correction.gain == pytest.approx(50)
 
 
 def test_the_gain_is_how_many_labels_alone_would_do() -> None:
     rng = np.random.default_rng(4)
     truth = rng.normal(size=4000)
-    people = {at: float(truth[at]) for at in range(200)}
+    people = {index: float(truth[index]) for index in range(200)}
     good = corrected(truth + rng.normal(0, 0.5, 4000), people, paired=True)
     # a residual variance of .2 of the whole: as good as 1 / (.2/200 + .8/4000) labels
     assert good.gain == pytest.approx(1 / (0.2 / 200 + 0.8 / 4000), rel=0.2)
@@ -116,37 +118,37 @@ def test_the_gain_is_how_many_labels_alone_would_do() -> None:
 class TestFloor:
     """Few labels that differ are no proof that there are few."""
 
-    def test_nothing_differs(self) -> None:
-        found = corrected([0.0] * 1000, dict.fromkeys(range(50), 0.0), paired=True)
-        assert (found.value, found.p, found.coarse) == (0, 1, 0)
+    def test_where_nothing_differs_three_labels_count_as_errors(self) -> None:
+        correction = corrected([0.0] * 1000, dict.fromkeys(range(50), 0.0), paired=True)
+        assert (correction.value, correction.p, correction.coarse) == (0, 1, 0)
         expected = math.sqrt((2.34 / 2500) * 0.95 + 1 / 50 / 1000)
-        assert half(found) == pytest.approx(2.0106347546 * expected)  # t of 48; about 3 of 50
+        assert half(correction) == pytest.approx(2.0106347546 * expected)  # t of 48; about 3 of 50
         wide = corrected([0.0] * 1000, dict.fromkeys(range(50), 0.0), paired=True, span=2)
-        assert half(wide) == pytest.approx(2 * half(found))
+        assert half(wide) == pytest.approx(2 * half(correction))
 
     def test_no_interval_from_a_sample_has_no_width(self) -> None:
         always = corrected([0.5] * 100, dict.fromkeys(range(50), 1.0), paired=True)
         assert always.coarse == 0  # all differ from 0 and from the judge, but none from another
         assert half(always) > 0.04
         perfect = judged_by(5)[1]
-        found = corrected(perfect, {at: float(perfect[at]) for at in range(40)}, paired=True)
-        assert found.coarse == 0
-        assert half(found) > 3 / 40 * 0.9
+        correction = corrected(perfect, {index: float(perfect[index]) for index in range(40)}, paired=True)
+        assert correction.coarse == 0
+        assert half(correction) > 3 / 40 * 0.9
 
     @pytest.mark.parametrize(("number", "coarse"), [(5, 5), (6, None)])
     def test_six_that_differ_are_enough(self, number: int, coarse: int | None) -> None:
-        people = {at: float(at < number) for at in range(50)}
-        judged = [float(at % 2) for at in range(500)]
-        found = corrected(judged, people, paired=True)
-        assert found.coarse == coarse
-        assert (half(found) == half(corrected(judged, people, paired=True, span=0))) == (coarse is None)
+        people = {index: float(index < number) for index in range(50)}
+        judged = [float(index % 2) for index in range(500)]
+        correction = corrected(judged, people, paired=True)
+        assert correction.coarse == coarse
+        assert (half(correction) == half(corrected(judged, people, paired=True, span=0))) == (coarse is None)
 
     def test_a_mean_counts_what_is_not_the_commonest(self) -> None:
-        people = {at: float(at > 2) for at in range(50)}
-        judged = [float(at % 2) for at in range(500)]
-        found = corrected(judged, people, paired=False, within=(0, 1))
-        assert found.coarse == 3
-        assert found.high == 1
+        people = {index: float(index > 2) for index in range(50)}
+        judged = [float(index % 2) for index in range(500)]
+        correction = corrected(judged, people, paired=False, within=(0, 1))
+        assert correction.coarse == 3
+        assert correction.high == 1
         assert corrected(judged, people, paired=False).high > 1
 
 
@@ -155,10 +157,10 @@ class TestChosen:
 
     def test_equal_chances_are_a_uniform_draw(self) -> None:
         judged, truth = judged_by(6)
-        people = {at: float(truth[at]) for at in range(50)}
+        people = {index: float(truth[index]) for index in range(50)}
         plain = corrected(judged, people, paired=True)
-        found = corrected(judged, people, paired=True, chosen=[0.25] * 200)
-        assert (found.value, found.low, found.p, found.gain) == pytest.approx(
+        correction = corrected(judged, people, paired=True, chosen=[0.25] * 200)
+        assert (correction.value, correction.low, correction.p, correction.gain) == pytest.approx(
             (plain.value, plain.low, plain.p, plain.gain)
         )
 
@@ -169,50 +171,52 @@ class TestChosen:
         for _ in range(200):
             judged, truth = judged_by(int(rng.integers(2**31)), 400)
             chance = np.where(judged > 0.5, 0.4, 0.1)
-            people = {at: float(truth[at]) for at in np.flatnonzero(rng.random(400) < chance).tolist()}
+            people = {
+                query: float(truth[query]) for query in np.flatnonzero(rng.random(400) < chance).tolist()
+            }
             off.append(corrected(judged, people, paired=True, chosen=chance).value - truth.mean())
         assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(200)
 
     def test_freedom_falls_with_unequal_weights(self) -> None:
         judged, truth = judged_by(8)
-        people = {at: float(truth[at]) for at in range(50)}
-        chosen = [0.05 if at < 5 else 0.5 for at in range(200)]
-        found = corrected(judged, people, paired=True, chosen=chosen)
+        people = {index: float(truth[index]) for index in range(50)}
+        chosen = [0.05 if index < 5 else 0.5 for index in range(200)]
+        correction = corrected(judged, people, paired=True, chosen=chosen)
         weights = [20] * 5 + [2] * 45
-        assert found.freedom == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights) - 2)
+        assert correction.freedom == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights) - 2)
 
 
 class TestClusters:
     def test_queries_that_are_clusters_of_their_own(self) -> None:
         judged, truth = judged_by(9, 4000)
-        people = {at: float(truth[at]) for at in range(400)}
+        people = {index: float(truth[index]) for index in range(400)}
         plain = corrected(judged, people, paired=True)
-        found = corrected(judged, people, paired=True, clusters=range(4000))
-        assert found.value == plain.value
-        assert found.error == pytest.approx(plain.error, rel=0.03)
+        correction = corrected(judged, people, paired=True, clusters=range(4000))
+        assert correction.value == plain.value
+        assert correction.error == pytest.approx(plain.error, rel=0.03)
 
     def test_the_sum_of_a_cluster_is_one_observation(self) -> None:
         """Doubling every query within its cluster adds nothing."""
         judged, truth = judged_by(10)
-        people = {at: float(truth[at]) for at in range(50)}
+        people = {index: float(truth[index]) for index in range(50)}
         one = corrected(judged, people, paired=True, clusters=range(200))
-        twice = {at + 200 * copy: value for at, value in people.items() for copy in (0, 1)}
-        found = corrected([*judged, *judged], twice, paired=True, clusters=[*range(200)] * 2)
-        assert found.value == pytest.approx(one.value)
-        assert found.freedom == one.freedom == 48
-        assert found.error == pytest.approx(one.error, rel=0.05)
-        assert found.units == tuple(range(200))
+        twice = {index + 200 * copy: value for index, value in people.items() for copy in (0, 1)}
+        correction = corrected([*judged, *judged], twice, paired=True, clusters=[*range(200)] * 2)
+        assert correction.value == pytest.approx(one.value)
+        assert correction.freedom == one.freedom == 48
+        assert correction.error == pytest.approx(one.error, rel=0.05)
+        assert correction.units == tuple(range(200))
 
     def test_what_is_alike_in_a_cluster_adds_up_and_what_is_opposite_is_less(self) -> None:
         """A label above the judge's line lies beside a query that the judge finds good, or a bad one."""
-        above, below = ([at for at in range(40) if at // 2 % 2 == side] for side in (1, 0))
-        good, bad = ([at for at in range(40, 80) if at % 2 == side] for side in (1, 0))
-        judged = [at % 2 for at in range(80)]
-        people = {at: 0.25 + judged[at] / 2 + (0.2 if at in above else -0.2) for at in range(40)}
+        upper, below = ([index for index in range(40) if index // 2 % 2 == side] for side in (1, 0))
+        good, bad = ([index for index in range(40, 80) if index % 2 == side] for side in (1, 0))
+        judged = [index % 2 for index in range(80)]
+        people = {index: 0.25 + judged[index] / 2 + (0.2 if index in upper else -0.2) for index in range(40)}
 
-        def error(*beside: int) -> float:
-            pairs = dict(zip(beside, [*above, *below], strict=True))
-            clusters = [pairs.get(at, at) for at in range(80)]
+        def error(*other_side: int) -> float:
+            pairs = dict(zip(other_side, [*upper, *below], strict=True))
+            clusters = [pairs.get(query, query) for query in range(80)]
             return corrected(judged, people, paired=False, clusters=clusters).error
 
         alone = corrected(judged, people, paired=False).error
@@ -220,14 +224,14 @@ class TestClusters:
 
     def test_few_clusters_are_refused(self) -> None:
         judged, truth = judged_by(11)
-        people = {at: float(truth[at]) for at in range(90)}
+        people = {index: float(truth[index]) for index in range(90)}
         with pytest.raises(TooFewLabels, match=r"in 9 clusters \(10 are needed\)"):
-            corrected(judged, people, paired=True, clusters=[at // 10 for at in range(200)])
+            corrected(judged, people, paired=True, clusters=[index // 10 for index in range(200)])
 
     def test_what_differs_in_one_cluster_differs_once(self) -> None:
-        judged, people = [0.0, 1.0] * 100, {at: float(at < 10) for at in range(150)}
-        found = corrected(judged, people, paired=True, clusters=[at // 10 for at in range(200)])
-        assert found.coarse == 1
+        judged, people = [0.0, 1.0] * 100, {index: float(index < 10) for index in range(150)}
+        correction = corrected(judged, people, paired=True, clusters=[index // 10 for index in range(200)])
+        assert correction.coarse == 1
 
 
 class TestSame:
@@ -235,28 +239,28 @@ class TestSame:
 
     def test_the_share_of_the_others_times_their_mean(self) -> None:
         judged, truth = judged_by(12)
-        rest = corrected(judged[:80], {at: float(truth[at]) for at in range(40)}, paired=True)
-        people = {at: float(truth[at]) for at in range(40)}
+        rest = corrected(judged[:80], {index: float(truth[index]) for index in range(40)}, paired=True)
+        people = {index: float(truth[index]) for index in range(40)}
         everything = [*judged[:80].tolist(), *[0.0] * 120]
-        found = corrected(everything, people, paired=True, same=range(80, 200))
-        assert found.value == pytest.approx(0.4 * rest.value)
-        labels = found.labels
+        correction = corrected(everything, people, paired=True, same=range(80, 200))
+        assert correction.value == pytest.approx(0.4 * rest.value)
+        labels = correction.labels
         assert labels == 40
         certain = corrected(everything, people, paired=True, same=range(80, 200), population="set")
         alone = corrected(judged[:80], people, paired=True, population="set")
         assert certain.error == pytest.approx(0.4 * alone.error)
         # of its kind, how many differ is not known either
-        assert found.error > certain.error
+        assert correction.error > certain.error
 
     def test_all_others_judged_is_all_judged(self) -> None:
         judged, truth = judged_by(13)
         truth[80:] = judged[80:] = 0
         whole = corrected(judged, dict(enumerate(truth.tolist())), paired=True)
-        found = corrected(
-            judged, {at: float(truth[at]) for at in range(80)}, paired=True, same=range(80, 200)
+        correction = corrected(
+            judged, {index: float(truth[index]) for index in range(80)}, paired=True, same=range(80, 200)
         )
-        assert found.value == pytest.approx(whole.value)
-        assert found.error == pytest.approx(whole.error, rel=0.02)
+        assert correction.value == pytest.approx(whole.value)
+        assert correction.error == pytest.approx(whole.error, rel=0.02)
 
     def test_labels_of_the_same_answers_are_of_no_use(self) -> None:
         with pytest.raises(TooFewLabels, match=r"labels for 10 of 80 \(20 are needed\)"):
@@ -267,25 +271,27 @@ class TestFamilies:
     @pytest.mark.slow
     def test_one_pair_keeps_its_p_and_copies_cost_nothing(self) -> None:
         judged, truth = judged_by(14, 400)
-        people = {at: float(truth[at]) for at in range(60)}
+        people = {index: float(truth[index]) for index in range(60)}
         one = corrected(judged, people, paired=True)
         assert max_t([one])[0] == pytest.approx(one.p, abs=0.02)
         assert max_t([one] * 5) == [max_t([one])[0]] * 5
 
     def test_independent_pairs_cost_as_much_as_they_are(self) -> None:
-        found = []
+        significant = []
         for seed in range(10):
             judged, truth = judged_by(seed + 100, 400)
-            found.append(corrected(judged, {at: float(truth[at]) for at in range(100)}, paired=True))
-        least = min(each.p for each in found)
-        assert min(max_t(found)) == pytest.approx(1 - (1 - least) ** 10, abs=0.03)
+            significant.append(
+                corrected(judged, {index: float(truth[index]) for index in range(100)}, paired=True)
+            )
+        least = min(p.p for p in significant)
+        assert min(max_t(significant)) == pytest.approx(1 - (1 - least) ** 10, abs=0.03)
 
     @pytest.mark.slow
     def test_queries_are_told_by_their_names(self) -> None:
         judged, truth = judged_by(15, 300)
-        people = {at: float(truth[at]) for at in range(100)}
+        people = {index: float(truth[index]) for index in range(100)}
         one, other = (corrected(values, people, paired=True) for values in (judged, judged + truth))
-        turned = corrected(judged[::-1], {299 - at: value for at, value in people.items()}, paired=True)
+        turned = corrected(judged[::-1], {299 - index: value for index, value in people.items()}, paired=True)
         names = [*range(300)]
         expected = max_t([other, one])
         assert max_t([other, turned], units=[names, names[::-1]]) == expected
@@ -324,7 +330,7 @@ def test_refusals_say_why(
 
 def test_labels_that_count_as_ten_are_just_enough() -> None:
     """By Kish, 49 labels of weight 1 and one of 21 are 70² / 490 = 10; with one of 22, 71² / 533 = 9.5."""
-    judged, people = [0.5, 0.0] * 25, {at: at % 3 / 2 for at in range(50)}
+    judged, people = [0.5, 0.0] * 25, {index: index % 3 / 2 for index in range(50)}
     assert corrected(judged, people, paired=True, chosen=[1 / 21, *[1.0] * 49]).labels == 50
     with pytest.raises(TooFewLabels, match=r"50 labels count as 9\.5 drawn alike"):
         corrected(judged, people, paired=True, chosen=[1 / 22, *[1.0] * 49])
@@ -333,15 +339,15 @@ def test_labels_that_count_as_ten_are_just_enough() -> None:
 def test_where_parts_of_answers_never_differ_the_rule_of_three_counts_answers() -> None:
     """−ln .05 / n of n answers, by Student's t and not the normal: parts of one may all say the same."""
     parts = dict.fromkeys(range(100), Part(0.0, 0.25))
-    found = corrected([0.0] * 400, dict.fromkeys(range(100), 0.0), paired=False, parts=parts)
-    assert found.coarse == 0
-    assert found.high >= math.log(20) / 100
-    assert found.high == pytest.approx(math.log(20) / 100 * 1.984467 / 1.959964, rel=0.15)
+    correction = corrected([0.0] * 400, dict.fromkeys(range(100), 0.0), paired=False, parts=parts)
+    assert correction.coarse == 0
+    assert correction.high >= math.log(20) / 100
+    assert correction.high == pytest.approx(math.log(20) / 100 * 1.984467 / 1.959964, rel=0.15)
 
 
 def test_a_query_that_is_labeled_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="labeled twice"):
-        corrected([0.0] * 40, [*((at, 1.0) for at in range(30)), (3, 0.0)], paired=True)
+        corrected([0.0] * 40, [*((index, 1.0) for index in range(30)), (3, 0.0)], paired=True)
 
 
 def test_a_value_that_is_no_number_is_refused() -> None:
@@ -353,14 +359,14 @@ def test_a_value_that_is_no_number_is_refused() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_no_corrected_mean_lies_outside_the_scale(sign: int) -> None:
-    judged = [sign * (2.0 if at < 95 else 1.4) for at in range(100)]
-    said = {at: sign * (2.0 if at < 95 else 0.0) for at in range(40, 100, 2)}
-    free = corrected(judged, said, paired=True)
-    found = corrected(judged, said, paired=True, within=(-1.8, 1.8))
+    judged = [sign * (2.0 if index < 95 else 1.4) for index in range(100)]
+    people = {index: sign * (2.0 if index < 95 else 0.0) for index in range(40, 100, 2)}
+    free = corrected(judged, people, paired=True)
+    correction = corrected(judged, people, paired=True, within=(-1.8, 1.8))
     assert abs(free.value) > 1.8
-    assert found.value == sign * 1.8
-    assert -1.8 <= found.low < found.high <= 1.8
-    assert found.p == free.p
+    assert correction.value == sign * 1.8
+    assert -1.8 <= correction.low < correction.high <= 1.8
+    assert correction.p == free.p
 
 
 def test_of_many_different_labels_the_interval_is_students() -> None:

@@ -61,8 +61,8 @@ def test_of_two_values_it_is_mcnemars(wins: int, losses: int, ties: int) -> None
 @pytest.mark.parametrize(("wins", "losses", "ties"), [(22, 9, 60), (15, 5, 20), (20, 20, 3), (28, 12, 0)])
 def test_draws_find_it_too(wins: int, losses: int, ties: int) -> None:
     expected = mcnemar(wins, losses, ties)
-    found = p_of(right_or_wrong(wins, losses, ties), draws=40_000)
-    assert found == pytest.approx(expected, abs=4 * np.sqrt(expected / 40_000) + 1e-4)
+    p = p_of(right_or_wrong(wins, losses, ties), draws=40_000)
+    assert p == pytest.approx(expected, abs=4 * np.sqrt(expected / 40_000) + 1e-4)
 
 
 def test_six_wins_are_needed_however_many_tie() -> None:
@@ -88,7 +88,7 @@ def test_what_has_no_value_does_not_tie() -> None:
     values = np.column_stack(
         (np.repeat([1.0, 0.0, np.nan], [10, 2, 18]), np.repeat([0.0, 1.0, 0.5], [10, 2, 18]))
     )
-    measure, queries = parse_measure("recall"), [f"q{at}" for at in range(30)]
+    measure, queries = parse_measure("recall"), [f"q{index}" for index in range(30)]
     runs = [Scores(name, (Score(measure, queries, column, 0, "made up"),))
             for name, column in zip("ab", values.T, strict=True)]  # fmt: skip
     (pair,) = compare(runs, Settings(all_pairs=True, resamples=100)).pairs
@@ -125,4 +125,4 @@ def test_of_a_fixed_number_that_differ_it_is_below_the_level_a_little_too_often(
     }
     assert max(wrong, key=wrong.__getitem__) == 16
     assert wrong[16] == pytest.approx(0.0768, abs=1e-4)
-    assert sum(each <= 0.05 for each in wrong.values()) > 14
+    assert sum(share <= 0.05 for share in wrong.values()) > 14

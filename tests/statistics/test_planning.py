@@ -22,26 +22,26 @@ def test_the_plan_is_the_formula() -> None:
     from scipy.stats import chi2
 
     judged, people = pilot(50, 1000)
-    found = corrected(judged, people, paired=True)
+    correction = corrected(judged, people, paired=True)
     e, d = np.array(judged[:50]), np.array(list(people.values()))
-    rest = ((d - d.mean() - found.slope * (e - e.mean())) ** 2).sum() / chi2.ppf(0.2, 48)
-    wanted = (0.15 / 1.959964) ** 2 - d.var(ddof=1) / 1000 + rest / 1000
-    assert labels_needed(judged, people, 0.15, paired=True) == math.ceil(rest / wanted + 4)
+    rest = ((d - d.mean() - correction.slope * (e - e.mean())) ** 2).sum() / chi2.ppf(0.2, 48)
+    expected = (0.15 / 1.959964) ** 2 - d.var(ddof=1) / 1000 + rest / 1000
+    assert labels_needed(judged, people, 0.15, paired=True) == math.ceil(rest / expected + 4)
 
 
 def test_a_plan_needs_more_labels_for_less_and_says_what_is_impossible() -> None:
     judged, people = pilot(50, 1000)
     plans = [labels_needed(judged, people, width, paired=True) for width in (0.4, 0.2, 0.1, 0.05, 0.01)]
     assert plans[0] == 50  # never fewer than there are
-    known = [plan for plan in plans if plan is not None]
-    assert known == sorted(known)
+    possible = [plan for plan in plans if plan is not None]
+    assert possible == sorted(possible)
     assert plans[-2:] == [None, None]  # ± .06 is what all 1,000 would have
     assert labels_needed(judged, people, 0.01, paired=True, population="set") is not None
 
 
 def test_where_nothing_differs_the_rule_of_three_plans() -> None:
-    found = labels_needed([0.0] * 2000, dict.fromkeys(range(30), 0.0), 0.02, paired=True)
-    assert found == math.ceil(-math.log(0.05) / 0.02) + 2
+    labels = labels_needed([0.0] * 2000, dict.fromkeys(range(30), 0.0), 0.02, paired=True)
+    assert labels == math.ceil(-math.log(0.05) / 0.02) + 2
 
 
 def test_the_same_answers_need_no_labels() -> None:

@@ -33,7 +33,7 @@ def played(rng: np.random.Generator, strength: NDArray[np.float64], queries: int
     """Games in which a query's difficulty is shared, a judge who favours system 0, and people's labels."""
     draw = rng.logistic(size=queries)  # for all pairs: their errors hang together
     people = rng.permutation(queries)[:labels].tolist()
-    found = {}
+    outcomes = {}
     for one, other in combinations(range(len(strength)), 2):
         edge = strength[one] - strength[other]
         chance = 1 / (1 + math.exp(-edge))
@@ -43,12 +43,12 @@ def played(rng: np.random.Generator, strength: NDArray[np.float64], queries: int
         judge = np.where(rng.random(queries) < 0.2, -truth, truth)
         if one == 0:
             judge = np.where(rng.random(queries) < 0.4, 0.5, judge)
-        found[one, other] = corrected(judge, {at: float(truth[at]) for at in people}, paired=True)
-    return found
+        outcomes[one, other] = corrected(judge, {pair: float(truth[pair]) for pair in people}, paired=True)
+    return outcomes
 
 
 def test_two_systems_are_apart_by_the_log_odds() -> None:
-    people = {at: 0.5 if at % 5 else -0.5 for at in range(200)}
+    people = {index: 0.5 if index % 5 else -0.5 for index in range(200)}
     pair = corrected([0.0] * 200, people, paired=True)
     one, other = corrected_strengths({(0, 1): pair}, 2)
     assert one.strength - other.strength == pytest.approx(math.log(4))
@@ -75,7 +75,7 @@ def test_a_share_of_n_labels_is_at_most_half_a_label_from_its_end(number: int) -
 
 
 def test_systems_without_labels_between_them_are_refused() -> None:
-    pair = corrected([0.5] * 100, {at: 0.5 if at % 3 else -0.5 for at in range(30)}, paired=True)
+    pair = corrected([0.5] * 100, {index: 0.5 if index % 3 else -0.5 for index in range(30)}, paired=True)
     with pytest.raises(TooFewLabels, match="connect 2 of 4 systems"):
         corrected_strengths({(0, 1): pair, (2, 3): pair}, 4)
     assert len(corrected_strengths({(0, 1): pair, (1, 2): pair, (2, 3): pair}, 4)) == 4
@@ -84,12 +84,14 @@ def test_systems_without_labels_between_them_are_refused() -> None:
 @pytest.mark.slow
 def test_intervals_hold_the_strengths_whomever_the_judge_favours() -> None:
     rng, strength, times = np.random.default_rng(0), np.array([0.0, 0.4, -0.2, -0.2]), 300
-    held = np.zeros(4)
+    covered = np.zeros(4)
     for _ in range(times):
-        found = corrected_strengths(played(rng, strength, 400, 80), 4)
-        held += [each.low <= s <= each.high for each, s in zip(found, strength.tolist(), strict=True)]
-    assert (held / times).mean() == pytest.approx(0.95, abs=0.02)
-    assert (held / times).min() > 0.91
+        fitted = corrected_strengths(played(rng, strength, 400, 80), 4)
+        covered += [
+            estimate.low <= s <= estimate.high for estimate, s in zip(fitted, strength.tolist(), strict=True)
+        ]
+    assert (covered / times).mean() == pytest.approx(0.95, abs=0.02)
+    assert (covered / times).min() > 0.91
 
 
 @pytest.fixture(name="worlds", scope="module")
@@ -118,22 +120,22 @@ class TestLists:
         order = np.stack([latin(5)] * 3)
         query = np.broadcast_to(np.arange(3)[:, None, None], order.shape)
         shown = np.broadcast_to(np.arange(1, 6), order.shape).ravel()
-        found = bias_in_lists(query.ravel(), (5 * query + order).ravel(), shown, shown.astype(float))
-        assert found is not None
-        assert [place.lead for place in found.places] == pytest.approx([2, 1, 0, -1, -2])
-        assert [place.given for place in found.places] == pytest.approx([1, 2, 3, 4, 5])
-        assert found.corrected == pytest.approx(np.full(len(shown), 3.0))
-        assert [(place.place, place.times) for place in found.places] == [(at, 15) for at in range(1, 6)]
-        assert all(place.high - place.low > 1 for place in found.places)  # 3 queries prove little
+        bias = bias_in_lists(query.ravel(), (5 * query + order).ravel(), shown, shown.astype(float))
+        assert bias is not None
+        assert [place.lead for place in bias.places] == pytest.approx([2, 1, 0, -1, -2])
+        assert [place.given for place in bias.places] == pytest.approx([1, 2, 3, 4, 5])
+        assert bias.corrected == pytest.approx(np.full(len(shown), 3.0))
+        assert [(place.place, place.times) for place in bias.places] == [(step, 15) for step in range(1, 6)]
+        assert all(place.high - place.low > 1 for place in bias.places)  # 3 queries prove little
 
     def test_a_judge_that_looks_at_answers_alone(self) -> None:
         order = np.stack([latin(4)] * 2)
         query = np.broadcast_to(np.arange(2)[:, None, None], order.shape)
         shown = np.broadcast_to(np.arange(1, 5), order.shape)
-        found = bias_in_lists(query.ravel(), (4 * query + order).ravel(), shown.ravel(), order.ravel() + 1.0)
-        assert found is not None
-        assert [place.lead for place in found.places] == pytest.approx([0] * 4, abs=1e-12)
-        assert found.corrected == pytest.approx(order.ravel() + 1.0)
+        bias = bias_in_lists(query.ravel(), (4 * query + order).ravel(), shown.ravel(), order.ravel() + 1.0)
+        assert bias is not None
+        assert [place.lead for place in bias.places] == pytest.approx([0] * 4, abs=1e-12)
+        assert bias.corrected == pytest.approx(order.ravel() + 1.0)
 
     def test_in_a_balanced_design_it_is_the_middle_less_the_mean_place_given(self) -> None:
         rng = np.random.default_rng(1)
@@ -141,9 +143,9 @@ class TestLists:
         given = rng.permuted(np.broadcast_to(np.arange(1.0, 7.0), order.shape), axis=2).ravel()
         query = np.broadcast_to(np.arange(8)[:, None, None], order.shape)
         shown = np.broadcast_to(np.arange(1, 7), order.shape).ravel()
-        found = bias_in_lists(query.ravel(), (6 * query + order).ravel(), shown, given)
-        assert found is not None
-        assert [place.lead for place in found.places] == pytest.approx(
+        bias = bias_in_lists(query.ravel(), (6 * query + order).ravel(), shown, given)
+        assert bias is not None
+        assert [place.lead for place in bias.places] == pytest.approx(
             [3.5 - given[shown == place].mean() for place in range(1, 7)]
         )
 
@@ -163,10 +165,10 @@ class TestLists:
         )
         fitted = np.linalg.lstsq(design, given, rcond=None)[0][-5:]
         fitted -= fitted @ np.bincount(shown - 1) / len(shown)
-        found = bias_in_lists(query, answer, shown, given)
-        assert found is not None
-        assert [place.lead for place in found.places] == pytest.approx((-fitted).tolist())
-        assert found.corrected == pytest.approx(given - fitted[shown - 1])
+        bias = bias_in_lists(query, answer, shown, given)
+        assert bias is not None
+        assert [place.lead for place in bias.places] == pytest.approx((-fitted).tolist())
+        assert bias.corrected == pytest.approx(given - fitted[shown - 1])
 
     def test_one_order_for_all_tells_nothing_of_places(self) -> None:
         shown = np.tile(np.arange(1, 4), 5)
@@ -175,25 +177,25 @@ class TestLists:
 
     def test_one_query_has_no_interval(self) -> None:
         shown = np.tile(np.arange(1, 4), 3)
-        found = bias_in_lists(np.zeros(9, int), latin(3).ravel(), shown, shown.astype(float))
-        assert found is not None
-        assert all(np.isnan(place.low) and np.isnan(place.high) for place in found.places)
+        bias = bias_in_lists(np.zeros(9, int), latin(3).ravel(), shown, shown.astype(float))
+        assert bias is not None
+        assert all(np.isnan(place.low) and np.isnan(place.high) for place in bias.places)
 
 
 class TestPairs:
     def test_shares_by_hand(self) -> None:
         """q0: the first always wins; q1: the better one does, once a tie; q2: asked in one order only."""
         rows = [(0, 0, 1, 1.0), (0, 1, 0, 1.0), (1, 0, 1, 1.0), (1, 1, 0, 0.5), (2, 0, 1, 1.0)]
-        found = bias_in_pairs(*(np.array(column) for column in zip(*rows, strict=True)))
-        assert found is not None
-        assert (found.pairs, found.queries) == (2, 2)
-        assert found.first_wins == (2 + 1.5) / 4
-        assert found.consistent == 0.0
+        bias = bias_in_pairs(*(np.array(column) for column in zip(*rows, strict=True)))
+        assert bias is not None
+        assert (bias.pairs, bias.queries) == (2, 2)
+        assert bias.first_wins == (2 + 1.5) / 4
+        assert bias.consistent == 0.0
 
     def test_a_tie_that_stays_a_tie_is_kept(self) -> None:
-        found = bias_in_pairs(*map(np.array, ([0, 0], [0, 1], [1, 0], [0.5, 0.5])))
-        assert found is not None
-        assert (found.first_wins, found.consistent) == (0.5, 1.0)
+        bias = bias_in_pairs(*map(np.array, ([0, 0], [0, 1], [1, 0], [0.5, 0.5])))
+        assert bias is not None
+        assert (bias.first_wins, bias.consistent) == (0.5, 1.0)
 
     def test_nothing_in_both_orders(self) -> None:
         assert bias_in_pairs(*map(np.array, ([0, 1], [0, 1], [1, 0], [1.0, 1.0]))) is None
@@ -206,15 +208,15 @@ def test_intervals_hold_the_bias_of_simulated_judges(
     worlds: ModuleType, steps: float, is_balanced: bool
 ) -> None:
     """At every place, as often as they say; with 100 replays of dependent places the error is about .01."""
-    found = worlds.held_in_lists(6, 20, steps, is_balanced, 100, sees=3.0)
-    assert found.truth == pytest.approx({0: 0, 0.5: 0.417, 1: 0.833, 5: 2.5}[steps], abs=0.05)
-    assert 0.92 <= found.every <= 0.985
+    bias = worlds.coverage_in_lists(6, 20, steps, is_balanced, 100, sees=3.0)
+    assert bias.truth == pytest.approx({0: 0, 0.5: 0.417, 1: 0.833, 5: 2.5}[steps], abs=0.05)
+    assert 0.92 <= bias.every <= 0.985
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_share_of_simulated_judges(worlds: ModuleType) -> None:
-    held, width = worlds.held_in_pairs(50, 0.05, 200)
-    assert 0.91 <= held <= 0.99
+    coverage, width = worlds.coverage_in_pairs(50, 0.05, 200)
+    assert 0.91 <= coverage <= 0.99
     assert width < 0.12
 
 
@@ -223,7 +225,9 @@ def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_see
     worlds: ModuleType,
 ) -> None:
     """Of the estimate, which allows for the answers, it makes little."""
-    drawn, balanced = (worlds.held_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True))
+    drawn, balanced = (
+        worlds.coverage_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True)
+    )
     assert drawn.plain > 1.7 * balanced.plain
     assert balanced.spread <= drawn.spread < 1.35 * balanced.spread
 
@@ -236,10 +240,10 @@ def test_gradient_and_hessian_are_those_of_the_likelihood() -> None:
     games = _Outcomes(3, i, j, seen, has_order=True)
     point, step = np.array([0.3, -0.2, 0.1, -0.4, 0.25]), 1e-6
     _, gradient, hessian = _likelihood(point, games)
-    for at in range(5):
-        ahead, behind = (_likelihood(point + sign * step * np.eye(5)[at], games) for sign in (1, -1))
-        assert (ahead[0] - behind[0]) / (2 * step) == pytest.approx(gradient[at], abs=1e-4)
-        assert (ahead[1] - behind[1]) / (2 * step) == pytest.approx(hessian[at], abs=1e-4)
+    for index in range(5):
+        ahead, behind = (_likelihood(point + sign * step * np.eye(5)[index], games) for sign in (1, -1))
+        assert (ahead[0] - behind[0]) / (2 * step) == pytest.approx(gradient[index], abs=1e-4)
+        assert (ahead[1] - behind[1]) / (2 * step) == pytest.approx(hessian[index], abs=1e-4)
 
 
 def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() -> None:
@@ -255,14 +259,14 @@ def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() ->
         ]
     )
     first, second = rows[:, :2].astype(int).T
-    found = strengths_with_lead(3, first, second, rows[:, 2])
-    assert found == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)
+    fitted = strengths_with_lead(3, first, second, rows[:, 2])
+    assert fitted == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)
 
 
 def test_a_query_whose_pair_was_shown_twice_counts_once() -> None:
     outcomes = np.random.default_rng(1).choice([0.0, 0.5, 1.0], (20, 2))
 
-    def found(times: int) -> PairBias | None:
+    def bias_of(times: int) -> PairBias | None:
         games = [
             (query, *pair, outcome)
             for query, (one, turned) in enumerate(outcomes.tolist())
@@ -272,7 +276,7 @@ def test_a_query_whose_pair_was_shown_twice_counts_once() -> None:
         query, first, second, outcome = np.array(games).T
         return bias_in_pairs(query.astype(int), first.astype(int), second.astype(int), outcome)
 
-    once, twice = found(1), found(2)
+    once, twice = bias_of(1), bias_of(2)
     assert once is not None
     assert once.low < once.first_wins == outcomes.mean() < once.high
     assert twice == once._replace(pairs=40)

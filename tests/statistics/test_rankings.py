@@ -35,9 +35,9 @@ def slow_tau_ap(truth: list[float], estimate: list[float]) -> float:
         return math.nan
     shares = []
     for own, score in zip(truth, estimate, strict=True):
-        above = [other for other, theirs in zip(truth, estimate, strict=True) if theirs > score]
-        if above:
-            shares.append(sum(other > own for other in above) / len(above))
+        higher = [other for other, theirs in zip(truth, estimate, strict=True) if theirs > score]
+        if higher:
+            shares.append(sum(other > own for other in higher) / len(higher))
     return 2 * sum(shares) / len(shares) - 1
 
 
@@ -56,9 +56,9 @@ def slow_rbo(one: str, other: str, p: float) -> float:
 def test_all_correlations_beside_scipy_and_the_oracle(both: tuple[list[float], list[float]]) -> None:
     one, other = map(np.array, both)
     constant = len(set(both[0])) == 1 or len(set(both[1])) == 1
-    found = [tau_b(one, other), spearman(one, other), pearson(one, other), tau_ap(one, other)]
+    coefficients = [tau_b(one, other), spearman(one, other), pearson(one, other), tau_ap(one, other)]
     if constant:
-        assert all(map(math.isnan, found))
+        assert all(map(math.isnan, coefficients))
         return
     expected = [
         stats.kendalltau(one, other).statistic,
@@ -66,7 +66,7 @@ def test_all_correlations_beside_scipy_and_the_oracle(both: tuple[list[float], l
         stats.pearsonr(one, other).statistic,
         slow_tau_ap(*both),
     ]
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert coefficients == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -115,8 +115,8 @@ def test_ranks_of_runs_far_apart_are_known_and_of_equal_ones_open() -> None:
 def test_one_topic_or_none_in_common_say_nothing_of_ranks() -> None:
     low, high = rank_intervals(Sample(("q",), np.array([[0.1, 0.9]]), np.arange(1)))
     assert (low.tolist(), high.tolist()) == ([1, 1], [2, 2])
-    apart = np.array([[0.1, math.nan]] * 8 + [[math.nan, 0.9]] * 8)
-    low, high = rank_intervals(Sample(tuple(map(str, range(16))), apart, np.arange(16)))
+    disjoint = np.array([[0.1, math.nan]] * 8 + [[math.nan, 0.9]] * 8)
+    low, high = rank_intervals(Sample(tuple(map(str, range(16))), disjoint, np.arange(16)))
     assert (low.tolist(), high.tolist()) == ([1, 1], [2, 2])
 
 
@@ -136,14 +136,14 @@ def slow_rank_intervals(columns: Sample, resamples: int, steps: int = 99) -> tup
     mean = columns.mean()
     drawn = _means(_times(columns.units, resamples, 0), columns.sums(), columns.sizes()) - mean
     low, high = [1] * number, [number] * number
-    for at in range(number):
+    for index in range(number):
         better: set[int] = set()
         worse: set[int] = set()
         for _ in range(steps):
             halves = {}
             farthest = np.zeros(resamples)
-            for other in set(range(number)) - {at}:
-                noise = drawn[:, other] - drawn[:, at]
+            for other in set(range(number)) - {index}:
+                noise = drawn[:, other] - drawn[:, index]
                 spread = noise.std()
                 if spread > 1e-12:
                     # Of whoever is known to be better, only seeming worse would be wrong, and vice versa.
@@ -155,26 +155,26 @@ def slow_rank_intervals(columns: Sample, resamples: int, steps: int = 99) -> tup
                 else:
                     halves[other] = spread if math.isnan(spread) else 0.0
             at_once = min(float(np.quantile(farthest, 0.95)), 8.0)
-            known: tuple[set[int], set[int]] = set(), set()
+            neighbors: tuple[set[int], set[int]] = set(), set()
             for other, spread in halves.items():
-                apart = columns.of(columns.values[:, [at]] - columns.values[:, [other]])
-                units = int(apart.counts()[0])
+                differences = columns.of(columns.values[:, [index]] - columns.values[:, [other]])
+                units = int(differences.counts()[0])
                 if units < 2:
                     continue
                 edge = stats.t.ppf(stats.norm.cdf(at_once), units - 1)
                 half = spread * math.sqrt(units / (units - 1)) * edge
-                if is_coarse(apart)[0]:
-                    span = max(1.0, float(np.abs(np.nan_to_num(apart.values)).max()))
-                    half = max(half, float(half_with_floor(apart, 0.95, span)[0]))
-                if mean[other] - mean[at] > half:
-                    known[0].add(other)
-                if mean[other] - mean[at] < -half:
-                    known[1].add(other)
-            if known == (better, worse):
+                if is_coarse(differences)[0]:
+                    span = max(1.0, float(np.abs(np.nan_to_num(differences.values)).max()))
+                    half = max(half, float(half_with_floor(differences, 0.95, span)[0]))
+                if mean[other] - mean[index] > half:
+                    neighbors[0].add(other)
+                if mean[other] - mean[index] < -half:
+                    neighbors[1].add(other)
+            if neighbors == (better, worse):
                 break
-            better, worse = known
-        low[at] += len(better)
-        high[at] -= len(worse)
+            better, worse = neighbors
+        low[index] += len(better)
+        high[index] -= len(worse)
     return low, high
 
 
@@ -196,14 +196,16 @@ def test_ranks_are_what_each_pair_by_itself_gives(seed: int) -> None:
     assert (low.tolist(), high.tolist()) == slow_rank_intervals(sample, 300)
 
 
-def differences_of(apart: float) -> dict[tuple[int, int], Corrected]:
+def differences_of(distance: float) -> dict[tuple[int, int], Corrected]:
     """Corrected differences of three columns, each so far above the next, by labels of half the queries."""
-    drawn = np.random.default_rng(2).normal(0, 0.2, (120, 3)) - apart * np.arange(3)
-    found = {}
+    drawn = np.random.default_rng(2).normal(0, 0.2, (120, 3)) - distance * np.arange(3)
+    differences = {}
     for first, second in combinations(range(3), 2):
         gap = drawn[:, first] - drawn[:, second]
-        found[first, second] = corrected(gap + 0.1, {at: gap[at] for at in range(0, 120, 2)}, paired=True)
-    return found
+        differences[first, second] = corrected(
+            gap + 0.1, {index: gap[index] for index in range(0, 120, 2)}, paired=True
+        )
+    return differences
 
 
 def test_corrected_differences_give_ranks() -> None:
@@ -238,9 +240,9 @@ def test_columns_are_settled_each_by_itself() -> None:
     values[0, 0], values[1, 1], values[:, 2] = np.inf, -np.inf, np.nan
     values[:, 3] *= 1e9
     together = settled_columns(values)
-    for at in range(30):
-        np.testing.assert_array_equal(together[:, at], settled(values[:, at]))
-        np.testing.assert_array_equal(together[:, at], slowly_settled(values[:, at]))
+    for index in range(30):
+        np.testing.assert_array_equal(together[:, index], settled(values[:, index]))
+        np.testing.assert_array_equal(together[:, index], slowly_settled(values[:, index]))
     assert settled_columns(np.zeros((0, 3))).shape == (0, 3)
 
 
@@ -252,14 +254,14 @@ def test_near_is_in_units_of_1_however_small_all_values_are() -> None:
 
 def slowly_settled(values: np.ndarray) -> list[float]:
     """A value at a time, from the smallest on: who is near to the one before is what that one is."""
-    known = sorted(value for value in values.tolist() if math.isfinite(value))
-    near = SLACK * max(1.0, *map(abs, known), 0.0) if known else SLACK
-    said: dict[float, float] = {}
+    defined = sorted(value for value in values.tolist() if math.isfinite(value))
+    near = SLACK * max(1.0, *map(abs, defined), 0.0) if defined else SLACK
+    settled_values: dict[float, float] = {}
     first = before = -math.inf
-    for value in known:
+    for value in defined:
         first = first if value - before <= near else value
-        said[value], before = (0.0 if abs(first) <= near else first), value
-    return [said.get(value, value) for value in values.tolist()]
+        settled_values[value], before = (0.0 if abs(first) <= near else first), value
+    return [settled_values.get(value, value) for value in values.tolist()]
 
 
 def test_two_columns_that_are_clearly_apart_have_a_rank_each() -> None:

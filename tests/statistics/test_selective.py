@@ -16,7 +16,8 @@ from rageval.statistics.selective import keep, labels_needed
 def tail(wrong: int, labels: int, error: float) -> float:
     """P(Bin(labels, error) ≤ wrong), term by term."""
     return math.fsum(
-        math.comb(labels, at) * error**at * (1 - error) ** (labels - at) for at in range(wrong + 1)
+        math.comb(labels, index) * error**index * (1 - error) ** (labels - index)
+        for index in range(wrong + 1)
     )
 
 
@@ -33,7 +34,7 @@ def slow_keep(doubts: list[float], wrong: dict[int, bool], error: float) -> floa
     kept = None
     for step in range(1, 21):
         most = sorted(doubts)[max(0, len(doubts) * step // 20 - 1)]
-        inside = [bad for at, bad in wrong.items() if doubts[at] <= most]
+        inside = [bad for index, bad in wrong.items() if doubts[index] <= most]
         if len(inside) < enough:
             continue
         if tail(sum(inside), len(inside), error) > 0.05:
@@ -46,17 +47,17 @@ def slow_keep(doubts: list[float], wrong: dict[int, bool], error: float) -> floa
 def test_it_is_its_definition(seed: int, error: float, slope: float) -> None:
     draw = random.Random(seed)
     doubts = [round(draw.random() / 2, 2) for _ in range(300)]
-    wrong = {at: draw.random() < doubts[at] * slope for at in draw.sample(range(300), 150)}
-    found = keep(doubts, wrong, error)
-    assert (None if found is None else found.doubt) == slow_keep(doubts, wrong, error)
-    if found is not None:
-        inside = [bad for at, bad in wrong.items() if doubts[at] <= found.doubt]
-        assert (found.labels, found.wrong) == (len(inside), sum(inside))
-        assert found.share == sum(doubt <= found.doubt for doubt in doubts) / 300
+    wrong = {index: draw.random() < doubts[index] * slope for index in draw.sample(range(300), 150)}
+    kept = keep(doubts, wrong, error)
+    assert (None if kept is None else kept.doubt) == slow_keep(doubts, wrong, error)
+    if kept is not None:
+        inside = [bad for index, bad in wrong.items() if doubts[index] <= kept.doubt]
+        assert (kept.labels, kept.wrong) == (len(inside), sum(inside))
+        assert kept.share == sum(doubt <= kept.doubt for doubt in doubts) / 300
 
 
 def test_too_few_labels_and_nothing_kept() -> None:
-    doubts = [at / 400 for at in range(200)]
+    doubts = [index / 400 for index in range(200)]
     with pytest.raises(TooFewLabels, match="expected 59 or more"):
         keep(doubts, dict.fromkeys(range(58), False), 0.05)
     assert keep(doubts, dict.fromkeys(range(59), False), 0.05) is not None
@@ -74,7 +75,7 @@ def test_a_judge_that_is_wrong_everywhere_is_seldom_kept(share: float) -> None:
         doubts = [draw.random() / 2 for _ in range(number)]
         truth = [draw.random() < share for _ in range(number)]
         labels = draw.sample(range(number), 200)
-        found = keep(doubts, {at: truth[at] for at in labels}, 0.05)
-        broken += found is not None
+        kept = keep(doubts, {index: truth[index] for index in labels}, 0.05)
+        broken += kept is not None
     error = math.sqrt(0.05 * 0.95 / replays)
     assert broken / replays <= 0.05 + 1.5 * error

@@ -31,30 +31,30 @@ def pairs_of(runs: int) -> Any:
 
 def scored(columns: Float) -> list[Scores]:
     """A run for each column of values a query."""
-    queries = [f"q{at:03d}" for at in range(len(columns))]
+    queries = [f"q{index:03d}" for index in range(len(columns))]
     measure = parse_measure("recall")
     return [
-        Scores(f"run{at:03d}", (Score(measure, queries, column, 0, "made up"),))
-        for at, column in enumerate(columns.T)
+        Scores(f"run{index:03d}", (Score(measure, queries, column, 0, "made up"),))
+        for index, column in enumerate(columns.T)
     ]
 
 
 def compared(columns: Float, **options: Any) -> dict[str, Pair]:
     """Every run against the first."""
-    found = compare(scored(columns), Settings(baseline="run000", resamples=100, **options))
-    return {pair.run: pair for pair in found.pairs}
+    comparison = compare(scored(columns), Settings(baseline="run000", resamples=100, **options))
+    return {pair.run: pair for pair in comparison.pairs}
 
 
 def files(folder: Path, columns: Float) -> list[str]:
     """The same as files: runs whose recall is what is asked for, and judgements."""
     names = []
-    for at, column in enumerate(columns.T):
+    for index, column in enumerate(columns.T):
         lines = [
             f"q{query:03d} Q0 {f'd{rank}' if rank < round(value * LARGEST) else f'x{rank}'} 1 {-rank} t\n"
             for query, value in enumerate(column.tolist())
             for rank in range(max(round(value * LARGEST), 1))
         ]
-        names.append(f"run{at:03d}")
+        names.append(f"run{index:03d}")
         (folder / names[-1]).write_text("".join(lines))
     rows = [f"q{query:03d} 0 d{doc} 1\n" for query in range(len(columns)) for doc in range(LARGEST)]
     (folder / "qrels").write_text("".join(rows))
@@ -62,9 +62,9 @@ def files(folder: Path, columns: Float) -> list[str]:
 
 
 def command(*words: str) -> Any:
-    done = CliRunner().invoke(main, ["compare", *words, "-m", "recall", "--format", "json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout), done.stderr
+    result = CliRunner().invoke(main, ["compare", *words, "-m", "recall", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout), result.stderr
 
 
 def near(values: Float, runs: int, seed: int = 1) -> Float:
@@ -86,11 +86,11 @@ class TestHowManyRunsThereAre:
     @pytest.mark.slow
     @pytest.mark.parametrize("runs", [2, 3, 32, 33, 60])
     def test_at_the_command_line(self, runs: int, tmp_path: Path) -> None:
-        found, _ = command(*files(tmp_path, self.columns(runs)), "--resamples", "100", "--all-pairs")
+        outcome, _ = command(*files(tmp_path, self.columns(runs)), "--resamples", "100", "--all-pairs")
         worst = f"run{runs - 1:03d}"
-        lost = [pair for pair in found["pairs"] if pair["other"] == worst and pair["run"] == "run000"]
+        lost = [pair for pair in outcome["pairs"] if pair["other"] == worst and pair["run"] == "run000"]
         assert [(pair["verdict"], pair["p"], pair["wins"]) for pair in lost] == [("higher", 2 / 2**25, 25)]
-        assert lost[0]["adjusted"] <= len(found["pairs"]) * 2 / 2**25
+        assert lost[0]["adjusted"] <= len(outcome["pairs"]) * 2 / 2**25
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -101,10 +101,12 @@ class TestHowManyRunsThereAre:
             pytest.param(200, 50, "max_t", marks=pytest.mark.nightly),
         ],
     )
-    def test_in_python(self, runs: int, queries: int, adjust: str) -> None:
+    def test_in_python_the_worst_run_is_lower_among_however_many(
+        self, runs: int, queries: int, adjust: str
+    ) -> None:
         columns = np.concatenate((self.columns(runs), self.columns(runs)))[:queries]
-        found = compare(scored(columns), Settings(adjust=adjust, resamples=100, draws=1000))
-        worst = next(pair for pair in found.pairs if f"run{runs - 1:03d}" in (pair.run, pair.other))
+        comparison = compare(scored(columns), Settings(adjust=adjust, resamples=100, draws=1000))
+        worst = next(pair for pair in comparison.pairs if f"run{runs - 1:03d}" in (pair.run, pair.other))
         assert (worst.verdict, why(worst)) == ("lower", "")
         assert worst.p == pytest.approx(2 / 2**queries)
 
@@ -153,9 +155,9 @@ def test_where_every_difference_grows_or_stays_p_does_not(example: tuple[list[in
     columns = rng.integers(20, 40, (len(before), int(runs))) / 64
     columns[:, 1] = columns[:, 0] + before / 64
     columns[:, 2] = columns[:, 0] + (before + growth) / 64
-    found = compared(columns, draws=200)
-    assert found["run002"].p <= found["run001"].p
-    assert found["run002"].adjusted <= found["run001"].adjusted
+    comparison = compared(columns, draws=200)
+    assert comparison["run002"].p <= comparison["run001"].p
+    assert comparison["run002"].adjusted <= comparison["run001"].adjusted
 
 
 @pytest.mark.slow
@@ -198,19 +200,19 @@ def test_in_order_where_one_way_of_computing_p_ends_and_another_begins(seed: int
 def test_a_second_look_never_leads_above_the_p_that_a_first_one_leaves_alone() -> None:
     """Else a larger difference, looked at twice, could end above a smaller one, looked at once."""
     columns = np.column_stack((np.random.default_rng(9).normal(0.35, 1, (40, 400)), np.zeros(40)))
-    found = sign_flip(columns, np.stack((np.arange(400), np.full(400, 400)), axis=1), 100, 5)
-    again = found.draws > 100
-    assert 10 < again.sum() < 300
-    assert found.p[again].max() <= found.p[~again & ~found.at_floor].min() == 3 / 101
+    flipped = sign_flip(columns, np.stack((np.arange(400), np.full(400, 400)), axis=1), 100, 5)
+    is_second = flipped.draws > 100
+    assert 10 < is_second.sum() < 300
+    assert flipped.p[is_second].max() <= flipped.p[~is_second & ~flipped.at_floor].min() == 3 / 101
 
 
 def test_a_second_look_has_draws_enough_for_the_p_that_is_small_enough_for_all_pairs() -> None:
     """20 draws of 160 reach a sum with p 1/8, which a level of 75 % and two pairs ask for."""
     one, other = np.where(np.arange(64) < 44, 1.0, -1.0), np.tile([1.0, -1.0], 32)
     columns = np.column_stack((one, other, np.zeros(64)))
-    found = sign_flip(columns, np.array([(0, 2), (1, 2)]), draws=100, level=0.75)
-    assert found.draws.tolist() == [160, 100]
-    assert found.p[0] < 0.01 < found.p[1] == 1
+    flipped = sign_flip(columns, np.array([(0, 2), (1, 2)]), draws=100, level=0.75)
+    assert flipped.draws.tolist() == [160, 100]
+    assert flipped.p[0] < 0.01 < flipped.p[1] == 1
 
 
 def test_a_second_look_finds_what_a_first_one_with_so_many_draws_would() -> None:
@@ -218,10 +220,10 @@ def test_a_second_look_finds_what_a_first_one_with_so_many_draws_would() -> None
     columns = np.column_stack([np.where(np.arange(64) < ahead, 1.0, -1.0) for ahead in (32, 42, 43)])
     columns[:, 0] = 0
     pairs = np.array([(1, 0), (2, 0)])
-    found = sign_flip(columns, pairs, draws=100)
-    assert (found.draws > 700).all()
-    assert found.p.tolist() == sign_flip(columns, pairs, draws=int(found.draws[0])).p.tolist()
-    assert 3 / 101 > found.p[0] > found.p[1] > 2 / found.draws[1]
+    flipped = sign_flip(columns, pairs, draws=100)
+    assert (flipped.draws > 700).all()
+    assert flipped.p.tolist() == sign_flip(columns, pairs, draws=int(flipped.draws[0])).p.tolist()
+    assert 3 / 101 > flipped.p[0] > flipped.p[1] > 2 / flipped.draws[1]
 
 
 class TestWhatPIs:
@@ -242,9 +244,9 @@ class TestWhatPIs:
         exact = sign_flip(columns, pairs).p
         monkeypatch.setattr(significance, "_EXACT", 0)
         drawn = sign_flip(columns, pairs)
-        told = ~drawn.at_floor
-        hits = exact[told] * drawn.draws[told]
-        assert (np.abs(drawn.p[told] * drawn.draws[told] - hits) <= 5 * np.sqrt(hits) + 5).all()
+        is_resolved = ~drawn.at_floor
+        hits = exact[is_resolved] * drawn.draws[is_resolved]
+        assert (np.abs(drawn.p[is_resolved] * drawn.draws[is_resolved] - hits) <= 5 * np.sqrt(hits) + 5).all()
         decisive = (exact > 1e-4) & (exact < 0.005)
         assert decisive.any()
         assert (drawn.draws[decisive] > 26_000).all()  # 20 of them where p × 66 is 0.05
@@ -266,15 +268,15 @@ class TestWhatPIs:
         columns = np.full((5, 3), 0.2)
         columns[:, 1] = [0.4, 0.48, 0.56, 0.8, 0.96]
         columns[:, 2] = [0.24, 0.16, 0.24, 0.16, 0.24]
-        found, said = command(*files(tmp_path, columns), "--baseline", "run000")
-        first, second = found["pairs"]
+        outcome, stderr = command(*files(tmp_path, columns), "--baseline", "run000")
+        first, second = outcome["pairs"]
         assert (first["verdict"], first["p"], first["wins"]) == ("undecided", 2 / 2**5, 5)
         assert why(first) == (
             "p cannot be below 0.062 where no more than 5 queries differ; Holm over 2 pairs makes it 0.12;"
             " more queries can help"
         )
         assert (second["verdict"], why(second)) == ("undecided", "")
-        assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in said
+        assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in stderr
 
     @pytest.mark.parametrize(("adjust", "floor"), [("holm", "0.00084, a bound"), ("max_t", "1/101")])
     def test_where_draws_decide_the_claim_says_so(
@@ -301,8 +303,10 @@ class TestSignsFlippedTogether:
         drawn = np.array([np.abs(np.array(signs) @ gaps / size) for signs in product((1, -1), repeat=6)])
         seen = np.abs(gaps.sum(axis=0) / size)
         # Each beside those that differ no more than it; never below a larger one.
-        alone = [(drawn[:, seen <= each].max(axis=1) >= each - 1e-12).mean() for each in seen]
-        expected = [max(p for p, other in zip(alone, seen, strict=True) if other >= each) for each in seen]
+        alone = [(drawn[:, seen <= pattern].max(axis=1) >= pattern - 1e-12).mean() for pattern in seen]
+        expected = [
+            max(p for p, other in zip(alone, seen, strict=True) if other >= pattern) for pattern in seen
+        ]
         assert max_t(values, pairs_of(4)).p == pytest.approx(expected)
         assert max_t(np.tile(values, (3, 1)), pairs_of(4), 4000).p.max() <= 1
 
@@ -330,8 +334,8 @@ class TestSignsFlippedTogether:
         columns = near(np.random.default_rng(6).random(30), 12)
         columns[:, 3] += 0.008
         named = compared(columns, adjust="max_t")
-        found = compare(scored(columns), Settings(all_pairs=True, adjust="max_t", resamples=100))
-        everything = {pair.other: pair for pair in found.pairs if pair.run == "run000"}
+        comparison = compare(scored(columns), Settings(all_pairs=True, adjust="max_t", resamples=100))
+        everything = {pair.other: pair for pair in comparison.pairs if pair.run == "run000"}
         assert all(named[run].adjusted <= everything[run].adjusted for run in named)
         assert named["run003"].adjusted < everything["run003"].adjusted
 
@@ -344,7 +348,7 @@ class TestSignsFlippedTogether:
         assert gappy["run001"].adjusted == pytest.approx(
             compared(columns[:, :3], adjust="max_t")["run001"].adjusted, abs=0.01
         )
-        clusters = {f"q{at:03d}": f"c{at // 10}" for at in range(40)}
+        clusters = {f"q{index:03d}": f"c{index // 10}" for index in range(40)}
         few = compared(columns, adjust="max_t", clusters=clusters)["run001"]
         assert (few.adjusted, few.verdict) == (2 / 2**4, "undecided")
         assert "no more than" in why(few)
@@ -370,24 +374,24 @@ def near_copies(rng: np.random.Generator, queries: int, runs: int) -> Float:
     )
 
 
-def all_alike(rng: np.random.Generator, queries: int, runs: int) -> Float:
+def equal_runs(rng: np.random.Generator, queries: int, runs: int) -> Float:
     drawn: Float = rng.random((queries, 1)) + rng.normal(0, 0.3, (queries, runs))
     return drawn
 
 
 @pytest.mark.nightly
 def test_false_alarms_among_near_copies() -> None:
-    found = family_wise(near_copies, 10)
+    share = family_wise(near_copies, 10)
     error = 3 * np.sqrt(0.05 * 0.95 / 300)
-    assert max(found["holm"], found["max_t"]) <= 0.05 + error
-    assert found["max_t"] > found["holm"] / 2
+    assert max(share["holm"], share["max_t"]) <= 0.05 + error
+    assert share["max_t"] > share["holm"] / 2
 
 
 @pytest.mark.nightly
 def test_false_alarms_among_runs_that_are_alike() -> None:
-    found = family_wise(all_alike, 8)
-    assert max(found.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
-    assert found["max_t"] >= 0.02
+    share = family_wise(equal_runs, 8)
+    assert max(share.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert share["max_t"] >= 0.02
 
 
 def test_a_comparison_is_the_same_every_time() -> None:

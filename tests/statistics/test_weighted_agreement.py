@@ -17,7 +17,7 @@ NUMBER, LABELED = 300, 80
 def world(seed: int) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
     """Doubts, and grades of a judge and of people, who differ more where the judge is in doubt."""
     draw = random.Random(seed)
-    doubts = {f"q{at:03}": draw.choice((0.05, 0.1, 0.5)) for at in range(NUMBER)}
+    doubts = {f"q{index:03}": draw.choice((0.05, 0.1, 0.5)) for index in range(NUMBER)}
     gold = np.array([float(draw.random() < 0.6) for _ in doubts])
     wrong = [draw.random() < (0.4 if doubt == 0.5 else 0.05) for doubt in doubts.values()]
     return doubts, np.where(wrong, 1 - gold, gold), gold
@@ -34,13 +34,13 @@ def drawn(doubts: dict[str, float], number: int, seed: int) -> tuple[list[int], 
 def test_weighted_agreement_is_that_of_all_queries_on_average() -> None:
     doubts, one, other = world(1)
     names = list(doubts)
-    whole = [each.value for each in agreement(one, other, names, resamples=2)]
+    whole = [coefficient.value for coefficient in agreement(one, other, names, resamples=2)]
     sums, alike, replays = np.zeros(3), np.zeros(3), 300
     for seed in range(replays):
         some, weights = drawn(doubts, LABELED, seed)
-        how = one[some], other[some], [names[at] for at in some]
-        sums += [each.value for each in agreement(*how, resamples=2, weights=weights)]
-        alike += [each.value for each in agreement(*how, resamples=2)]
+        how = one[some], other[some], [names[query] for query in some]
+        sums += [coefficient.value for coefficient in agreement(*how, resamples=2, weights=weights)]
+        alike += [coefficient.value for coefficient in agreement(*how, resamples=2)]
     assert sums[0] / replays == pytest.approx(whole[0], abs=0.01)
     # A ratio of few is a little off.
     assert sums / replays == pytest.approx(whole, abs=0.025)
@@ -61,13 +61,18 @@ def test_equal_weights_change_nothing_but_the_floor() -> None:
 
 @pytest.mark.nightly
 def test_intervals_of_weighted_agreement_hold() -> None:
-    held, replays = np.zeros(3), 400
-    truths = np.array([[each.value for each in agreement(one, other, list(doubts), resamples=2)]
+    covered, replays = np.zeros(3), 400
+    truths = np.array([[coefficient.value for coefficient in agreement(one, other, list(doubts), resamples=2)]
                        for doubts, one, other in map(world, range(1000, 1060))]).mean(axis=0)  # fmt: skip
     for seed in range(replays):
         doubts, one, other = world(seed)
         names = list(doubts)
         some, weights = drawn(doubts, LABELED, seed)
-        found = agreement(one[some], other[some], [names[at] for at in some], resamples=400, weights=weights)
-        held += [each.low <= truth <= each.high for each, truth in zip(found, truths, strict=True)]
-    assert (held / replays >= 0.92).all(), held / replays
+        coefficients = agreement(
+            one[some], other[some], [names[query] for query in some], resamples=400, weights=weights
+        )
+        covered += [
+            coefficient.low <= truth <= coefficient.high
+            for coefficient, truth in zip(coefficients, truths, strict=True)
+        ]
+    assert (covered / replays >= 0.92).all(), covered / replays

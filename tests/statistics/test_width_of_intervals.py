@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import run_checked
 from rageval import recall
-from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.intervals import bootstrap
 from rageval.measures.parsing import parse_measure
@@ -27,30 +26,24 @@ from rageval.statistics.samples import Float, Sample
 OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)
 
 
-def command(*words: str) -> Any:
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 0, done.output
-    return done
-
-
 def judged(folder: Path, **labels: list[str]) -> str:
     """A file of judgements: the labels of each system's answers."""
     path = folder / "judged.jsonl"
     rows = [
-        {"query_id": f"q{at:03d}", "run_id": run, "label": label, "rubric": "crag"}
+        {"query_id": f"q{index:03d}", "run_id": run, "label": label, "rubric": "crag"}
         for run, given in labels.items()
-        for at, label in enumerate(given)
+        for index, label in enumerate(given)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
 
 def compared(columns: Float, **options: Any) -> Comparison:
-    queries = [f"q{at:03d}" for at in range(len(columns))]
+    queries = [f"q{index:03d}" for index in range(len(columns))]
     measure = parse_measure("recall")
     results = [
-        Scores(f"run{at}", (Score(measure, queries, column, 0, "made up"),))
-        for at, column in enumerate(columns.T)
+        Scores(f"run{index}", (Score(measure, queries, column, 0, "made up"),))
+        for index, column in enumerate(columns.T)
     ]
     return compare(results, Settings(resamples=200, all_pairs=True, **options))
 
@@ -62,32 +55,32 @@ def sample(values: Float, unit: Any = None) -> Sample:
 
 
 class TestNoHallucinationOf25:
-    def test_compare(self, tmp_path: Path) -> None:
+    def test_compare_gives_an_interval_to_a_mean_of_zero(self, tmp_path: Path) -> None:
         mixed = ["perfect"] * 15 + ["missing"] * 10
         path = judged(tmp_path, one=["perfect"] * 25, other=mixed)
-        done = command("compare", path, "-m", "hallucination,crag_score", "--format", "json")
-        found = json.loads(done.stdout)
-        cells = {(cell["run"], cell["measure"]): cell for cell in found["values"]}
+        result = run_checked("compare", path, "-m", "hallucination,crag_score", "--format", "json")
+        comparison = json.loads(result.stdout)
+        cells = {(cell["run"], cell["measure"]): cell for cell in comparison["values"]}
         for run in ("one", "other"):
             cell = cells[run, "crag_share(label=incorrect)"]
             assert (cell["value"], cell["low"], cell["high"]) == (0, 0, pytest.approx(OF_25))
         perfect = cells["one", "crag_score"]
         assert (perfect["value"], perfect["low"], perfect["high"]) == (1, pytest.approx(1 - 2 * OF_25), 1)
-        pair = next(pair for pair in found["pairs"] if "share" in pair["measure"])
+        pair = next(pair for pair in comparison["pairs"] if "share" in pair["measure"])
         assert (pair["difference"], pair["verdict"]) == (0, "identical by an unnamed judge")
         assert pair["low"] == -pair["high"] == pytest.approx(-0.126, abs=0.001)
-        assert "fewer than 6 values of one, other differ from the most common one" in done.stderr
+        assert "fewer than 6 values of one, other differ from the most common one" in result.stderr
 
     def test_slices_and_reports(self, tmp_path: Path) -> None:
         path = judged(tmp_path, one=["perfect"] * 25)
         facts = tmp_path / "questions.jsonl"
-        rows = [{"query_id": f"q{at:03d}", "query": "?", "domain": "all"} for at in range(25)]
+        rows = [{"query_id": f"q{index:03d}", "query": "?", "domain": "all"} for index in range(25)]
         facts.write_text("".join(json.dumps(row) + "\n" for row in rows))
         words = [path, "-m", "hallucination", "--by", "domain", "--questions", str(facts)]
-        assert "[0.0000, 0.1332]" in command(*words).stdout
+        assert "[0.0000, 0.1332]" in run_checked(*words).stdout
         page = tmp_path / "report.html"
-        command("report", path, "-m", "hallucination", "-o", str(page))
-        (cell,) = json.loads(command("report", "show", str(page), "--format", "json").stdout)["cells"]
+        run_checked("report", path, "-m", "hallucination", "-o", str(page))
+        (cell,) = json.loads(run_checked("report", "show", str(page), "--format", "json").stdout)["cells"]
         assert (cell["low"], cell["high"]) == (0, pytest.approx(OF_25))
 
     @pytest.mark.parametrize("kind", INTERVAL_ENDS)
@@ -111,11 +104,11 @@ class TestWhereItEnds:
     ) -> None:
         rng = np.random.default_rng(seed)
         columns = np.where(rng.random((queries, 3)) < 0.1, rng.choice(values, (queries, 3)), values[0])
-        found = compared(columns)
-        for cell in found.cells:
+        comparison = compared(columns)
+        for cell in comparison.cells:
             assert 0 <= cell.low < cell.high <= 1
             assert cell.low <= cell.value <= cell.high
-        for pair in found.pairs:
+        for pair in comparison.pairs:
             assert -1 <= pair.low < pair.high <= 1
             assert pair.low <= pair.difference <= pair.high
 
@@ -125,16 +118,19 @@ class TestWhereItEnds:
 
     def test_of_measures_without_a_scale(self) -> None:
         """A gain of 12 on 25 of 25 queries: on others it may be 0, or as much more."""
-        found = compared(np.full((25, 2), 12.0))
-        (pair,) = found.pairs
+        comparison = compared(np.full((25, 2), 12.0))
+        (pair,) = comparison.pairs
         assert pair.high == -pair.low == pytest.approx(12 * 0.1262, abs=0.001)
-        assert [cell.high - 12 for cell in found.cells] == pytest.approx([12 * 0.1262] * 2, abs=0.001)
+        assert [cell.high - 12 for cell in comparison.cells] == pytest.approx([12 * 0.1262] * 2, abs=0.001)
 
     @pytest.mark.parametrize("number", [0, 1])
     def test_of_one_query_there_is_none(self, number: int) -> None:
         assert np.isnan(bootstrap(recall, np.zeros(number))).all()
-        found = compared(np.array([[0.5, 0.25]]))
-        assert all(np.isnan(each.low) and np.isnan(each.high) for each in (*found.cells, *found.pairs))
+        comparison = compared(np.array([[0.5, 0.25]]))
+        assert all(
+            np.isnan(estimate.low) and np.isnan(estimate.high)
+            for estimate in (*comparison.cells, *comparison.pairs)
+        )
 
     def test_clusters_count_not_queries(self) -> None:
         """50 answers on 5 pages without a fault say as much as 5 pages, not as 50 answers."""
@@ -158,20 +154,20 @@ class TestWhereItEnds:
 
     def test_rankings_that_are_the_same_differ_by_nothing(self, tmp_path: Path) -> None:
         """That is no estimate; that two other rankings had the same values is one."""
-        lines = [f"q{at} Q0 d{rank} 1 {-rank} t\n" for at in range(30) for rank in range(3)]
+        lines = [f"q{index} Q0 d{rank} 1 {-rank} t\n" for index in range(30) for rank in range(3)]
         (tmp_path / "a").write_text("".join(lines))
         (tmp_path / "b").write_text("".join(lines))
         (tmp_path / "c").write_text("".join(line.replace("d2", "d9") for line in lines))
-        (tmp_path / "qrels").write_text("".join(f"q{at} 0 d{at % 2} 1\n" for at in range(30)))
+        (tmp_path / "qrels").write_text("".join(f"q{index} 0 d{index % 2} 1\n" for index in range(30)))
         paths = [str(tmp_path / name) for name in ("a", "b", "c", "qrels")]
-        done = command("compare", *paths, "-m", "rr", "--all-pairs", "--format", "json")
-        pairs = {pair["run"] + pair["other"]: pair for pair in json.loads(done.stdout)["pairs"]}
+        result = run_checked("compare", *paths, "-m", "rr", "--all-pairs", "--format", "json")
+        pairs = {pair["run"] + pair["other"]: pair for pair in json.loads(result.stdout)["pairs"]}
         assert (pairs["ab"]["low"], pairs["ab"]["high"], pairs["ab"]["verdict"]) == (0, 0, "identical")
         assert pairs["ac"]["verdict"] == "identical"
         assert pairs["ac"]["low"] == -pairs["ac"]["high"] == pytest.approx(-0.104, abs=0.001)
 
 
-def held(values: Float, truth: float, **options: Any) -> float:
+def coverage(values: Float, truth: float, **options: Any) -> float:
     low, high = intervals(sample(values), resamples=400, **options)
     return float(((low <= truth) & (truth <= high)).mean())
 
@@ -185,7 +181,7 @@ def test_rare_events_are_covered(queries: int, share: float) -> None:
     """Resampling alone holds 5 % in 39, 73, 91 and 98 % of samples of 10, 25, 50 and 200."""
     times = 1000
     rng = np.random.default_rng(queries)
-    assert held((rng.random((queries, times)) < share).astype(float), share) >= 0.9
+    assert coverage((rng.random((queries, times)) < share).astype(float), share) >= 0.9
 
 
 @pytest.mark.slow
@@ -196,7 +192,7 @@ def test_values_that_seldom_differ_are_covered(queries: int, share: float) -> No
     times = 600
     rng = np.random.default_rng(queries)
     values = np.where(rng.random((queries, times)) < share, rng.uniform(-0.5, 1, (queries, times)), 0.0)
-    assert held(values, share / 4) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
+    assert coverage(values, share / 4) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
 
 
 class TestPeopleAndJudges:
@@ -216,8 +212,8 @@ class TestPeopleAndJudges:
             "--format",
             "json",
         )
-        done = command(*words)
-        mean, share = json.loads(done.stdout)["results"]
+        result = run_checked(*words)
+        mean, share = json.loads(result.stdout)["results"]
         assert (mean["people"], mean["people_high"]) == (1, 1)
         assert mean["people_low"] == pytest.approx(0.7730, abs=1e-4)  # from -1 to 1
         assert (mean["value"], mean["high"]) == (1, 1)
@@ -225,61 +221,72 @@ class TestPeopleAndJudges:
         assert (share["people_low"], share["people_high"]) == (0, pytest.approx(0.1135, abs=1e-4))
         assert share["value"] == share["low"] == 0
         assert 0.02 < share["high"] < 0.15
-        assert done.stderr.count("coarse: fewer than 6 of the labeled values differ") == 2
+        assert result.stderr.count("coarse: fewer than 6 of the labeled values differ") == 2
 
     @pytest.mark.slow
     @pytest.mark.parametrize("labels", [30, 50, 100, 200])
     @pytest.mark.parametrize("judge", [(1.0, 0.0), (0.95, 0.08)])
     def test_corrected_means_near_the_end_are_covered(self, labels: int, judge: tuple[float, float]) -> None:
         """At a true .96, intervals without a floor held .63, .82, .89 and .93."""
-        times, rng, held, people_held = 150, np.random.default_rng(labels), 0, 0
+        times, rng, covered, people_held = 150, np.random.default_rng(labels), 0, 0
         for _ in range(times):
             truth = rng.random(600) < 0.96
-            said = rng.random(600) < np.where(truth, *judge)
+            judged = rng.random(600) < np.where(truth, *judge)
             some = truth[:labels].astype(float)
-            found = corrected(said.astype(float), dict(enumerate(some)), paired=False, within=(0, 1))
-            held += found.low <= 0.96 <= found.high
+            correction = corrected(judged.astype(float), dict(enumerate(some)), paired=False, within=(0, 1))
+            covered += correction.low <= 0.96 <= correction.high
             low, high = peoples_interval(some)
             people_held += low <= 0.96 <= high
         least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
-        assert min(held, people_held) / times >= least
+        assert min(covered, people_held) / times >= least
 
     @pytest.mark.some(2)
     @pytest.mark.parametrize("kind", ["none", "quadratic"])
     def test_two_judges_who_always_agree(self, kind: str) -> None:
         """On 30 of 30 queries; and 60 judgements of 3 queries are 3 queries."""
         grades = np.tile([0.0, 1.0, 2.0], 10)
-        found = {each.name: each for each in agreement(grades, grades, list(map(str, range(30))), kind)}
-        assert {each.value for each in found.values()} == {each.high for each in found.values()} == {1.0}
-        assert found["agreement"].low == pytest.approx(0.8957, abs=0.001)
-        lower = [found[name].low for name in ("kappa", "gwet")]
-        assert max(lower) < found["agreement"].low
+        coefficients = {
+            coefficient.name: coefficient
+            for coefficient in agreement(grades, grades, list(map(str, range(30))), kind)
+        }
+        assert (
+            {coefficient.value for coefficient in coefficients.values()}
+            == {coefficient.high for coefficient in coefficients.values()}
+            == {1.0}
+        )
+        assert coefficients["agreement"].low == pytest.approx(0.8957, abs=0.001)
+        lower = [coefficients[name].low for name in ("kappa", "gwet")]
+        assert max(lower) < coefficients["agreement"].low
         assert min(lower) > 0.6
         few = agreement(np.tile(grades, 2), np.tile(grades, 2), list("abc" * 20), kind)
         assert few[0].low == 0
-        assert all(np.isnan(each.low) for each in agreement(grades, grades, ["q"] * 30, kind))
+        assert all(np.isnan(coefficient.low) for coefficient in agreement(grades, grades, ["q"] * 30, kind))
 
     @pytest.mark.slow
     def test_agreement_that_seldom_fails_is_covered(self) -> None:
         """Two judges of two labels, half of each, who differ on 4 %: agreement .96, kappa .92."""
         times, rng = 120, np.random.default_rng(3)
-        held = {"agreement": 0, "kappa": 0}
+        covered = {"agreement": 0, "kappa": 0}
         for _ in range(times):
             one = (rng.random(40) < 0.5).astype(float)
             other = np.where(rng.random(40) < 0.04, 1 - one, one)
-            for each in agreement(one, other, list(map(str, range(40))), resamples=200):
-                if each.name in held:
-                    held[each.name] += each.low <= {"agreement": 0.96, "kappa": 0.92}[each.name] <= each.high
-        assert min(held.values()) / times >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
+            for coefficient in agreement(one, other, list(map(str, range(40))), resamples=200):
+                if coefficient.name in covered:
+                    covered[coefficient.name] += (
+                        coefficient.low
+                        <= {"agreement": 0.96, "kappa": 0.92}[coefficient.name]
+                        <= coefficient.high
+                    )
+        assert min(covered.values()) / times >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
 
     def test_the_passport_says_so(self, tmp_path: Path) -> None:
         path = judged(tmp_path, one=["perfect", "missing"] * 15)
-        done = command("label", "agree", path, path)
-        assert "coarse: they differ in 0 of 30 queries" in done.stdout
+        result = run_checked("label", "agree", path, path)
+        assert "coarse: they differ in 0 of 30 queries" in result.stdout
         for name in ("agreement", "kappa", "gwet"):
-            (line,) = [line for line in done.stdout.splitlines() if re.match(rf"\W*{name}\b", line)]
+            (line,) = [line for line in result.stdout.splitlines() if re.match(rf"\W*{name}\b", line)]
             assert line.count("1.000") == 2, "the value and its upper end"
-        facts = json.loads(command("label", "agree", path, path, "--format", "json").stdout)
+        facts = json.loads(run_checked("label", "agree", path, path, "--format", "json").stdout)
         assert facts["queries_that_differ"] == 0
 
     @pytest.mark.slow
@@ -293,10 +300,10 @@ class TestPeopleAndJudges:
         ]
         path = tmp_path / "games.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        done = command("arena", str(path), "--format", "json")
-        found = json.loads(done.stdout)
-        assert [(row["strength"], row["low"], row["high"]) for row in found] == [(0, None, None)] * 2
-        assert "no interval: all samples of the queries give the same strengths" in done.stderr
+        result = run_checked("arena", str(path), "--format", "json")
+        arena = json.loads(result.stdout)
+        assert [(row["strength"], row["low"], row["high"]) for row in arena] == [(0, None, None)] * 2
+        assert "no interval: all samples of the queries give the same strengths" in result.stderr
 
 
 @pytest.mark.parametrize("limits", [(0.0, np.inf), (-np.inf, 1.0)])

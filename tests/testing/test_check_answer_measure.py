@@ -26,7 +26,7 @@ SPELLED = (
 # A nugget whose judgement failed is one by which the answer was to be judged: it is counted, not left out.
 COUNTS = "nugget_count"
 OURS = [
-    *(found for name, found in OF_ANSWERS.items() if name != COUNTS),
+    *(measure for name, measure in OF_ANSWERS.items() if name != COUNTS),
     *map(rageval.parse_measure, SPELLED),
 ]
 
@@ -54,8 +54,8 @@ def kindest(answer: Assessment) -> float:
 @rageval.measure(better="lower")
 def words_a_nugget(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc") -> float:
     """Words for each nugget that is supported; undefined without any."""
-    found = sum(nugget.grade == 1 for nugget in answer.judged("nugget support"))
-    return answer.length(rule) / found if found else math.nan
+    supported = sum(nugget.grade == 1 for nugget in answer.judged("nugget support"))
+    return answer.length(rule) / supported if supported else math.nan
 
 
 @pytest.mark.parametrize("measure", [kindest, words_a_nugget, words_a_nugget(rule="split")], ids=str)
@@ -188,8 +188,8 @@ def test_judgements_that_another_measure_looks_at_cannot_be_changed() -> None:
         return 0.0
 
     judged = [{"query_id": "q", "run_id": "r", "aspect": "correctness", "grade": 2}]
-    found = rageval.evaluate_answers([clears, "correctness"], judged)["r"]
-    assert found["correctness"].value == 2.0
+    scores = rageval.evaluate_answers([clears, "correctness"], judged)["r"]
+    assert scores["correctness"].value == 2.0
 
 
 def test_a_measure_of_answers_that_does_not_say_so_is_told_how() -> None:

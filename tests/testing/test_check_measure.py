@@ -230,21 +230,21 @@ def test_a_name_that_is_taken_is_refused(name: str) -> None:
 
     another.__name__ = name
     measure = rageval.measure(another)
-    said = f"{name}: rageval has a measure of this name"
-    with pytest.raises(MeasureError, match=said):
+    message = f"{name}: rageval has a measure of this name"
+    with pytest.raises(MeasureError, match=message):
         check_measure(measure)
-    with pytest.raises(MeasureError, match=said):
+    with pytest.raises(MeasureError, match=message):
         rageval.evaluate([measure], {"q": {"a": 1.0}}, {"q": {"a": 1}})
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_example() -> None:
-    said = []
+    messages = []
     for _ in range(2):
         with pytest.raises(AssertionError) as caught:
             check_measure(rageval.measure(looks_deeper), seed=7)
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_every_law_that_must_hold_was_broken_by_some_fault_or_is_tried_elsewhere() -> None:
@@ -255,8 +255,8 @@ def test_every_law_that_must_hold_was_broken_by_some_fault_or_is_tried_elsewhere
         "increasing_maps_of_scores_change_no_digit",  # of the reader, not of measures: test_power
         "a_pooled_share_is_between_the_shares",  # below
     }
-    found = {law for law in LAWS[RunCase] if any(part in law.replace("_", " ") for part in words.split("|"))}
-    assert found | elsewhere == set(LAWS[RunCase])
+    broken = {law for law in LAWS[RunCase] if any(part in law.replace("_", " ") for part in words.split("|"))}
+    assert broken | elsewhere == set(LAWS[RunCase])
 
 
 def test_pooling_that_is_none_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,15 +49,15 @@ def test_what_becomes_of_an_item(name: str) -> None:
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_third_of_all_answers_is_hostile(provider: str) -> None:
-    found = mixed(provider, 60)
-    assert found["ok"] > 40
+    counts = mixed(provider, 60)
+    assert counts["ok"] > 40
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_lie_that_comes_properly_would_be_believed(provider: str) -> None:
     """Else the tests above could not fail."""
-    found = outcomes(provider, items(1), lambda asked: Saying(body=hostile_servers.body(asked, LIE)))
-    assert [row["label"] for row in found] == ["perfect"]
+    judgements = outcomes(provider, items(1), lambda asked: Saying(body=hostile_servers.body(asked, LIE)))
+    assert [row["label"] for row in judgements] == ["perfect"]
 
 
 @pytest.mark.nightly
@@ -65,12 +65,12 @@ def test_a_lie_that_comes_properly_would_be_believed(provider: str) -> None:
 def test_memory_does_not_grow_with_what_is_sent(provider: str) -> None:
     """Eight at a time, each of 64 MiB and more; a call may hold 4 MiB of it, now and then twice."""
     more = {"PYTHONPATH": str(HERE), "OPENAI_API_KEY": "no-key-at-all", "ANTHROPIC_API_KEY": "no-key-at-all"}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", FLOOD.format(provider=provider)],
         capture_output=True,
         text=True,
         env=os.environ | more,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 150
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) < 150

@@ -14,5 +14,5 @@ def boards_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A bundle of runs, one of judged answers, and one with labels by people."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("boards"))
-        made = Board()
-        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labeled")}
+        board = Board()
+        return {kind: board.bundled(kind) for kind in ("runs", "answers", "labeled")}

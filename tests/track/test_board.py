@@ -41,21 +41,21 @@ def states(path: Path, **options: Any) -> dict[str, str]:
 
 def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
     for name, path in boards.items():
-        found = verify(path)
-        assert found.exit_code == 0, (name, list(found.sentences()))
-    said = {name: str(verify(path).steps[1].extent) for name, path in boards.items()}
+        report = verify(path)
+        assert report.exit_code == 0, (name, list(report.sentences()))
+    extents = {name: str(verify(path).steps[1].extent) for name, path in boards.items()}
     nothing = "no judgement has a reply"
-    assert said == {"runs": nothing, "answers": "24 judgements", "labeled": nothing}
+    assert extents == {"runs": nothing, "answers": "24 judgements", "labeled": nothing}
 
 
 @pytest.mark.parametrize("name", ["runs", "answers", "labeled", "track"])
 def test_earlier_bundles_are_read(name: str) -> None:
-    found = verify(EARLIER / f"{name}.tar.gz")
-    said = [str(each) for step in found.steps for each in step.differences]
+    report = verify(EARLIER / f"{name}.tar.gz")
+    differences = [str(difference) for step in report.steps for difference in step.differences]
     # Signatures name the version, and a later one has another.
-    assert all("signature" in each for each in said), said
-    assert {step.state for step in found.steps[:3]} == {"same"}
-    assert found.exit_code == (0 if __version__ == "0.2.0" else 1)
+    assert all("signature" in difference for difference in differences), differences
+    assert {step.state for step in report.steps[:3]} == {"same"}
+    assert report.exit_code == (0 if __version__ == "0.2.0" else 1)
 
 
 @pytest.mark.some(10)
@@ -63,9 +63,11 @@ def test_earlier_bundles_are_read(name: str) -> None:
 def test_forgeries_are_found(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
     board, step, forge = FORGERIES[name]
     path = forged(boards[board], forge, tmp_path / "forged.tar.gz")
-    found = verify(path)
-    assert found.exit_code == 1
-    assert step in [each.name for each in found.steps if each.state == "differs"], list(found.sentences())
+    report = verify(path)
+    assert report.exit_code == 1
+    assert step in [checked.name for checked in report.steps if checked.state == "differs"], list(
+        report.sentences()
+    )
 
 
 def test_there_are_fifty_of_all_kinds() -> None:
@@ -92,12 +94,12 @@ def test_another_bundle_than_the_one_on_the_page(boards: Mapping[str, Path]) -> 
 
 def test_without_replies_judgements_are_believed(board: Board, tmp_path: Path) -> None:
     path = board.bundled("answers", "digests")
-    found = verify(path)
-    assert found.exit_code == 3
-    assert [step.state for step in found.steps] == ["same", "missing", "same", "same"]
-    held = unpacked(path)
-    assert not any(name.startswith(("replies/", "inputs/topics")) for name in held)
-    assert b"because it says so" not in b"".join(held.values())
+    report = verify(path)
+    assert report.exit_code == 3
+    assert [step.state for step in report.steps] == ["same", "missing", "same", "same"]
+    files = unpacked(path)
+    assert not any(name.startswith(("replies/", "inputs/topics")) for name in files)
+    assert b"because it says so" not in b"".join(files.values())
     # The publisher's own judgements hold the replies.
     Path("withheld").mkdir()
     Path("withheld/judged.jsonl").write_bytes(Path("judged.jsonl").read_bytes())
@@ -127,11 +129,11 @@ def test_what_a_model_said_needs_its_reply(
         rows[:3] = [row | changed for row in rows[:3]]
         files["judgements/judged.jsonl"] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
-    found = verify(forged(boards["answers"], forge, tmp_path / "forged.tar.gz"))
-    assert found.exit_code == code, list(found.sentences())
+    report = verify(forged(boards["answers"], forge, tmp_path / "forged.tar.gz"))
+    assert report.exit_code == code, list(report.sentences())
     who = changed.get("decided_by") or changed.get("judge") or ""
     # Who is believed has a name on the page.
-    assert (f"judgements without a reply, by {who} (3)" in map(str, found.believed)) == (code != 3)
+    assert (f"judgements without a reply, by {who} (3)" in map(str, report.believed)) == (code != 3)
 
 
 @pytest.mark.slow
@@ -153,33 +155,36 @@ def test_keys_are_in_no_bundle(board: Board, monkeypatch: pytest.MonkeyPatch) ->
             row["raw"] = row["raw"].replace("because", f"{key} {other}")
     Path("judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     path = board.bundled("answers", "full")
-    held = b"".join(unpacked(path).values())
-    assert key.encode() not in held
-    assert other.encode() not in held
+    content = b"".join(unpacked(path).values())
+    assert key.encode() not in content
+    assert other.encode() not in content
     assert verify(path).exit_code == 0
     Path("one.run").write_text(Path("one.run").read_text() + f"4 Q0 {other} 2 0.5 one\n")
-    done = command(*board.words("runs", "full"))
-    assert (done.code, "contains a key that is in one of your environment variables" in done.err) == (2, True)
+    result = command(*board.words("runs", "full"))
+    assert (result.code, "contains a key that is in one of your environment variables" in result.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_full_bundle_lists_first_what_it_gives_away(board: Board) -> None:
-    done = command(*board.words("answers", "full"))
-    first, second, *_ = done.err.splitlines()
+    result = command(*board.words("answers", "full"))
+    first, second, *_ = result.err.splitlines()
     assert first == "rageval: the bundle contains the topics (topics.tsv); check that you may publish it"
     assert "contains the judges' replies" in second
 
 
 def test_every_rubric_is_read_again() -> None:
-    known = json.loads(GOLDEN.read_text())
-    again = 0
-    for name, rows in known.items():
+    golden = json.loads(GOLDEN.read_text())
+    count = 0
+    for name, rows in golden.items():
         rubric = rubric_named(name)
         rows = [row | ({"reply": row["raw"]} if "raw" in row else {}) for row in rows if "status" in row]
         for call in calls_of(rows):
             if "raw" in call[0] and can_reread(rubric, call):
-                again += 1
+                count += 1
                 assert list(reread(rubric, call, call[0]["raw"])) == [], name
-    assert again == 43
+    assert count == 43
 
 
 def members(*of: tuple[str, bytes, bytes]) -> bytes:
@@ -193,7 +198,7 @@ def members(*of: tuple[str, bytes, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "expected a bundle"),
         (b"no archive", "expected a bundle"),
@@ -210,15 +215,15 @@ def members(*of: tuple[str, bytes, bytes]) -> bytes:
         (members(("board/manifest.json", b"0", b"{}")), "manifest.json"),
         (members(("board/manifest.json", b"0", b"[" * 100_000)), "manifest.json"),
     ],
-    ids=lambda each: (
-        "" if isinstance(each, bytes) else each
+    ids=lambda value: (
+        "" if isinstance(value, bytes) else value
     ),  # bytes of an archive name the second they were made
 )
-def test_what_is_no_bundle(content: bytes, said: str, tmp_path: Path) -> None:
+def test_what_is_no_bundle(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "b.tar.gz").write_bytes(content)
-    done = command("board", "verify", str(tmp_path / "b.tar.gz"))
-    assert done.code == 2
-    assert said in done.err
+    result = command("board", "verify", str(tmp_path / "b.tar.gz"))
+    assert result.code == 2
+    assert message in result.err
 
 
 @pytest.mark.parametrize("size", [-1, -513, -(2**60), 2**33, 2**80])
@@ -228,21 +233,21 @@ def test_a_size_that_a_header_states(size: int, tmp_path: Path) -> None:
     header = member.tobuf(tarfile.GNU_FORMAT)
     assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == size
     (tmp_path / "b").write_bytes(gzip.compress(header + b"0" * 4096))
-    done = command("board", "verify", str(tmp_path / "b"))
-    assert (done.code, "more than 50,000 files or" in done.err) == (2, True)
+    result = command("board", "verify", str(tmp_path / "b"))
+    assert (result.code, "more than 50,000 files or" in result.err) == (2, True)
 
 
 def _named_twice(manifest: dict[str, Any]) -> None:
-    manifest["systems"] = [{"name": str(at), "file": "runs/one.run"} for at in range(900)]
+    manifest["systems"] = [{"name": str(number), "file": "runs/one.run"} for number in range(900)]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (_named_twice, "names runs/one.run 900 times; expected once"),
         (lambda manifest: manifest["systems"].append(manifest["systems"][0]), "names one.run 2 times"),
         (
-            lambda manifest: manifest.update(systems=[{"name": str(at)} for at in range(1001)]),
+            lambda manifest: manifest.update(systems=[{"name": str(number)} for number in range(1001)]),
             "1,001 systems",
         ),
         (lambda manifest: manifest.update(measures=",".join(["rr"] * 5001)), "10,000 places"),
@@ -251,11 +256,11 @@ def _named_twice(manifest: dict[str, Any]) -> None:
     ],
 )
 def test_what_takes_too_long_is_refused(
-    boards: Mapping[str, Path], change: Any, said: str, tmp_path: Path
+    boards: Mapping[str, Path], change: Any, message: str, tmp_path: Path
 ) -> None:
     path = forged(boards["runs"], lambda files, manifest: change(manifest), tmp_path / "b")
-    done = command("board", "verify", str(path))
-    assert (done.code, said in done.err) == (2, True), done
+    result = command("board", "verify", str(path))
+    assert (result.code, message in result.err) == (2, True), result
 
 
 def test_what_a_manifest_states_of_intervals(boards: Mapping[str, Path], tmp_path: Path) -> None:
@@ -282,12 +287,12 @@ def test_no_order_of_files_changes_a_byte(board: Board, kind: str) -> None:
         for name, part in (("p1.jsonl", lines[:half]), ("p2.jsonl", lines[half:])):
             Path(name).write_text("".join(part))
         files, rest = ["p1.jsonl", "p2.jsonl"], words[3:]
-    made = set()
+    bundles = set()
     for order in (files, files[::-1]):
-        done = command(*words[:2], *order, *rest)
-        assert done.code == 0, done.err
-        made.add(Path(f"{kind}.tar.gz").read_bytes())
-    assert len(made) == 1
+        result = command(*words[:2], *order, *rest)
+        assert result.code == 0, result.err
+        bundles.add(Path(f"{kind}.tar.gz").read_bytes())
+    assert len(bundles) == 1
     assert verify(f"{kind}.tar.gz").exit_code == 0
 
 
@@ -308,9 +313,9 @@ def test_the_manifest_names_nothing_outside(
     def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
         manifest[field] = kinds.get(field, name)
 
-    done = command("board", "verify", str(forged(boards["runs"], forge, tmp_path / "b")))
-    assert done.code == 1
-    assert "no such file in the bundle" in done.out
+    result = command("board", "verify", str(forged(boards["runs"], forge, tmp_path / "b")))
+    assert result.code == 1
+    assert "no such file in the bundle" in result.out
 
 
 @pytest.mark.some(3)
@@ -321,8 +326,8 @@ def test_how_labels_were_chosen_is_in_the_bundle(
     def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
         manifest["labels_chosen"] = name
 
-    done = command("board", "verify", str(forged(boards["labeled"], forge, tmp_path / "b")))
-    assert (done.code, "no such file in the bundle" in done.out) == (1, True)
+    result = command("board", "verify", str(forged(boards["labeled"], forge, tmp_path / "b")))
+    assert (result.code, "no such file in the bundle" in result.out) == (1, True)
 
 
 def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> None:
@@ -331,9 +336,9 @@ def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> No
     def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
         manifest |= {"qrels": "", "datasets": {"qrels": str(tmp_path / "secret")}}
 
-    found = verify(forged(boards["runs"], forge, tmp_path / "b"))
-    assert found.exit_code == 3
-    assert [step.state for step in found.steps[2:]] == ["missing", "missing"]
+    report = verify(forged(boards["runs"], forge, tmp_path / "b"))
+    assert report.exit_code == 3
+    assert [step.state for step in report.steps[2:]] == ["missing", "missing"]
 
 
 def test_the_page_of_documentation_has_every_field(boards: Mapping[str, Path]) -> None:

@@ -29,10 +29,10 @@ def test_nothing_is_cut_off(browser: Any, boards: Mapping[str, Path], width: int
     tab.context.close()
 
 
-def test_a_site(boards: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_published_bundle_is_verified_by_its_digest(boards: Mapping[str, Path], tmp_path: Path) -> None:
     site = tmp_path / "site"
-    done = command("board", "publish", str(boards["answers"]), "-o", str(site))
-    assert done.code == 0, done.err
+    result = command("board", "publish", str(boards["answers"]), "-o", str(site))
+    assert result.code == 0, result.err
     index = (site / "index.html").read_text()
     assert "<script" not in index
     digest = re.search(r"--sha256 ([0-9a-f]{64})", index)
@@ -70,10 +70,10 @@ def test_records_of_every_eval_ever(boards: Mapping[str, Path], tmp_path: Path) 
 def test_nothing_is_published_that_differs(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
     board, _, forge = FORGERIES[name]
     path = forged(boards[board], forge, tmp_path / "forged.tar.gz")
-    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
-    assert (done.code, done.out) == (1, "")
-    assert done.err.endswith("nothing was published\n")
-    assert done.err.count("\n") > 1
+    result = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith("nothing was published\n")
+    assert result.err.count("\n") > 1
     assert not (tmp_path / "site").exists()
 
 
@@ -82,8 +82,8 @@ def test_without_a_dataset_nothing_is_published(boards: Mapping[str, Path], tmp_
         manifest |= {"qrels": "", "datasets": {"qrels": "/no/such/set"}}
 
     path = forged(boards["runs"], forge, tmp_path / "b.tar.gz")
-    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
-    assert (done.code, "datasets that are not on this computer" in done.err) == (3, True)
+    result = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert (result.code, "datasets that are not on this computer" in result.err) == (3, True)
 
 
 def test_what_a_manifest_states_is_not_on_the_pages(boards: Mapping[str, Path], tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_what_a_manifest_states_is_not_on_the_pages(boards: Mapping[str, Path], 
         manifest |= {"judges": ["the best judge"], "rageval": "99.0", "intervals": "", "title": "A <b>title"}
 
     path = forged(boards["answers"], forge, tmp_path / "b.tar.gz")
-    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
-    assert done.code == 0, done.err
+    result = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert result.code == 0, result.err
     index = (tmp_path / "site" / "index.html").read_text()
     assert "the best judge" not in index
     assert "99.0" not in index

@@ -43,7 +43,7 @@ def run_text(tag: str, seed: int, topics: tuple[str, ...] = TOPICS) -> str:
     """A run that is as good as chance has it."""
     rows = []
     for topic in topics:
-        docs = [f"d{topic}-{at}" for at in range(8)]
+        docs = [f"d{topic}-{number}" for number in range(8)]
         random.Random(f"{seed} {topic}").shuffle(docs)
         rows += [f"{topic} Q0 {doc} {rank} {9 - rank} {tag}\n" for rank, doc in enumerate(docs, 1)]
     return "".join(rows)
@@ -52,9 +52,11 @@ def run_text(tag: str, seed: int, topics: tuple[str, ...] = TOPICS) -> str:
 @pytest.fixture(name="plan")
 def _plan() -> TrackPlan:
     Path("runs").mkdir()
-    for at in range(HONEST):
-        Path(f"runs/team{at}.trec").write_text(run_text(f"team{at}", at))
-    Path("qrels").write_text("".join(f"{topic} 0 d{topic}-{at} 1\n" for topic in TOPICS for at in range(3)))
+    for number in range(HONEST):
+        Path(f"runs/team{number}.trec").write_text(run_text(f"team{number}", number))
+    Path("qrels").write_text(
+        "".join(f"{topic} 0 d{topic}-{number} 1\n" for topic in TOPICS for number in range(3))
+    )
     Path("topics").write_text("".join(f"{topic}\tWhat is {topic}?\n" for topic in TOPICS))
     Path("secret").write_text(SECRET)
     return TrackPlan(
@@ -73,8 +75,8 @@ def put(name: str, content: str | bytes) -> None:
 
 
 def put_socket(name: str) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(f"runs/{name}")
+    with socket.socket(socket.AF_UNIX) as endpoint:
+        endpoint.bind(f"runs/{name}")
 
 
 def put_sparse(name: str) -> None:
@@ -141,8 +143,8 @@ def hostile(number: int, kinds: dict[str, Callable[[str], None]], seed: int = 26
     """Put so many entries, every kind at least once; half of them stand before the honest ones."""
     draw = random.Random(seed)
     drawn = [*kinds, *draw.choices([*kinds], k=max(0, number - len(kinds)))][:number]
-    for at, kind in enumerate(drawn):
-        kinds[kind](f"{draw.choice(('0evil', 'zevil'))}-{seed}-{at}")
+    for index, kind in enumerate(drawn):
+        kinds[kind](f"{draw.choice(('0evil', 'zevil'))}-{seed}-{index}")
 
 
 def made(out: Path) -> dict[str, bytes]:
@@ -150,7 +152,7 @@ def made(out: Path) -> dict[str, bytes]:
 
 
 def archived(out: Path) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     with tarfile.open(out / "board.tar.gz") as archive:
         for member in archive:
             assert member.isreg()
@@ -159,8 +161,8 @@ def archived(out: Path) -> dict[str, bytes]:
             assert all(re.fullmatch(r"(?![.-])[A-Za-z0-9._-]+", part) for part in parts), member.name
             stream = archive.extractfile(member)
             assert stream is not None
-            found[member.name] = stream.read()
-    return found
+            contents[member.name] = stream.read()
+    return contents
 
 
 ABOUT_ENTRIES = {"submissions.jsonl", "findings.jsonl", "stages.json", "board.tar.gz", "pages/index.html"}
@@ -185,31 +187,33 @@ def assert_untouched(alone: Path, among: Path) -> None:
 
 
 def honest(submissions: Any) -> list[Any]:
-    return [each for each in submissions if each.file.startswith("team")]
+    return [submission for submission in submissions if submission.file.startswith("team")]
 
 
 @pytest.mark.slow
 def test_each_kind_is_a_finding_of_its_own(plan: TrackPlan) -> None:
     alone = organize(changed(plan, stage="validate", out=Path("alone"))).submissions
     hostile(len(KINDS), KINDS)
-    found = organize(changed(plan, stage="validate"))
-    assert honest(found.submissions) == alone
-    others = [each for each in found.submissions if not each.file.startswith("team")]
+    track = organize(changed(plan, stage="validate"))
+    assert honest(track.submissions) == alone
+    others = [submission for submission in track.submissions if not submission.file.startswith("team")]
     assert len(others) == len(KINDS)
-    assert not [each for each in others if each.valid]
-    assert all(each.first and each.errors for each in others)
-    said = [json.loads(line) for line in Path("out/findings.jsonl").read_text().splitlines()]
-    assert {each.file for each in others} <= {each["file"] for each in said}
-    assert not any(SECRET in each["message"] or "root:" in each["message"] for each in said)
+    assert not [submission for submission in others if submission.valid]
+    assert all(submission.first and submission.errors for submission in others)
+    findings = [json.loads(line) for line in Path("out/findings.jsonl").read_text().splitlines()]
+    assert {submission.file for submission in others} <= {submission["file"] for submission in findings}
+    assert not any(
+        SECRET in submission["message"] or "root:" in submission["message"] for submission in findings
+    )
 
 
 @pytest.mark.slow
 def test_sixty_entries_that_are_not_valid_change_nothing(plan: TrackPlan) -> None:
     organize(changed(plan, out=Path("alone")))
     hostile(60, KINDS)
-    found = organize(plan)
-    assert len(found.submissions) == HONEST + 60
-    assert len(found.valid) == HONEST
+    track = organize(plan)
+    assert len(track.submissions) == HONEST + 60
+    assert len(track.valid) == HONEST
     assert_untouched(Path("alone"), Path("out"))
     before = {path.name for path in Path().iterdir()}
     assert before == {"alone", "out", "qrels", "runs", "secret", "topics"}
@@ -250,13 +254,18 @@ def test_a_name_that_two_claim_takes_nobody_off(plan: TrackPlan, name: str, seed
     put(name, run_text("TEAM3", seed))
     put("x.trec", run_text("team5", 98))  # a name after a file that a third one has
     put("team5.run", run_text("x", 97))
-    found = organize(changed(plan, stage="pages"))
-    honest = {f"team{at}" for at in range(HONEST)} - {"team5"}
+    track = organize(changed(plan, stage="pages"))
+    honest = {f"team{number}" for number in range(HONEST)} - {"team5"}
     evil = name.removesuffix(".trec")
     # What is called after its file keeps its name.
-    assert {each.run for each in found.valid} == honest | {evil, "team5.trec", "team5.run", "x.trec"}
-    said = [json.loads(line)["message"] for line in Path("out/findings.jsonl").read_text().splitlines()]
-    assert f"another file claims the name TEAM3, too: listed as {evil} (see --teams)" in said
+    assert {submission.run for submission in track.valid} == honest | {
+        evil,
+        "team5.trec",
+        "team5.run",
+        "x.trec",
+    }
+    messages = [json.loads(line)["message"] for line in Path("out/findings.jsonl").read_text().splitlines()]
+    assert f"another file claims the name TEAM3, too: listed as {evil} (see --teams)" in messages
     page = Path("out/pages/index.html").read_text()
     assert (f"the same value on every topic: {evil}, team3" in page or "team3, zevil" in page) == (seed == 3)
     Path("teams").write_text(f"team5.trec\tteam5\n{name}\tEvil Inc.\n")
@@ -268,8 +277,8 @@ def test_a_name_that_two_claim_takes_nobody_off(plan: TrackPlan, name: str, seed
 def test_copies_of_all_runs_change_no_value(plan: TrackPlan) -> None:
     alone = changed(plan, stage="score", out=Path("alone"))
     organize(alone)
-    for at in range(HONEST):
-        put(f"0evil-{at}.trec", run_text(f"team{at}", at))
+    for number in range(HONEST):
+        put(f"0evil-{number}.trec", run_text(f"team{number}", number))
     plan = changed(plan, stage="score")
     assert len(organize(plan).valid) == 2 * HONEST
     rows = [row for row in leaderboard_of(plan) if row.run.startswith("team")]
@@ -291,12 +300,12 @@ def test_names_after_files_are_distinct_names() -> None:
     assert named(("x.run", "x"), ("x.trec", "x")) == ["x.run", "x.trec"]
     one, other = named(("x.run", "x"), ("X.run", "x"))
     assert (one[:6], other[:6]) == ("x.run-", "X.run-")
-    chain = [("0.run", "0"), *((f"{at}.run", f"{at - 1}") for at in range(1, 300))]
+    chain = [("0.run", "0"), *((f"{number}.run", f"{number - 1}") for number in range(1, 300))]
     assert len({*map(str.casefold, named(*chain))}) == 300
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("team1.trec team1\n", "teams:1: expected a file, a tab and the name"),
         ("nothing.trec\tx\n", "teams:1: no file nothing.trec"),
@@ -306,18 +315,18 @@ def test_names_after_files_are_distinct_names() -> None:
         (f"team1.trec\t{'x' * 101}\n", "teams:1: a name of 101 characters"),
     ],
 )
-def test_a_file_of_teams_that_says_nothing(plan: TrackPlan, text: str, said: str) -> None:
+def test_a_file_of_teams_that_says_nothing(plan: TrackPlan, text: str, message: str) -> None:
     Path("teams").write_text(text)
     words = ("--track", "run", "--qrels", "qrels", "--teams", "teams", "--stage", "validate", "-o", "out")
-    assert_refused(command("track", "runs", *words), said)
+    assert_refused(command("track", "runs", *words), message)
 
 
 @pytest.mark.slow
 def test_findings_do_not_change_the_exit_code(plan: TrackPlan) -> None:
     hostile(3, KINDS)
     words = ("track", "runs", "--track", "run", "--qrels", "qrels", "--stage", "validate", "-o", "out")
-    done = command(*words)
-    assert (done.code, "is a link, expected the file itself" in done.out) == (0, True)
+    result = command(*words)
+    assert (result.code, "is a link, expected the file itself" in result.out) == (0, True)
     assert command(*words, "--strict").code == 2
 
 
@@ -337,7 +346,7 @@ class TestProcesses:
         monkeypatch.setattr(apart, "_PROGRAM", before + patch + after)
 
     @pytest.mark.parametrize(
-        ("what", "said"),
+        ("what", "message"),
         [
             pytest.param("os._exit(7)", "crashed the process that read it (code 7)", marks=pytest.mark.slow),
             ("os.kill(os.getpid(), signal.SIGKILL)", "crashed the process that read it (signal 9)"),
@@ -353,17 +362,20 @@ class TestProcesses:
         ids=["exit", "kill", "fault", "memory", "sleep", "loop"],
     )
     def test_a_process_that_ends(
-        self, plan: TrackPlan, monkeypatch: pytest.MonkeyPatch, what: str, said: str
+        self, plan: TrackPlan, monkeypatch: pytest.MonkeyPatch, what: str, message: str
     ) -> None:
         if "while" in what:
             what = "exec('while True: pass')"
         self.spoilt(monkeypatch, what)
         for name in ("0evil.trec", "team4-evil.trec"):
             put(name, run_text(name.removesuffix(".trec"), 1))
-        found = organize(changed(plan, stage="validate", limits=EntryLimits(seconds=1))).submissions
-        assert [each.file for each in found if not each.valid] == ["0evil.trec", "team4-evil.trec"]
-        assert all(said in each.first for each in found if not each.valid)
-        assert sum(each.valid for each in found) == HONEST
+        submissions = organize(changed(plan, stage="validate", limits=EntryLimits(seconds=1))).submissions
+        assert [submission.file for submission in submissions if not submission.valid] == [
+            "0evil.trec",
+            "team4-evil.trec",
+        ]
+        assert all(message in submission.first for submission in submissions if not submission.valid)
+        assert sum(submission.valid for submission in submissions) == HONEST
 
     @pytest.mark.slow
     def test_memory_of_the_entries_before_is_nobodys_fault(
@@ -393,8 +405,8 @@ class TestLimits:
     def test_larger_than_the_limit(self, plan: TrackPlan) -> None:
         put("0evil.trec", run_text("evil", 1) + "\n" * 5000)
         words = ("track", "runs", "--track", "run", "--stage", "validate", "-o", "out")
-        assert "has 5," in (done := command(*words, "--limit", "size=4k")).out
-        assert (done.code, "10 of 11 files are valid" in done.out) == (0, True)
+        assert "has 5," in (outcome := command(*words, "--limit", "size=4k")).out
+        assert (outcome.code, "10 of 11 files are valid" in outcome.out) == (0, True)
         assert "11 of 11 files are valid" in command(*words, "--limit", "size=1M").out
 
     @pytest.mark.parametrize("word", ["size", "size=", "size=x", "size=0", "speed=5", "size=-1"])
@@ -432,7 +444,7 @@ class TestAnswers:
         Path("answers/0evil.jsonl").write_text(
             Path("answers/one.jsonl").read_text().replace("leaves", "cows")
         )
-        assert [each.run for each in organize(answers).valid] == ["0evil", "one", "two"]
+        assert [submission.run for submission in organize(answers).valid] == ["0evil", "one", "two"]
         Path("teams").write_text("one.jsonl\tone\n0evil.jsonl\tevil\n")
         organize(changed(answers, teams=Path("teams")))
         rows = {row.run: row.value for row in leaderboard_of(answers)}
@@ -451,22 +463,24 @@ class TestAnswers:
         doc = "msmarco_v2.1_doc_00_1#0_0"
         self.put("0evil", "x", documents={doc: {"text": "planted"}}, metadata={"narrative": "planted"})
         submissions = [Submission(f"{run}.jsonl", run, True, 0, 0, 1, "") for run in ("0evil", "one")]
-        said: list[str] = []
-        found = _material(answers, submissions, {}, said.append)
-        assert "planted" not in [found.questions["1"].text, *found.passages.values()]
-        assert [dict(answer.passages) for answer in found.answers] == [{doc: "planted"}, {}]
-        assert said == ["judge: cited documents without a text cannot be judged: one (1)"]
+        remarks: list[str] = []
+        material = _material(answers, submissions, {}, remarks.append)
+        assert "planted" not in [material.questions["1"].text, *material.passages.values()]
+        assert [dict(answer.passages) for answer in material.answers] == [{doc: "planted"}, {}]
+        assert remarks == ["judge: cited documents without a text cannot be judged: one (1)"]
         Path("corpus").write_text(json.dumps({"id": doc, "text": "true"}) + "\n")
-        found = _material(changed(answers, passages="corpus"), submissions, {"1": {doc: {}}}, said.append)
-        assert found.passages == {doc: "true"}
-        assert [dict(answer.passages) for answer in found.answers] == [{doc: "true"}, {}]
+        material = _material(
+            changed(answers, passages="corpus"), submissions, {"1": {doc: {}}}, remarks.append
+        )
+        assert material.passages == {doc: "true"}
+        assert [dict(answer.passages) for answer in material.answers] == [{doc: "true"}, {}]
 
 
 def test_names_of_files_never_meet() -> None:
     names = ["../x", "x-d6b96a97", "X-D6B96A97", "a/b", "a__b", "a b", "con", "CON", ""]
-    found = file_names(names)
-    assert list(found) == names
-    assert len({name.lower() for name in found.values()}) == len(names)
+    paths = file_names(names)
+    assert list(paths) == names
+    assert len({name.lower() for name in paths.values()}) == len(names)
 
 
 @pytest.mark.slow
@@ -505,11 +519,11 @@ def test_cells_are_texts_and_numbers_are_numbers() -> None:
 
 
 def test_there_are_letters_for_any_number_of_systems() -> None:
-    runs = [f"run{at}" for at in range(20_000)]
+    runs = [f"run{number}" for number in range(20_000)]
     cells: list[Any] = []
     letters = _tables({"runs": runs, "measures": [], "cells": cells})["letters"]
     assert len(set(letters.values())) == len(runs)
-    assert [letters[f"run{at}"] for at in (0, 25, 26, 701, 702, 18277, 18278)] == [
+    assert [letters[f"run{number}"] for number in (0, 25, 26, 701, 702, 18277, 18278)] == [
         *("a", "z", "aa", "zz", "aaa", "zzz", "aaaa"),
     ]
 
@@ -534,10 +548,10 @@ def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries(
     from rageval.track.submissions import _distinct_names
 
     def work(number: int) -> int:
-        names = [_Counted(f"run{at}") for at in range(number)]
+        names = [_Counted(f"run{index}") for index in range(number)]
         _Counted.compared = 0
         _neighbours(names, {name: f"{name}.html" for name in names})
-        entries = [Entry(f"{at}") for at in range(number)]
+        entries = [Entry(f"{index}") for index in range(number)]
         alike.clear()
         _distinct_names(entries, [EntryRead()] * number, ["x"] * number, ())
         return _Counted.compared + len(alike)

@@ -37,8 +37,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def put_run(name: str, tag: str, good: int, folder: str = "runs") -> None:
     """A run that has the relevant document first for so many of the topics."""
     rows = []
-    for at, topic in enumerate(TOPICS):
-        first, second = ("rel", "non") if at < good else ("non", "rel")
+    for index, topic in enumerate(TOPICS):
+        first, second = ("rel", "non") if index < good else ("non", "rel")
         rows += [f"{topic} Q0 {first}{topic} 1 2 {tag}\n", f"{topic} Q0 {second}{topic} 2 1 {tag}\n"]
     Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
     Path(folder, name).write_text("".join(rows))
@@ -50,8 +50,10 @@ def put_answers(
     """Answers that say the first so many of the nuggets."""
     lines = []
     for topic in topics:
-        parts = [{"text": f"The {text}.", "citations": [at]} for at, (_, text) in enumerate(NUGGETS[:says])]
-        cited = [f"msmarco_v2.1_doc_00_{topic}#{at}_{at}" for at in range(len(parts))]
+        parts = [
+            {"text": f"The {text}.", "citations": [index]} for index, (_, text) in enumerate(NUGGETS[:says])
+        ]
+        cited = [f"msmarco_v2.1_doc_00_{topic}#{index}_{index}" for index in range(len(parts))]
         other = [{"text": "Nothing else.", "citations": []}]
         metadata = {"team_id": "t", "run_id": run, "narrative_id": topic}
         lines.append(
@@ -99,39 +101,41 @@ def changed(plan: TrackPlan, **fields: Any) -> TrackPlan:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    found = {}
+    files = {}
     with tarfile.open(path) as archive:
         for member in archive:
             stream = archive.extractfile(member)
             assert stream is not None
             assert (member.mtime, member.uid, member.mode) == (0, 0, 0o644)
-            found[member.name.removeprefix("board/")] = stream.read()
-    return found
+            files[member.name.removeprefix("board/")] = stream.read()
+    return files
 
 
 class TestRuns:
     def test_a_run_of_other_topics_does_not_stop_the_others(self, runs: TrackPlan) -> None:
         Path("runs/odd.run").write_text("x1 Q0 d 1 1 odd\nx2 Q0 d 1 1 odd\n")
-        found = organize(runs)
-        assert [(each.run, each.valid) for each in found.submissions if each.file == "odd.run"] == [
-            ("", False)
-        ]
+        outcome = organize(runs)
+        assert [
+            (submission.run, submission.valid)
+            for submission in outcome.submissions
+            if submission.file == "odd.run"
+        ] == [("", False)]
         assert len(leaderboard_of(runs)) == 6
         unasked = changed(runs, topics=None, out=Path("unasked"))
-        (odd,) = (each for each in organize(unasked).submissions if not each.valid)
+        (odd,) = (submission for submission in organize(unasked).submissions if not submission.valid)
         assert odd.first == "none of its 2 topics, such as 'x1', is judged; expected topics such as '1'"
         assert leaderboard_of(unasked) == leaderboard_of(runs)
 
     def test_topics_that_a_run_lacks_are_said(self, runs: TrackPlan) -> None:
-        for at in range(7):
-            Path(f"runs/short{at}.run").write_text(f"{TOPICS[0]} Q0 rel{TOPICS[0]} 1 1 short{at}\n")
-        said: list[str] = []
-        organize(runs, said.append)
-        assert said[-2] == (
+        for number in range(7):
+            Path(f"runs/short{number}.run").write_text(f"{TOPICS[0]} Q0 rel{TOPICS[0]} 1 1 short{number}\n")
+        messages: list[str] = []
+        organize(runs, messages.append)
+        assert messages[-2] == (
             "score: topics that a run lacks count as 0: short0 (3), short1 (3), short2 (3), short3 (3),"
             " short4 (3) and 2 more runs"
         )
-        assert said[-1].startswith("score: the same value on every topic: short0, short1,")
+        assert messages[-1].startswith("score: the same value on every topic: short0, short1,")
 
     def test_what_is_wrong_with_the_topics_is_no_fault_of_the_runs(self, runs: TrackPlan) -> None:
         Path("topics").write_text('{"qid": "1", "nuggets": []}\n')
@@ -141,9 +145,11 @@ class TestRuns:
     def test_from_files_to_an_archive(self, runs: TrackPlan) -> None:
         Path("runs/broken.run").write_text("1 Q0 d 1\n")
         Path("runs/.hidden").write_text("")
-        found = organize(runs)
-        assert found.done == list(STAGES)
-        assert [(each.file, each.run, each.valid) for each in found.submissions] == [
+        outcome = organize(runs)
+        assert outcome.done == list(STAGES)
+        assert [
+            (submission.file, submission.run, submission.valid) for submission in outcome.submissions
+        ] == [
             ("a.run", "best", True),
             ("broken.run", "", False),
             ("c.run", "worst", True),
@@ -173,23 +179,23 @@ class TestRuns:
         organize(changed(runs, out=Path("elsewhere/deeper")))
         one, other = (Path(folder, "board.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
         assert one == other
-        found = contents(Path("out/board.tar.gz"))
-        assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team/b.run"} <= set(found)
-        manifest = json.loads(found["manifest.json"])
+        files = contents(Path("out/board.tar.gz"))
+        assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team/b.run"} <= set(files)
+        manifest = json.loads(files["manifest.json"])
         import hashlib
 
         assert manifest["files"] == {
             name: hashlib.sha256(content).hexdigest()
-            for name, content in found.items()
+            for name, content in files.items()
             if name != "manifest.json"
         }
-        assert found[manifest["qrels"]] == Path("qrels").read_bytes()
+        assert files[manifest["qrels"]] == Path("qrels").read_bytes()
         assert manifest["withheld"] == {
             "inputs/topics": hashlib.sha256(Path("topics").read_bytes()).hexdigest()
         }
-        assert found["runs/a.run"] == Path("runs/a.run").read_bytes()
-        assert b"rr|rel:1" in found["signatures.txt"]
-        assert not any(str(tmp_path).encode() in content for content in found.values())
+        assert files["runs/a.run"] == Path("runs/a.run").read_bytes()
+        assert b"rr|rel:1" in files["signatures.txt"]
+        assert not any(str(tmp_path).encode() in content for content in files.values())
         monkeypatch.chdir("/")
         organize(
             changed(
@@ -201,14 +207,14 @@ class TestRuns:
         assert (tmp_path / "far/board.tar.gz").read_bytes() == one
 
     def test_documents_that_judges_judged(self, runs: TrackPlan) -> None:
-        said = [
+        judgements = [
             {"query_id": topic, "run_id": "documents", "item_id": f"{kind}{topic}", "label": str(grade)}
             for topic in TOPICS
             for kind, grade in (("rel", 3), ("non", 0))
         ]
-        said[1] |= {"status": "error"}  # a failed judgement is missing, never a grade
-        del said[1]["label"]
-        rows = [{"grade": int(row["label"]), **row} if "label" in row else row for row in said]
+        judgements[1] |= {"status": "error"}  # a failed judgement is missing, never a grade
+        del judgements[1]["label"]
+        rows = [{"grade": int(row["label"]), **row} if "label" in row else row for row in judgements]
         Path("judged").write_text("".join(json.dumps({"judge": "m", **row}) + "\n" for row in rows))
         Path("corpus").write_text(
             "".join(json.dumps({"id": f"{k}{t}", "text": "x"}) + "\n" for k in ("rel", "non") for t in TOPICS)
@@ -218,19 +224,19 @@ class TestRuns:
         )
         with pytest.raises(MissingJudgements, match="1 judgements failed: run the command again"):
             organize(plan)
-        found = organize(changed(plan, on_missing="skip"))
-        assert found.kept == ["validate", "pool"]
+        outcome = organize(changed(plan, on_missing="skip"))
+        assert outcome.kept == ["validate", "pool"]
         assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
 
     def test_a_run_of_which_nothing_was_judged_has_no_rank(self, runs: TrackPlan) -> None:
         Path("runs/lone.run").write_text("4 Q0 rel4 1 1 lone\n")
-        said = [
+        judgements = [
             {"query_id": topic, "run_id": "documents", "item_id": f"{kind}{topic}", "judge": "m"}
             | ({"status": "error"} if topic == "4" else {"label": str(grade), "grade": grade})
             for topic in TOPICS
             for kind, grade in (("rel", 3), ("non", 0))
         ]
-        Path("judged").write_text("".join(json.dumps(row) + "\n" for row in said))
+        Path("judged").write_text("".join(json.dumps(row) + "\n" for row in judgements))
         texts = [{"id": f"{kind}{topic}", "text": "x"} for kind in ("rel", "non") for topic in TOPICS]
         Path("corpus").write_text("".join(json.dumps(row) + "\n" for row in texts))
         judged = {"passages": "corpus", "rubrics": ("relevance",), "judges": ("frozen:judged",)}
@@ -243,14 +249,14 @@ class TestRuns:
 
 class TestAnswers:
     def test_judged_offline(self, answers: TrackPlan) -> None:
-        said: list[str] = []
-        organize(answers, said.append)
+        messages: list[str] = []
+        organize(answers, messages.append)
         assert [(row.run, row.value) for row in leaderboard_of(answers)] == [
             ("two", 1.0),
             ("one", 0.5),
             ("none", 0.0),
         ]
-        assert said[0] == "pool: 8 documents of 4 topics, cited by 3 runs"
+        assert messages[0] == "pool: 8 documents of 4 topics, cited by 3 runs"
         assert read_pool(Path("out/pool.jsonl"))["2"] == {
             "msmarco_v2.1_doc_00_2#0_0": {"one": 1, "two": 1},
             "msmarco_v2.1_doc_00_2#1_1": {"two": 2},
@@ -258,9 +264,9 @@ class TestAnswers:
         page = Path("out/pages/topic-2.html").read_text()
         assert "What is &lt;i&gt;2&lt;/i&gt;?" in page
         assert "leaves hold green chlorophyll" in page
-        found = contents(Path("out/board.tar.gz"))
-        assert found["inputs/nuggets"] == Path("nuggets").read_bytes()
-        assert len(found["judgements/nugget-assignment.jsonl"].splitlines()) == 3 * 4 * 2
+        files = contents(Path("out/board.tar.gz"))
+        assert files["inputs/nuggets"] == Path("nuggets").read_bytes()
+        assert len(files["judgements/nugget-assignment.jsonl"].splitlines()) == 3 * 4 * 2
 
     def test_what_people_judged_and_what_is_missing(self, answers: TrackPlan) -> None:
         plan = changed(answers, rubrics=(), judges=(), measures="v_strict,a_strict")
@@ -270,31 +276,31 @@ class TestAnswers:
             {
                 "query_id": topic,
                 "run_id": run,
-                "aspect": str(at),
-                "label": "support" if at < says else "not_support",
+                "aspect": str(number),
+                "label": "support" if number < says else "not_support",
                 "judge": "person:ann",
-                "importance": NUGGETS[at][0],
+                "importance": NUGGETS[number][0],
             }
             for topic in TOPICS
             for run, says in (("one", 1), ("two", 2), ("none", 0))
-            for at in range(2)
+            for number in range(2)
         ]
         rows[-1] |= {"status": "error"}
         del rows[-1]["label"]
-        gone = {
+        withdrawn = {
             "query_id": "1",
             "run_id": "withdrawn",
             "aspect": "0",
             "status": "error",
             "judge": "person:ann",
         }
-        Path("people").write_text("".join(json.dumps(row) + "\n" for row in [gone, *rows]))
+        Path("people").write_text("".join(json.dumps(row) + "\n" for row in [withdrawn, *rows]))
         plan = changed(plan, judgements=("people",))
         with pytest.raises(MissingJudgements, match="none: 1 judgement"):
             organize(plan)
         organize(changed(plan, on_missing="worst"))
-        found = {(row.measure, row.run): row.value for row in leaderboard_of(plan)}
-        assert [found["nugget_recall", run] for run in ("two", "one", "none")] == [1, 0.5, 0]
+        values = {(row.measure, row.run): row.value for row in leaderboard_of(plan)}
+        assert [values["nugget_recall", run] for run in ("two", "one", "none")] == [1, 0.5, 0]
         page = Path("out/pages/topic-4.html").read_text()
         assert page.count('<td class="mark">✓</td>') == 3
         assert page.count('<td class="mark">–</td>') == 2
@@ -323,8 +329,10 @@ class TestAnswers:
         topic = {"topic_id": "1", "title": "Leaves", "problem_statement": "Why?", "limit": 10}
         Path("requests").write_text(json.dumps(topic) + "\n")
         plan = changed(answers, folder=Path("reports"), track="report", topics="requests", stage="pool")
-        found = organize(plan)
-        assert [(each.run, each.valid, each.warnings) for each in found.submissions] == [
+        outcome = organize(plan)
+        assert [
+            (submission.run, submission.valid, submission.warnings) for submission in outcome.submissions
+        ] == [
             ("long", True, 1),  # longer than the topic allows
             ("short", True, 0),
         ]
@@ -335,8 +343,8 @@ class TestAnswers:
         rows = [f"msmarco_v2.1_doc_00_1\tteam\trun\t{rank}\tWho?\n" for rank in range(1, 11)]
         Path("asked/run").write_text("".join(rows))
         plan = changed(answers, folder=Path("asked"), track="dragun25-questions", topics=None)
-        (found,) = organize(changed(plan, stage="validate")).submissions
-        assert (found.run, found.valid, found.topics) == ("run", True, 1)
+        (submission,) = organize(changed(plan, stage="validate")).submissions
+        assert (submission.run, submission.valid, submission.topics) == ("run", True, 1)
         with pytest.raises(UsageError, match="has questions, not answers; use --stage validate"):
             organize(plan)
 
@@ -353,8 +361,8 @@ class TestAnswers:
             asked = len(server.requests)
             assert asked == 5
             plan = changed(plan, settings=Settings(store="store.sqlite", canaries=0))
-            found = organize(plan)
-            assert found.kept == ["validate", "pool"]
+            outcome = organize(plan)
+            assert outcome.kept == ["validate", "pool"]
             assert len(server.requests) == 3 * 4  # an answer a call, none of them twice
             organize(changed(plan, out=Path("elsewhere")))
             assert len(server.requests) == 3 * 4
@@ -363,15 +371,15 @@ class TestAnswers:
     def test_one_file_one_run(self, answers: TrackPlan) -> None:
         lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
         Path("answers/both.jsonl").write_text(lines)
-        found = organize(changed(answers, stage="validate"))
-        assert [each.valid for each in found.submissions] == [False, True, True, True]
+        outcome = organize(changed(answers, stage="validate"))
+        assert [submission.valid for submission in outcome.submissions] == [False, True, True, True]
 
 
 class TestAgain:
     def test_what_is_done_is_not_done_again(self, answers: TrackPlan) -> None:
         organize(answers)
-        found = organize(answers)
-        assert (found.done, found.kept) == ([], list(STAGES))
+        outcome = organize(answers)
+        assert (outcome.done, outcome.kept) == ([], list(STAGES))
 
     @pytest.mark.parametrize(
         ("change", "redone"),
@@ -393,11 +401,11 @@ class TestAgain:
 
     def test_a_file_that_was_touched_is_made_again(self, answers: TrackPlan) -> None:
         organize(answers)
-        made = Path("out/leaderboard.tsv").read_bytes()
+        content = Path("out/leaderboard.tsv").read_bytes()
         Path("out/leaderboard.tsv").write_text("mine\n")
         Path("out/pages/topic-1.html").unlink()
         assert organize(answers).done == ["score", "pages"]
-        assert Path("out/leaderboard.tsv").read_bytes() == made
+        assert Path("out/leaderboard.tsv").read_bytes() == content
         assert Path("out/pages/topic-1.html").exists()
 
     def test_a_run_that_is_withdrawn_leaves_no_page(self, answers: TrackPlan) -> None:
@@ -406,9 +414,9 @@ class TestAgain:
         Path("answers/none.jsonl").unlink()
         organize(answers)
         assert not Path("out/pages/run-none.html").exists()
-        found = contents(Path("out/board.tar.gz"))
-        assert not any("none" in name for name in found)
-        assert b'"none"' not in b"".join(found.values())
+        files = contents(Path("out/board.tar.gz"))
+        assert not any("none" in name for name in files)
+        assert b'"none"' not in b"".join(files.values())
 
     def test_an_invalid_file_changes_no_score(self, answers: TrackPlan) -> None:
         organize(answers)
@@ -428,9 +436,9 @@ class TestHostile:
         put_run("x.run", "../../<script>alert(1)</script>", 3)
         put_run("y.run", "script-alert-1-script-b60a51d3", 3)  # what the page of the other is called
         organize(runs)
-        made = {path.name for path in Path("out/pages").iterdir()}
-        assert len(made) == 1 + 4 + 5
-        assert len({name.lower() for name in made}) == len(made)
+        names = {path.name for path in Path("out/pages").iterdir()}
+        assert len(names) == 1 + 4 + 5
+        assert len({name.lower() for name in names}) == len(names)
         for path in Path("out/pages").iterdir():
             page = path.read_text()
             assert "<script" not in page
@@ -441,8 +449,8 @@ class TestHostile:
     @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"[" * 100_000, b'{"a": 1}\n', b"\xff\xfe\n"])
     def test_files_that_are_anything_are_listed(self, answers: TrackPlan, content: bytes) -> None:
         Path("answers/odd").write_bytes(content)
-        found = organize(changed(answers, stage="validate"))
-        (odd,) = (each for each in found.submissions if not each.valid)
+        outcome = organize(changed(answers, stage="validate"))
+        (odd,) = (submission for submission in outcome.submissions if not submission.valid)
         assert odd.file == "odd"
         assert odd.first
 
@@ -475,15 +483,15 @@ class TestCommand:
     def test_the_table_and_the_leaderboard(self, answers: TrackPlan, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("answers/broken.jsonl").write_text("{}\n")
         monkeypatch.setenv("COLUMNS", "80")
-        done = command(*self.WORDS, *self.JUDGED)
-        assert done.code == 0
-        printed = " ".join(done.out.split())
+        result = command(*self.WORDS, *self.JUDGED)
+        assert result.code == 0
+        printed = " ".join(result.out.split())
         assert "broken.jsonl no 0 " in printed
-        assert "3 of 4 files are valid" in done.out
+        assert "3 of 4 files are valid" in result.out
         assert "two 1.0000 " in printed
-        assert "done: validate, pool, judge, score, pages, archive; in out" in done.out
-        again = command(*self.WORDS, *self.JUDGED)
-        assert "nothing to do; unchanged: validate, pool, judge, score, pages, archive" in again.out
+        assert "done: validate, pool, judge, score, pages, archive; in out" in result.out
+        repeat = command(*self.WORDS, *self.JUDGED)
+        assert "nothing to do; unchanged: validate, pool, judge, score, pages, archive" in repeat.out
 
     def test_exit_codes(self, answers: TrackPlan) -> None:
         assert command(*self.WORDS, "--stage", "validate").code == 0
@@ -498,7 +506,7 @@ class TestCommand:
         assert (lost.code, lost.err) == (2, "rageval: answers: none of 4 files is valid\n")
 
     @pytest.mark.parametrize(
-        ("words", "said"),
+        ("words", "message"),
         [
             (("--stage", "score"), "add -m MEASURES"),
             (("--rubric", "nugget-assignment", "-m", "v_strict"), "--rubric and --judge belong together"),
@@ -511,17 +519,19 @@ class TestCommand:
         ],
         ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
     )
-    def test_what_does_not_go_together(self, answers: TrackPlan, words: tuple[str, ...], said: str) -> None:
+    def test_what_does_not_go_together(
+        self, answers: TrackPlan, words: tuple[str, ...], message: str
+    ) -> None:
         Path("other").mkdir()
         Path("other/mine").write_text("x")
         start = self.WORDS[: self.WORDS.index("-o")] if "-o" in words else self.WORDS
-        assert_refused(command(*start, *words), said)
+        assert_refused(command(*start, *words), message)
         assert Path("other/mine").read_text() == "x"
 
     def test_a_folder_without_runs(self, answers: TrackPlan) -> None:
         Path("empty").mkdir()
-        for name, said in (("empty", "has no files"), ("nowhere", "no such folder")):
-            with pytest.raises(InputError, match=said):
+        for name, message in (("empty", "has no files"), ("nowhere", "no such folder")):
+            with pytest.raises(InputError, match=message):
                 organize(changed(answers, folder=Path(name)))
 
 
@@ -547,7 +557,7 @@ def test_a_topic_that_is_unjudged_for_all_runs_is_missing(answers: TrackPlan) ->
 
 def test_unjudged_topics_of_runs_are_counted(runs: TrackPlan) -> None:
     Path("qrels").write_text("".join(f"{topic} 0 rel{topic} 1\n" for topic in TOPICS[1:]))
-    said: list[str] = []
-    organize(runs, said.append)
+    messages: list[str] = []
+    organize(runs, messages.append)
     unjudged = f"1 of {len(TOPICS)} topics are unjudged"
-    assert any(unjudged in line for line in said)
+    assert any(unjudged in line for line in messages)

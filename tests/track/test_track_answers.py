@@ -21,7 +21,7 @@ from rageval.track.stages import STAGES
 from test_bad_input import assert_refused, command
 
 QUESTIONS, SYSTEMS, LABELS = 150, 12, 60
-NAMES = [f"s{at:02}" for at in range(SYSTEMS)]
+NAMES = [f"s{number:02}" for number in range(SYSTEMS)]
 
 
 class Sample(NamedTuple):
@@ -59,23 +59,28 @@ def table(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
 def _sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     """Twelve systems, each a little better than the last; `short` misses right answers in other words."""
     folder, draw = tmp_path_factory.mktemp("sample"), random.Random(7)
-    asked = [(f"q{at:03}", f"What is the number of item {at}?", str(1000 + at)) for at in range(QUESTIONS)]
+    asked = [
+        (f"q{index:03}", f"What is the number of item {index}?", str(1000 + index))
+        for index in range(QUESTIONS)
+    ]
     table(folder / "questions.csv", ("id", "question", "gold"), asked)
     labeled = set(draw.sample(range(QUESTIONS), LABELS))
     truth, labels = {}, []
-    for at, name in enumerate(NAMES):
+    for index, name in enumerate(NAMES):
         rows, values = [], []
         for number, (query, question, gold) in enumerate(asked):
-            is_right = draw.random() < 0.35 + 0.05 * at
-            said = (gold if draw.random() < 0.9 else "as many as you say") if is_right else str(5000 + number)
-            rows.append((query, question, f"It is {said}."))
+            is_right = draw.random() < 0.35 + 0.05 * index
+            number_given = (
+                (gold if draw.random() < 0.9 else "as many as you say") if is_right else str(5000 + number)
+            )
+            rows.append((query, question, f"It is {number_given}."))
             values.append(1 if is_right else -1)
             if number in labeled:
                 label = "perfect" if is_right else "incorrect"
                 place = {"query_id": query, "run_id": name, "rubric": "crag"}
                 labels.append(place | {"label": label, "judge": "person:ann"})
         truth[name] = sum(values) / QUESTIONS
-        ending = ("csv", "tsv", "jsonl", "json")[at % 4]
+        ending = ("csv", "tsv", "jsonl", "json")[index % 4]
         table(folder / "tables" / f"{name}.{ending}", ("id", "question", "answer"), rows)
     (folder / "labels.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
     organize(Sample(folder, truth).plan)
@@ -111,14 +116,14 @@ def changed(plan: TrackPlan, **fields: Any) -> TrackPlan:
 
 
 def first_errors(plan: TrackPlan) -> dict[str, str]:
-    found = organize(changed(plan, stage="validate"))
-    return {each.file: each.first for each in found.submissions if not each.valid}
+    outcome = organize(changed(plan, stage="validate"))
+    return {submission.file: submission.first for submission in outcome.submissions if not submission.valid}
 
 
 def contents(path: Path) -> dict[str, bytes]:
     with tarfile.open(path) as archive:
-        found = {member.name.removeprefix("board/"): archive.extractfile(member) for member in archive}
-        return {name: stream.read() for name, stream in found.items() if stream is not None}
+        streams = {member.name.removeprefix("board/"): archive.extractfile(member) for member in archive}
+        return {name: stream.read() for name, stream in streams.items() if stream is not None}
 
 
 @pytest.mark.slow
@@ -142,8 +147,8 @@ class TestByLabels:
         folder = sample.folder
         files = sorted(map(str, (folder / "tables").iterdir()))
         words = ("--questions", folder / "questions.csv", "--gold", folder / "labels.jsonl")
-        done = command("compare", *files, *map(str, words), "--gold-chosen", "uniform", "--format", "json")
-        values = {row["run"]: row for row in json.loads(done.out)["values"]}
+        result = command("compare", *files, *map(str, words), "--gold-chosen", "uniform", "--format", "json")
+        values = {row["run"]: row for row in json.loads(result.out)["values"]}
         for row in leaderboard_of(sample.plan):
             other = values[row.run]
             assert (row.value, row.low, row.high) == (other["value"], other["low"], other["high"])
@@ -163,32 +168,32 @@ class TestByLabels:
             .startswith("measure\trank\tfrom\tto\trun\tvalue\tlow\thigh\tqueries\tjudged\tlabels\n")
         )
         words = _words(sample)
-        done = command(*words)
-        assert f"\n{basis}\nnothing to do; unchanged: {', '.join(STAGES)}" in done.out
-        assert done.err == "rageval: judged by short: rubric crag, measure crag_score\n"
+        result = command(*words)
+        assert f"\n{basis}\nnothing to do; unchanged: {', '.join(STAGES)}" in result.out
+        assert result.err == "rageval: judged by short: rubric crag, measure crag_score\n"
 
     def test_the_archive_holds_the_labels_and_no_hidden_answer(self, sample: Sample) -> None:
-        found = contents(sample.folder / "out" / "board.tar.gz")
-        assert found["labels/gold-1.jsonl"] == (sample.folder / "labels.jsonl").read_bytes()
-        assert len(found["answers.jsonl"].splitlines()) == QUESTIONS * SYSTEMS
-        assert "questions.jsonl" not in found  # their right answers are the organizer's to publish
-        assert json.loads(found["manifest.json"])["labels_chosen"] == "uniform"
-        assert {f"runs/{path.name}" for path in (sample.folder / "tables").iterdir()} < found.keys()
+        files = contents(sample.folder / "out" / "board.tar.gz")
+        assert files["labels/gold-1.jsonl"] == (sample.folder / "labels.jsonl").read_bytes()
+        assert len(files["answers.jsonl"].splitlines()) == QUESTIONS * SYSTEMS
+        assert "questions.jsonl" not in files  # their right answers are the organizer's to publish
+        assert json.loads(files["manifest.json"])["labels_chosen"] == "uniform"
+        assert {f"runs/{path.name}" for path in (sample.folder / "tables").iterdir()} < files.keys()
 
     def test_other_labels_are_scored_anew_and_nobody_judges_again(self, sample: Sample) -> None:
         lines = (sample.folder / "labels.jsonl").read_text().splitlines(keepends=True)
         fewer = sample.folder / "fewer.jsonl"
         fewer.write_text("".join(line for line in lines if '"s00"' not in line))
-        said: list[str] = []
+        messages: list[str] = []
         plan = changed(sample.plan, gold=(str(fewer),))
-        assert organize(plan, said.append).done == ["score", "pages", "archive"]
+        assert organize(plan, messages.append).done == ["score", "pages", "archive"]
         (row,) = (row for row in leaderboard_of(plan) if row.run == "s00")
         assert (row.value != row.value, row.rank, row.labels) == (True, None, 0)
         why = "s00: crag_score: no corrected mean: labels for 0 of it (≥ 20 needed)"
-        assert f"score: {why}" in said
+        assert f"score: {why}" in messages
         assert "labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
         # A run that nobody labeled may have any rank, and push any other down.
-        assert max(each.rank_high or 0 for each in leaderboard_of(plan)) == SYSTEMS
+        assert max(row.rank_high or 0 for row in leaderboard_of(plan)) == SYSTEMS
         organize(sample.plan)
 
     def test_a_plan_that_the_track_drew(self, sample: Sample) -> None:
@@ -215,7 +220,7 @@ class TestByLabels:
         assert "label.jsonl" in contents(out / "board.tar.gz")
 
     @pytest.mark.parametrize(
-        ("fields", "said"),
+        ("fields", "message"),
         [
             ({"gold": ()}, "add --gold FILE"),
             ({"track": "run", "measures": "rr", "judges": ()}, "corrects judged answers"),
@@ -224,8 +229,8 @@ class TestByLabels:
         ],
         ids=["no labels", "runs", "no judge", "no plan"],
     )
-    def test_what_does_not_go_together(self, sample: Sample, fields: dict[str, Any], said: str) -> None:
-        with pytest.raises((UsageError, InputError), match=said):
+    def test_what_does_not_go_together(self, sample: Sample, fields: dict[str, Any], message: str) -> None:
+        with pytest.raises((UsageError, InputError), match=message):
             organize(changed(sample.plan, **fields))
 
     def test_labels_that_correct_nothing_are_refused_before_anybody_judges(self, sample: Sample) -> None:
@@ -276,17 +281,17 @@ class TestTables:
         table(Path("tables/why.csv"), ("question", "answer"), [("Who?", "Ann"), ("Why?", "So")])
         table(Path("tables/again.csv"), ("question", "answer"), [("Who?", "Ann"), ("Who?", "Bob")])
         table(Path("tables/other.csv"), ("id", "question", "answer"), [("1", "Why?", "Ann")])
-        found = first_errors(small)
-        assert found.keys() == {
+        errors = first_errors(small)
+        assert errors.keys() == {
             *("noise", "notes.txt", "ranks", "reply.csv", "empty.csv", "both.csv", "why.csv", "again.csv"),
             "other.csv",
         }
-        assert "expected answers, or a table of them" in found["ranks"]
-        assert "none is called as a question and as an answer" in found["reply.csv"]
-        assert found["both.csv"] == "expected the answers of one system, found 2: a, b"
-        assert found["why.csv"] == "answers 1 question that the topics do not have: Why?"
-        assert found["again.csv"] == "answers 1 question more than once: 1"
-        assert found["other.csv"] == found["why.csv"]  # its id is that of another question
+        assert "expected answers, or a table of them" in errors["ranks"]
+        assert "none is called as a question and as an answer" in errors["reply.csv"]
+        assert errors["both.csv"] == "expected the answers of one system, found 2: a, b"
+        assert errors["why.csv"] == "answers 1 question that the topics do not have: Why?"
+        assert errors["again.csv"] == "answers 1 question more than once: 1"
+        assert errors["other.csv"] == errors["why.csv"]  # its id is that of another question
         organize(small)
         assert {row.run for row in leaderboard_of(small)} == {"one", "two"}
         with pytest.raises(InputError, match="9 of 11 files are not valid"):
@@ -294,10 +299,10 @@ class TestTables:
 
     def test_a_question_without_an_answer_is_one_that_failed(self, small: TrackPlan) -> None:
         put("two.csv", "Ann", "Oslo")
-        said: list[str] = []
+        messages: list[str] = []
         with pytest.raises(MissingJudgements, match=r"1 judgements failed \(1 answers are not there\)"):
-            organize(small, said.append)
-        assert "validate: questions that a run does not answer count as failed: two (1)" in said
+            organize(small, messages.append)
+        assert "validate: questions that a run does not answer count as failed: two (1)" in messages
         (warning,) = lines_of("out/findings.jsonl")
         assert warning["message"] == "no answer to 1 of 3 questions, which count as failed: 3"
         organize(changed(small, on_missing="worst"))
@@ -310,12 +315,16 @@ class TestTables:
         put("b/table.csv", "Ann", "Oslo", "1905")
         put("named.csv", "Ann", "Oslo", "1905", system="Best")
         put("also.csv", "Ann", "Oslo", "1905", system="best")
-        runs = {each.file: each.run for each in organize(changed(small, stage="validate")).valid}
+        runs = {
+            submission.file: submission.run for submission in organize(changed(small, stage="validate")).valid
+        }
         assert runs["a/table.csv"] == "a/table"
         assert runs["b/table.csv"] == "b/table"
         assert (runs["named.csv"], runs["also.csv"]) == ("named", "also")
         put("also.tsv", "Ann", "Oslo", "1905")
-        runs = {each.file: each.run for each in organize(changed(small, stage="validate")).valid}
+        runs = {
+            submission.file: submission.run for submission in organize(changed(small, stage="validate")).valid
+        }
         assert (runs["also.csv"], runs["also.tsv"]) == ("also.csv", "also")
 
     @pytest.mark.slow
@@ -365,9 +374,9 @@ class TestTables:
 
     @pytest.mark.slow
     def test_another_rubric_and_measure(self, small: TrackPlan) -> None:
-        said: list[str] = []
-        organize(changed(small, rubrics=("crag",), measures="accuracy"), said.append)
-        assert not any("rubric" in line for line in said)
+        messages: list[str] = []
+        organize(changed(small, rubrics=("crag",), measures="accuracy"), messages.append)
+        assert not any("rubric" in line for line in messages)
         assert {row.measure for row in leaderboard_of(small)} == {"crag_share"}
 
 
@@ -377,12 +386,12 @@ def lines_of(path: str) -> list[dict[str, Any]]:
 
 class TestValidate:
     def test_a_table_that_is_fine_and_one_that_is_not(self, small: TrackPlan) -> None:
-        done = command("validate", "tables/one.csv", "--track", "answers", "--topics", "questions.csv")
-        assert (done.code, done.out) == (0, "tables/one.csv: 3 answers, fine\n")
+        result = command("validate", "tables/one.csv", "--track", "answers", "--topics", "questions.csv")
+        assert (result.code, result.out) == (0, "tables/one.csv: 3 answers, fine\n")
         put("two.csv", "Ann")
-        done = command("validate", "tables/two.csv", "--track", "answers", "--topics", "questions.csv")
-        assert done.code == 0
-        assert "two.csv:1: warning: no answer to 2 of 3 questions, which count as failed: 2, 3" in done.out
+        result = command("validate", "tables/two.csv", "--track", "answers", "--topics", "questions.csv")
+        assert result.code == 0
+        assert "two.csv:1: warning: no answer to 2 of 3 questions, which count as failed: 2, 3" in result.out
         assert_refused(
             command("validate", "questions.csv", "--track", "answers"), "as an answer of a system are"
         )
@@ -392,7 +401,7 @@ class TestValidate:
 
     def test_answers_of_no_track_are_told_the_way(self) -> None:
         plain = io.BytesIO(b'{"query_id": "1", "run_id": "a", "answer": "Ann"}\n')
-        (said, *_) = validate(plain, "rag25")
-        assert said.message.endswith("found plain answers; validate them with --track answers")
+        (finding, *_) = validate(plain, "rag25")
+        assert finding.message.endswith("found plain answers; validate them with --track answers")
         plain.seek(0)
         assert len(validate(plain, "answers")) == 0

@@ -18,14 +18,14 @@ DOMAINS = ("docs", "forum", "german")
 
 def ranking(query: int, name: str, draw: random.Random) -> list[str]:
     """Return the documents that a system finds: of three that are judged mostly two, and others."""
-    found = [f"d{query}-{at}" for at in range(3) if draw.random() < 0.7]
+    docs = [f"d{query}-{index}" for index in range(3) if draw.random() < 0.7]
     kind = random.Random(f"{name} {query}")
-    if name == "same" and kind.random() < 0.06 and found:
-        found[0], found[-1] = found[-1], found[0]
+    if name == "same" and kind.random() < 0.06 and docs:
+        docs[0], docs[-1] = docs[-1], docs[0]
     if name == "worse" and DOMAINS[query % 3] == "german" and kind.random() < 0.5:
-        found = found[1:]
-    others = [f"x{query}-{at}" for at in range(5 - len(found))]
-    return [*found, *others]
+        docs = docs[1:]
+    others = [f"x{query}-{index}" for index in range(5 - len(docs))]
+    return [*docs, *others]
 
 
 def write(folder: Path) -> None:
@@ -36,7 +36,7 @@ def write(folder: Path) -> None:
     ]
     lines = [json.dumps(question) + "\n" for question in questions]
     (folder / "questions.jsonl").write_text("".join(lines))
-    judged = [f"q{query:03} n{at} d{query}-{at} 1\n" for query in range(QUERIES) for at in range(3)]
+    judged = [f"q{query:03} n{index} d{query}-{index} 1\n" for query in range(QUERIES) for index in range(3)]
     (folder / "qrels.nugget").write_text("".join(judged))
     for name in ("main", "same", "worse"):
         draw = random.Random(7)

@@ -25,7 +25,7 @@ TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 LOST = "I don't know."
 
 
-def in_words(number: int) -> str:
+def number_in_letters(number: int) -> str:
     """Return a number from 0 to 99 in words."""
     if number < 20:
         return ONES[number]
@@ -36,8 +36,8 @@ def in_words(number: int) -> str:
 def main() -> None:
     rng = random.Random(SEED)
     questions, answers = [], []
-    for at in range(QUESTIONS):
-        query, one, other = f"sum-{at:03d}", rng.randint(11, 49), rng.randint(11, 49)
+    for index in range(QUESTIONS):
+        query, one, other = f"sum-{index:03d}", rng.randint(11, 49), rng.randint(11, 49)
         right = one + other
         asked = f"What is {one} plus {other}?"
         questions.append({"query_id": query, "question": asked, "answer": str(right)})
@@ -55,7 +55,7 @@ def main() -> None:
 def plain_answer(rng: random.Random, right: int) -> str:
     """Right in four of five cases, in words in half of these."""
     if rng.random() < 0.8:
-        return f"It is {in_words(right)}." if rng.random() < 0.5 else f"It is {right}."
+        return f"It is {number_in_letters(right)}." if rng.random() < 0.5 else f"It is {right}."
     return rng.choice([LOST, f"It is {right + 10}."])
 
 

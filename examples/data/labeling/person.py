@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from generate import LOST, in_words
+from generate import LOST, number_in_letters
 
-NUMBERS = {in_words(number): number for number in range(100)}
+NUMBERS = {number_in_letters(number): number for number in range(100)}
 GRADES = {"perfect": 1.0, "missing": 0.0, "incorrect": -1.0}
 SLIPS = 29  # a person errs now and then: every so many labels, by name
 

@@ -108,20 +108,20 @@ Record = dict[str, Any]
 
 def topics() -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return the questions, each with the gold answer, nuggets and sentences."""
-    found = []
+    items = []
     for block in TOPICS.strip().split("\n\n"):
         head, *facts = block.split("\n")
         question, gold = head.split(" | ")
-        found.append((question, gold, [tuple(fact.split(" = ")) for fact in facts]))
-    return found
+        items.append((question, gold, [tuple(fact.split(" = ")) for fact in facts]))
+    return items
 
 
 def records() -> dict[str, list[Record]]:
     """Return what stands in each file."""
     rng = random.Random(SEED)
     files: dict[str, list[Record]] = {"questions": [], "nuggets": [], "answers": []}
-    for at, (question, gold, facts) in enumerate(topics()):
-        query, docs = f"why-{at:02d}", [f"doc-{at:02d}-a", f"doc-{at:02d}-b"]
+    for index, (question, gold, facts) in enumerate(topics()):
+        query, docs = f"why-{index:02d}", [f"doc-{index:02d}-a", f"doc-{index:02d}-b"]
         sentences = [sentence for _, sentence in facts]
         texts = [" ".join(sentences[:2]), sentences[2]]
         files["questions"].append({"query_id": query, "question": question, "answer": gold})
@@ -130,9 +130,11 @@ def records() -> dict[str, list[Record]]:
         ]
         files["nuggets"].append({"qid": query, "query": question, "nuggets": nuggets})
         for run, enough in (("thorough", 0.85), ("brief", 0.45)):
-            said = [n for n in range(3) if rng.random() < enough] or [rng.randrange(3)]
-            cited = [docs[n // 2 if rng.random() < 0.9 else 1 - n // 2] for n in said]
-            answer = [{"text": sentences[n], "citations": [doc]} for n, doc in zip(said, cited, strict=True)]
+            supported = [n for n in range(3) if rng.random() < enough] or [rng.randrange(3)]
+            cited = [docs[n // 2 if rng.random() < 0.9 else 1 - n // 2] for n in supported]
+            answer = [
+                {"text": sentences[n], "citations": [doc]} for n, doc in zip(supported, cited, strict=True)
+            ]
             passages = [{"id": doc, "text": text} for doc, text in zip(docs, texts, strict=True)]
             files["answers"].append(
                 {"query_id": query, "run_id": run, "answer": answer, "passages": passages}
@@ -148,10 +150,10 @@ def verdict(request: Request) -> str:
     verdicts = []
     for nugget in data["nuggets"]:
         quote = of_nugget[nugget["text"]].rstrip(".")
-        found = quote in data["answer"]
-        reason = "The answer says so." if found else "The answer does not mention it."
-        said = {"label": "support" if found else "not_support", "evidence": quote if found else ""}
-        verdicts.append({"id": nugget["id"], "reason": reason, **said})
+        is_quoted = quote in data["answer"]
+        reason = "The answer says so." if is_quoted else "The answer does not mention it."
+        label = {"label": "support" if is_quoted else "not_support", "evidence": quote if is_quoted else ""}
+        verdicts.append({"id": nugget["id"], "reason": reason, **label})
     return json.dumps({"verdicts": verdicts})
 
 
@@ -163,8 +165,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", help="where the replies are kept")
     store = parser.parse_args().store
-    for name, found in records().items():
-        write(HERE / f"{name}.jsonl", found)
+    for name, lines in records().items():
+        write(HERE / f"{name}.jsonl", lines)
     material = gathered(
         [HERE / "answers.jsonl"], questions=HERE / "questions.jsonl", nuggets=HERE / "nuggets.jsonl"
     )
