@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -455,6 +456,17 @@ class TestHostile:
         Path("out/stages.json").write_text(json.dumps({"pages": {"key": "", "files": {"../precious": "x"}}}))
         organize(answers)
         assert Path("precious").exists()
+
+    def test_submissions_that_somebody_changed_are_told(self, answers: TrackPlan) -> None:
+        organize(answers)
+        path = Path("out/submissions.jsonl")
+        for text in ('{"file": 5}', "[]", "", '{"file":'):
+            before = sha256(path.read_bytes()).hexdigest()
+            path.write_text(f"{text}\n")
+            ledger = Path("out/stages.json").read_text()
+            Path("out/stages.json").write_text(ledger.replace(before, sha256(path.read_bytes()).hexdigest()))
+            with pytest.raises(InputError, match=r"out/submissions\.jsonl"):
+                organize(answers)
 
 
 class TestCommand:

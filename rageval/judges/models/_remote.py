@@ -598,7 +598,7 @@ class Response:
         if not message and isinstance(detail, list):
             # Some servers list what is wrong, beside the input, which is not quoted.
             message = "; ".join(
-                f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}"
+                f"{'.'.join(map(words, elements(item.get('loc'))))}: {words(item.get('msg'))}"
                 for item in map(mapping, detail[:5])
             )
         elif not message:
@@ -715,6 +715,11 @@ def _until(text: str | None, now: datetime) -> float | None:
 def mapping(value: object) -> dict[str, Any]:
     """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def elements(value: object) -> list[Any]:
+    """Return the value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
 
 
 def words(value: object) -> str:
@@ -889,8 +894,7 @@ class RemoteBatches(RemoteModel):
             if response.status in (404, 405, 501):
                 raise Unclear(f"{self.endpoint} does not list its batches", later=False)
             body = self._success(response).json()
-            page = body.get("data")
-            for batch in map(mapping, page if isinstance(page, list) else []):
+            for batch in map(mapping, elements(body.get("data"))):
                 if _when(batch.get("created_at")) < earliest:
                     return
                 last = words(batch.get("id"))
