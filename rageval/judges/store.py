@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -30,6 +30,8 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from rageval.errors import InputError, OutputError, Place, RagevalError, StoreLost, UsageError
 from rageval.judges.base import (
@@ -188,6 +190,14 @@ def _checked(connection: sqlite3.Connection, path: str) -> sqlite3.Connection:
     if filled and _number(connection, "application_id") != _OURS:
         raise InputError(
             at=Place(path), problem="is a database, but not a store of judgements", remedy="name another file"
+        )
+    # In place of a table, each could make any number of rows.
+    query = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE '%VIRTUAL%' LIMIT 1"
+    if found := connection.execute(query).fetchone():
+        raise InputError(
+            at=Place(path),
+            problem=f"is no store of judgements: it holds {visible(str(found[0]))[:80]}, which is no table",
+            remedy="name another file",
         )
     if (version := _number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
@@ -753,11 +763,13 @@ class Store:
         if self._loss is None and not _is_same(self.path, self._file):
             # The open connection still sees the deleted file: what is in it is copied out.
             where = rescue_store(self._connection, self.path)
-            self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
-                f"its content is in {where}: continue with --store {where}, or move it back"
-                if where
-                else "its content is lost, and judging stopped"
-            )
+            if where:
+                rest = f"its content is in {where}: continue with --store {where}, or move it back"
+            elif not os.path.isdir(os.path.dirname(self.path) or os.curdir):
+                rest = "its folder is gone: if you moved it, continue with --store and its new path"
+            else:
+                rest = "its content could not be copied, and judging stopped"
+            self._loss = f"{self.path}: the store was deleted or replaced while it was in use; {rest}"
         if self._loss is not None:
             raise StoreLost(self._loss)
 
@@ -782,7 +794,10 @@ class Store:
         while True:
             # By pages rather than one cursor, so that writing goes on meanwhile and a long export blocks
             # nobody.
-            query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
+            query = (
+                f"SELECT key FROM replies WHERE key >{equal} ? AND typeof(key) = 'text'"
+                f" ORDER BY key LIMIT {_PAGE}"
+            )
             with self.reading() as connection:
                 page = [stored for (stored,) in connection.execute(query, (key,))]
             if not page:
@@ -810,10 +825,11 @@ class Store:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
+            _require_texts(created, model, endpoint, asked)
             stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
             # The key is a digest of the question: a row whose question was changed belongs to no key.
             genuine = stored.is_genuine()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             genuine = False
         if not genuine:
             self._damaged.add(key)
@@ -824,10 +840,16 @@ class Store:
         try:
             if _checksum(key, answer, created, job) == written:
                 return reply_of(json.loads(answer))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             pass
         self._damaged.add(key)
         return None
+
+
+def _require_texts(*cells: Any) -> None:
+    """`ValueError` where a cell is of another type: SQLite keeps any value in any column."""
+    if not all(isinstance(cell, str) for cell in cells):
+        raise ValueError("expected text")
 
 
 class Unstorable(ValueError):
@@ -1027,4 +1049,17 @@ class _StoredBatches:
             rows = connection.execute(
                 "SELECT * FROM batches WHERE state = coalesce(?, state) ORDER BY created, id", (state,)
             ).fetchall()
-        return [StoredBatch(id, who, tuple(json.loads(keys)), now, when) for id, who, keys, now, when in rows]
+        return list(map(_stored_batch, rows))
+
+
+def _stored_batch(row: Sequence[Any]) -> StoredBatch:
+    """Return a batch of a row; `InputError` if somebody changed it, as nobody knows what was bought then."""
+    try:
+        _require_texts(*row)
+        id, provider, keys, state, created = row
+        return StoredBatch(id, provider, msgspec.json.decode(keys, type=tuple[str, ...]), state, created)
+    except (ValueError, RecursionError):
+        raise InputError(
+            problem=f"the store holds a damaged batch ({visible(repr(row[0]))[:80]})",
+            remedy="use a copy of the store that is whole, or another one with --store",
+        ) from None

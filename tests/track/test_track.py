@@ -20,7 +20,7 @@ from rageval.files.scores import read_leaderboard
 from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
 from rageval.track import Organized, TrackPlan, leaderboard_of, organize
-from rageval.track.stages import STAGES
+from rageval.track.stages import STAGES, _copied_lines
 from test_bad_input import assert_refused, command
 
 pytestmark = pytest.mark.slow
@@ -563,3 +563,12 @@ def test_unjudged_topics_of_runs_are_counted(runs: TrackPlan) -> None:
     organize(runs, said.append)
     unjudged = f"1 of {len(TOPICS)} topics are unjudged"
     assert any(unjudged in line for line in said)
+
+
+@pytest.mark.parametrize("path", ["given", Path("given")])
+def test_judgements_of_runs_that_are_left_out_are_counted(path: str | Path) -> None:
+    lines = ['{"run_id": "a"}', '{"run_id": "b"}']
+    Path("given").write_text("\n".join(lines))
+    said: list[str] = []
+    assert list(_copied_lines(path, ["a"], said.append)) == lines[:1]
+    assert said == ["judge: 1 lines of given are of runs that are not scored, and are left out"]
