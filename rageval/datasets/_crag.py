@@ -7,7 +7,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import msgspec
 
@@ -86,6 +86,7 @@ READER = Reader(
 
 
 _CHUNK = 2**18
+_LONGEST_EXTENSION = 2**20  # bytes of a long name, or of other fields that a member has in an archive
 
 
 class _JoinedParts(io.RawIOBase):
@@ -168,6 +169,19 @@ class _Unpacked:
         return b"".join(blocks)
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose size is checked before it is used: a header can state any number, also one below 0."""
+
+    @classmethod
+    def frombuf(cls, *arguments: Any, **keywords: Any) -> Self:
+        """Read a header; `TarError` for a size that no member has."""
+        member = super().frombuf(*arguments, **keywords)
+        # Long names and other extensions are read whole, whatever size they state.
+        if member.size < 0 or (member.type not in tarfile.REGULAR_TYPES and member.size > _LONGEST_EXTENSION):
+            raise tarfile.ReadError(f"a member states a size of {member.size:,} bytes")
+        return member
+
+
 def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
     """Yield the files of a tar.bz2 whose names end so, as streams to be read in turn.
 
@@ -176,8 +190,10 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
     has_member = False
     try:
         # "r|": in one pass, as the parts cannot be gone back in.
-        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
+        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|", tarinfo=_Member) as archive:
             for member in archive:
+                if member.size < 0:  # said by a header of POSIX, which is read later
+                    raise tarfile.ReadError(f"a member states a size of {member.size:,} bytes")
                 name = member.name.rpartition("/")[2]
                 # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(suffix) and not name.startswith("."):

@@ -34,6 +34,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, OutputError, Place, RagevalError, StoreLost, UsageError
+from rageval.files.writing import make_kept_folder
 from rageval.judges.base import (
     FILTERED,
     OK,
@@ -116,7 +117,7 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
                 raise
             return connection
         if path != MEMORY:
-            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_kept_folder(Path(path).parent, 0o700)
             with suppress(FileExistsError):  # or SQLite would make it for everybody to read
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection = connect(path)

@@ -22,7 +22,7 @@ from rageval.checking.tables import answers_in, topics_in
 from rageval.checking.tracks import OF_TABLES
 from rageval.errors import InputError, OutputError, Place
 from rageval.files.answers import NO_ANSWER, read_answers, write_answers
-from rageval.files.jsonl import as_line, read_records
+from rageval.files.jsonl import Count, as_line, read_records
 from rageval.files.questions import write_questions
 from rageval.files.whole import text_of_whole
 from rageval.files.writing import write_lines
@@ -172,9 +172,9 @@ class Submission(msgspec.Struct, frozen=True):
     file: str
     run: str
     valid: bool
-    errors: int
-    warnings: int
-    topics: int
+    errors: Count
+    warnings: Count
+    topics: Count
     sha256: str
     first: str = ""
 

@@ -7,17 +7,11 @@ fields are changed (5,000 before a release), `FUZZ_SEED` with which seed.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
-import resource
 import shutil
-import signal
-import sys
-import traceback
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,14 +21,14 @@ from typing import NamedTuple
 import pytest
 
 import rageval.judges.panel
+from apart import ended, of_line
 from changed_types import KINDS, Field, fields_of, refit_folder, with_another
 from fair_judge import fair
 from llm_server import Asked, LlmServer, Saying, openai_error, usual
-from rageval.cli import main
 from rageval.judges.asking import Patience
 from snippets import ROOT
 from test_bad_input import command
-from test_changed_files import LOGS, files_in, lines, wrong
+from test_changed_files import LOGS, files_in, lines
 from test_odd_words import _odd  # noqa: F401
 from test_outputs import _files, _server  # noqa: F401
 from test_validate import record
@@ -46,9 +40,6 @@ pytestmark = [
 RUNS = int(os.environ.get("FUZZ_TYPES", "120"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 PARTS = 2  # as there are processes
-SECONDS = 10  # of the processor
-WAIT = 60
-MEMORY = 200 * 2**20  # beyond what the process has when it begins
 BOARDS = ROOT / "tests/golden/board-1"
 CRAG = ("judge", "crag-auto", "asked-answers", "--questions", "asked-questions", "--canaries", "0", "--quiet")
 IMPORTED = ("import", "answers", "--map", "question=query_id,answer=answer", "--tool", "records")
@@ -239,44 +230,7 @@ def answer_changed(case: Case, kind: str) -> int:
             return Saying(int(status), body, saying.headers)
 
     with Changed(reply) as server:
-        return _main([*CRAG, *_at(case.words, server), "--store", "out/heard.sqlite"])
-
-
-def _main(words: list[str]) -> int:
-    try:
-        main(words, prog_name="rageval")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    return 0
-
-
-def ended(run: Callable[[], int], log: Path) -> tuple[int, str, int]:
-    """Exit code, output and memory of what is run in a process of its own, which is ended where it hangs."""
-    gc.collect()
-    held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        code = 99
-        try:
-            resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
-            for number in (signal.SIGALRM, signal.SIGPROF):
-                signal.signal(number, signal.SIG_DFL)
-            signal.alarm(WAIT)
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
-            stream = open(log, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
-            os.dup2(stream.fileno(), 1)
-            os.dup2(stream.fileno(), 2)
-            sys.stdout = sys.stderr = stream
-            try:
-                code = run()
-            except BaseException:  # what a user would see as a traceback
-                traceback.print_exc(file=stream)
-            stream.flush()
-        finally:
-            os._exit(code)
-    _, status, used = os.wait4(child, 0)
-    said = log.read_text(encoding="utf-8", errors="replace")
-    return os.waitstatus_to_exitcode(status), said, used.ru_maxrss * 1024 - held
+        return of_line([*CRAG, *_at(case.words, server), "--store", "out/heard.sqlite"])
 
 
 def state(folder: Path) -> dict[str, tuple[int, int]]:
@@ -346,7 +300,7 @@ def test_changed_types_are_told_what_is_wrong(
         case = random.choice(groups[group])
         kind = random.choice(sorted(KINDS))
         if case.source[:3].isdigit():
-            code, said, memory = ended(partial(answer_changed, case, kind), log)
+            done = ended(partial(answer_changed, case, kind), log)
         else:
             target = Path(case.source)
             before = target.read_bytes()
@@ -354,12 +308,11 @@ def test_changed_types_are_told_what_is_wrong(
             target.write_bytes(after)
             if case.folder:
                 refit_folder(Path(case.folder), target, before, after)
-            code, said, memory = ended(partial(_main, list(case.words)), log)
-        codes[code] += 1
-        most = max(most, memory)
-        problem = wrong(code, said) or (f"{memory:,} bytes" if memory > MEMORY else "")
-        if problem:
-            faults.append(f"case {number} ({case}, {kind}): {problem}\n{said[-1500:]}")
+            done = ended(partial(of_line, list(case.words)), log)
+        codes[done.code] += 1
+        most = max(most, done.memory)
+        if done.wrong:
+            faults.append(f"case {number} ({case}, {kind}): {done.wrong}\n{done.said[-1500:]}")
             print(faults[-1], flush=True)
         put_back(kept, tmp_path, was)
     print(f"{sum(codes.values()):,} changes of {len(groups):,} files: {dict(codes)}, {most:,} bytes")
