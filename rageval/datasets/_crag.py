@@ -86,6 +86,7 @@ READER = Reader(
 
 
 _CHUNK = 2**18
+_MOST_ENDS = 100
 _LONGEST_EXTENSION = 2**20  # bytes of a long name, or of other fields that a member has in an archive
 
 
@@ -141,7 +142,7 @@ class _Unpacked:
     def __init__(self, packed: _JoinedParts) -> None:
         self._packed, self._limits = packed, packed.limits
         self._stream = unpacked(cast("IO[bytes]", packed), BZIP2)
-        self._total = 0
+        self._total = self._ends = 0
 
     def read(self, size: int) -> bytes:
         blocks = []
@@ -155,6 +156,7 @@ class _Unpacked:
                     remedy=COPY_AGAIN,
                 ) from error
             if not block:
+                self._refuse_no_end()
                 break
             self._total += len(block)
             size -= len(block)
@@ -167,6 +169,16 @@ class _Unpacked:
                 )
             blocks.append(block)
         return b"".join(blocks)
+
+    def _refuse_no_end(self) -> None:
+        """Raise `InputError` if the end is read again and again: tarfile skips any size that is stated."""
+        self._ends += 1
+        if self._ends > _MOST_ENDS:
+            raise InputError(
+                at=Place(self._packed.name),
+                problem="is truncated or damaged: a member states more bytes than there are",
+                remedy=COPY_AGAIN,
+            )
 
 
 class _Member(tarfile.TarInfo):

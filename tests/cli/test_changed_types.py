@@ -102,6 +102,7 @@ ERRORS: dict[str, object] = {
     },
     "plain": {"message": "no", "detail": "why"},
 }
+STATES = (("status",), ("processing_status",))
 STATUSES = (200, 400, 401, 403, 404, 413, 422, 429, 500, 503)
 
 
@@ -299,6 +300,8 @@ def test_changed_types_are_told_what_is_wrong(
         group = sorted(groups)[(number * 7919 + SEED * 104729) % len(groups)]
         case = random.choice(groups[group])
         kind = random.choice(sorted(KINDS))
+        if case.field.path[-1:] in STATES and case.name.endswith(" batch") and KINDS[kind].startswith('"'):
+            kind = "null"  # a state that nobody knows is waited for, as it may be a new one
         if case.source[:3].isdigit():
             done = ended(partial(answer_changed, case, kind), log)
         else:

@@ -31,7 +31,7 @@ from boards import members as bundle_members
 from rageval.datasets._crag import _members, _open_joined
 from rageval.datasets._reader import _parquet_rows
 from rageval.errors import RagevalError
-from rageval.files.opening import File
+from rageval.files.opening import File, chunks
 from rageval.judges.models._remote import read_body
 
 pytestmark = [
@@ -122,7 +122,7 @@ def archives_of_crag() -> Iterator[Case]:
 def read_crag(path: str) -> None:
     with _open_joined([File(path)]) as joined:
         for member in _members(joined, ".jsonl"):
-            while member.read(2**16):
+            for _ in chunks(member, 2**20):
                 pass
 
 

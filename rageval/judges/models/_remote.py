@@ -761,6 +761,7 @@ class RemoteBatches(RemoteModel):
 
     batch_limit: int
     batch_bytes: int  # what one batch may hold as text
+    state_key: str  # of what the provider says of a batch
 
     def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
         """Count how many of these, from the first on, one batch may hold."""
@@ -805,6 +806,9 @@ class RemoteBatches(RemoteModel):
     async def state(self, batch: str) -> str:
         """Tell whether the batch is still being worked on."""
         body = await self._within_deadline(self._fetch_batch(_split_batch_id(batch)[0]))
+        # An unknown state may be a new one, and is waited for; what is none is not.
+        if not words(body.get(self.state_key)):
+            raise Transient(f"{self.name}: a broken reply: a batch without a state")
         return ENDED if self._has_ended(body) else WORKING
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
