@@ -807,7 +807,8 @@ class RemoteBatches(RemoteModel):
         """Tell whether the batch is still being worked on."""
         body = await self._within_deadline(self._fetch_batch(_split_batch_id(batch)[0]))
         # An unknown state may be a new one, and is waited for; what is none is not.
-        if not words(body.get(self.state_key)):
+        state = body.get(self.state_key)
+        if not isinstance(state, str) or not state:
             raise Transient(f"{self.name}: a broken reply: a batch without a state")
         return ENDED if self._has_ended(body) else WORKING
 
