@@ -8,7 +8,7 @@ SEED ?= $(shell date +%s)
 
 PYTEST = python -m pytest -q -n 2
 
-.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors regenerate addresses growth
+.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files fuzz-types sizes hostile sanitize mutants docs vectors regenerate addresses growth
 
 # The tests and the examples of the folder in which a file lies.
 FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
@@ -31,7 +31,7 @@ check:
 
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 # `make -k release-check` goes on after a piece that failed.
-release-check: check sanitize two-readers other-draws without-kernel nightly machine hostile fuzz-files fuzz-release addresses growth
+release-check: check sanitize two-readers other-draws without-kernel nightly machine hostile fuzz-files fuzz-types sizes fuzz-release addresses growth
 
 # Processor time and memory of every command on an input and on twice as much; by itself, on an idle machine.
 growth:
@@ -117,3 +117,13 @@ machine:
 # Later records of other types, odd names and bytes, over every command.
 fuzz-files:
 	FUZZ_FILES=3000 FUZZ_SEED=$(SEED) python -m pytest -q -m '' tests/cli/test_changed_files.py
+
+# Other types in one field of a JSON that is read, over every command, ledger, store, bundle and server.
+fuzz-types:
+	for seed in $(SEED) $$(($(SEED) + 1)); do \
+		FUZZ_TYPES=5000 FUZZ_SEED=$$seed python -m pytest -q -n 2 -m '' tests/cli/test_changed_types.py || exit 1; \
+	done
+
+# Every size that an archive or a packed file states, and the modes of all that commands keep.
+sizes:
+	STATED_SIZES=1 python -m pytest -q -n 2 -m '' tests/laws/test_stated_sizes.py tests/laws/test_modes.py

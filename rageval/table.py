@@ -64,7 +64,8 @@ class Column(NamedTuple):
             case "number":  # the first, as most are, and tables are long
                 return f"{value:{self.sign}.{self.places}f}"
             case "count":
-                return f"{value:.0f}" if plain else f"{value:,.0f}"
+                digits = "d" if isinstance(value, int) else ".0f"  # a whole number may be beyond any float
+                return f"{value:{digits}}" if plain else f"{value:,{digits}}"
             case "p":
                 if plain:
                     return f"{value:.6g}"

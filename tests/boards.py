@@ -115,7 +115,12 @@ def _write(name: str, records: Any) -> None:
 
 def unpacked(path: Path) -> Files:
     """The files of a bundle."""
-    with tarfile.open(path) as archive:
+    return members(path.read_bytes())
+
+
+def members(content: bytes) -> Files:
+    """The files of an archive."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         return {
             member.name.removeprefix("board/"): archive.extractfile(member).read()  # type: ignore[union-attr]
             for member in archive
@@ -124,8 +129,13 @@ def unpacked(path: Path) -> Files:
 
 def packed(path: Path, files: Files) -> None:
     """Pack them again, as the package does."""
+    path.write_bytes(archive_of(files))
+
+
+def archive_of(files: Files) -> bytes:
+    """An archive of files, as the package packs them."""
+    stream = io.BytesIO()
     with (
-        path.open("wb") as stream,
         gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as out,
         tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
@@ -133,6 +143,7 @@ def packed(path: Path, files: Files) -> None:
             member = tarfile.TarInfo(f"board/{name}")
             member.size, member.mode, member.mtime = len(content), 0o644, 0
             archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
 
 
 def forged(path: Path, forge: Forge, to: Path, refit: bool = True) -> Path:

@@ -7,7 +7,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import msgspec
 
@@ -46,8 +46,10 @@ def _sources(paths: Sequence[File], stack: ExitStack) -> Iterator[Source]:
     has_member = False
     try:
         # "r|": in one pass, as the parts cannot be gone back in.
-        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
+        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|", tarinfo=_Member) as archive:
             for member in archive:
+                if member.size < 0:  # said by a header of POSIX, which is read later
+                    raise tarfile.ReadError(f"a member states a size of {member.size:,} bytes")
                 name = member.name.rpartition("/")[2]
                 # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(".jsonl") and not name.startswith("."):
@@ -111,6 +113,8 @@ READER = Reader(
 
 
 _CHUNK = 2**18
+_MOST_ENDS = 100
+_LONGEST_EXTENSION = 2**20  # bytes of a long name, or of other fields that a member has in an archive
 
 
 class _JoinedParts(io.RawIOBase):
@@ -165,7 +169,7 @@ class _Unpacked:
     def __init__(self, packed: _JoinedParts) -> None:
         self._packed, self._limits = packed, packed.limits
         self._stream = unpacked(cast("IO[bytes]", packed), BZIP2)
-        self._total = 0
+        self._total = self._ends = 0
 
     def read(self, size: int) -> bytes:
         blocks = []
@@ -179,6 +183,7 @@ class _Unpacked:
                     remedy=COPY_AGAIN,
                 ) from error
             if not block:
+                self._refuse_no_end()
                 break
             self._total += len(block)
             size -= len(block)
@@ -191,6 +196,29 @@ class _Unpacked:
                 )
             blocks.append(block)
         return b"".join(blocks)
+
+    def _refuse_no_end(self) -> None:
+        """Raise `InputError` if the end is read again and again: tarfile skips any size that is stated."""
+        self._ends += 1
+        if self._ends > _MOST_ENDS:
+            raise InputError(
+                at=Place(self._packed.name),
+                problem="is truncated or damaged: a member states more bytes than there are",
+                remedy=COPY_AGAIN,
+            )
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose size is checked before it is used: a header can state any number, also one below 0."""
+
+    @classmethod
+    def frombuf(cls, *arguments: Any, **keywords: Any) -> Self:
+        """Read a header; `TarError` for a size that no member has."""
+        member = super().frombuf(*arguments, **keywords)
+        # Long names and other extensions are read whole, whatever size they state.
+        if member.size < 0 or (member.type not in tarfile.REGULAR_TYPES and member.size > _LONGEST_EXTENSION):
+            raise tarfile.ReadError(f"a member states a size of {member.size:,} bytes")
+        return member
 
 
 class _NamedMember(io.BufferedReader):

@@ -108,7 +108,7 @@ def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
                 total += batch.nbytes  # may be far more than the file says: equal texts are kept once in it
                 _refuse_bombs(path, total)
                 yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             at=Place(str(path)),
             problem=f"is damaged or not a Parquet file: {str(error).strip().rstrip('.'):.200}",

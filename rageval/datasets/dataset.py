@@ -534,6 +534,7 @@ def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:
     if (staged / name).exists():
         raise UsageError(f"{path}: a second file of this name; expected different names")
     try:
+        os.close(os.open(staged / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, home.MODE))
         shutil.copyfile(path, staged / name)
     except OSError as error:
         raise OutputError(f"{path}: cannot be copied to {staged}: {error.strerror}") from error

@@ -26,7 +26,7 @@ import msgspec
 
 from rageval.datasets.catalogue import HUB, KeptFile, Source, plain
 from rageval.errors import InputError, OutputError, Place
-from rageval.files.writing import put
+from rageval.files.writing import opener_of, put
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -362,7 +362,7 @@ class _PartialFile:
         try:
             # Appending, unbuffered: what is written is on its way to the disk, and is continued after a
             # crash.
-            self._stream = self.path.open("ab+", buffering=0)
+            self._stream = open(self.path, "ab+", buffering=0, opener=opener_of(0o644))
             self._stream.seek(0)
             # The hash goes on from what is there, which has to be read once for it.
             while block := self._stream.read(_BLOCK):

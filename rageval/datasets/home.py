@@ -18,12 +18,14 @@ import msgspec
 
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, find, find_listed, plain
 from rageval.errors import InputError, OutputError, Place, UsageError
-from rageval.files.writing import lock, unlock, whole_file
+from rageval.files.writing import lock, make_kept_folder, opener_of, unlock, whole_file
 
 if TYPE_CHECKING:
     from rageval.datasets.download import Transport
 
 
+# Others may use what is kept, and may not change it, whatever the umask says.
+_FOLDER_MODE, MODE = 0o755, 0o644
 _MANIFEST = "files.json"
 ACCEPTED = "licence-accepted"
 
@@ -90,14 +92,14 @@ def measured(path: Path) -> KeptFile:
 
 def write_small(path: Path, content: bytes) -> None:
     """Write a small file, whole or not at all."""
-    with whole_file(path) as stream:
+    with whole_file(path, MODE) as stream:
         stream.write(content)
 
 
 def make_folder(folder: Path) -> Path:
     """Return the folder, made if it is not there."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_kept_folder(folder, _FOLDER_MODE)
     except OSError as error:
         raise OutputError(
             f"{folder}: cannot be created ({error.strerror}); keep datasets elsewhere with IR_DATASETS_HOME=…"
@@ -112,7 +114,7 @@ def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
     The lock goes with the process that holds it, even when that is killed.
     """
     try:
-        stream = (make_folder(folder) / ".lock").open("ab")
+        stream = open(make_folder(folder) / ".lock", "ab", opener=opener_of(MODE))  # noqa: SIM115
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     with stream:

@@ -330,7 +330,7 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
             data = pyarrow.PythonFile(raw, mode="r")
             with parquet.ParquetFile(data, metadata=metadata, read_dictionary=texts) as file:
                 yield file
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(
                 at=Place(name_of(source)),
                 problem=f"is damaged or not a Parquet file: {str(error).strip().rstrip('.'):.200}",

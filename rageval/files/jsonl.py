@@ -18,7 +18,7 @@ from datetime import date
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import IO, Any, Generic, TypeVar, get_args
+from typing import IO, Annotated, Any, Generic, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -742,6 +742,7 @@ class _Twice(Exception):
 
 _Item = TypeVar("_Item")
 Id = str | int
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # of what a file says how many there are
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _UNKNOWN = "unknown keys"
 

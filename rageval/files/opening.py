@@ -15,6 +15,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any, NamedTuple, cast
 
 from rageval.errors import InputError, MissingPackage, Place, UsageError, missing_file
@@ -82,6 +83,7 @@ _SHOWN_ERRORS = 10
 _LONGEST_SHOWN = 80  # characters of a line in a message
 COPY_AGAIN = "copy or write it again"  # the remedy for a damaged file
 _BLOCK = 2**17  # packed bytes read at a time
+_XZ_MEMORY = 2**27  # bytes
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
 _HEAD = 2**16  # bytes in which the first lines are looked for
@@ -117,7 +119,9 @@ def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
     if packing == XZ:
         import lzma
 
-        return cast("IO[bytes]", _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4))
+        # A header states how much memory its content needs: 65 MiB is what `xz -9` takes.
+        begin = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        return cast("IO[bytes]", _Streams(raw, begin, padding=4))
     return cast("IO[bytes]", _Streams(raw, _zstandard().ZstdDecompressor))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -86,9 +86,9 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     rubric: str
     kind: str
     systems: tuple[str, ...]
-    queries: int
-    inclusion: float = 1.0
-    sizes: dict[str, float] = {}
+    queries: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+    inclusion: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+    sizes: dict[str, Annotated[float, msgspec.Meta(gt=0, le=1e300)]] = {}
     asked: tuple[AskedQuery, ...] = ()
     instructions: str = ""
     labels: dict[str, float] = {}
@@ -98,7 +98,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     measure: str | None = None
     compare: tuple[str, str] | None = None
     same: tuple[str, ...] = ()
-    level: float = 0.95
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
     decide: tuple[str, str] | None = msgspec.field(default=None, name="until")
     width: float | None = None
     depth: int | None = None
@@ -236,6 +236,12 @@ def read_plan(source: Source) -> LabelPlan:
                 problem=f"query {visible(query.query_id)} is in line {before}, too",
                 expected="it once",
             )
+    if len(plan.same) + len(asked) > plan.queries:
+        raise InputError(
+            at=Place(name, line),
+            problem=f"names {len(plan.same) + len(asked):,} queries, of {plan.queries:,}",
+            expected=_EXPECTED,
+        )
     plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
     # What would be written is compared, so that a key that nobody knows is a change, too.
     if _sha(*_head_and_lines(plan)) != sha:

@@ -13,7 +13,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -91,12 +91,13 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
 
 @contextmanager
-def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
+def whole_file(path: Path | str, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Yield a stream whose content appears under `path` when all is written, and not at all after an error.
 
     What is no ordinary file (`-`, `/dev/stdout`, a pipe, a device) is written to as it comes. Symbolic links
     are followed; the mode of a file that is there is kept, and so are its other names (hard links). An error
-    of the file is an `OutputError` that names it; errors of whoever writes pass through as they are.
+    of the file is an `OutputError` that names it; errors of whoever writes pass through as they are. A new
+    file gets `mode`, but for what the umask takes away.
 
     A file with several names, or one that is mounted by itself (`docker run -v FILE:FILE`), cannot be
     replaced and is written over. Whoever reads it meanwhile may see a part of the new content. The new
@@ -115,7 +116,7 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
     require_folder(path)
     with _explained(path):
         target = Path(os.path.realpath(path))
-        part, raw = _begun(target, present)
+        part, raw = _begun(target, present, mode)
     stream = io.BufferedWriter(_NamedSink(raw, path))
     is_needed = False
     try:
@@ -148,6 +149,21 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{visible(str(folder))}: cannot be created: {error.strerror}") from error
+
+
+def make_kept_folder(folder: Path, mode: int) -> None:
+    """Make a folder of a store or a cache, and those it is to lie in, all with this mode; `OSError` if not.
+
+    With `mkdir(parents=True)` those it is to lie in would be everybody's to write under a lax umask.
+    """
+    for each in reversed([folder, *folder.parents]):
+        if not each.is_dir():
+            each.mkdir(mode=mode, exist_ok=True)
+
+
+def opener_of(mode: int) -> Callable[[str, int], int]:
+    """Return an `opener` for `open` that makes files with this mode, but for what the umask takes away."""
+    return lambda name, flags: os.open(name, flags, mode)
 
 
 def write_lines(path: Path, lines: Iterable[str], *, makes_folder: bool = True) -> None:
@@ -262,12 +278,13 @@ def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
     return os.fdopen(os.dup(descriptor or 0), "wb", buffering=0), descriptor == 1
 
 
-def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileIO]:
+def _begun(target: Path, present: os.stat_result | None, mode: int) -> tuple[Path, io.FileIO]:
     """Begin a new file beside the target, under a name that no other run has."""
     if present is not None:
         os.close(os.open(target, os.O_WRONLY))  # what is protected may not be replaced either
     part = target.with_name(f"{_start_of_part(target)}{os.urandom(8).hex()}.part")
-    raw = part.open("xb", buffering=0)
+    # Private until it has the mode of the file that it replaces: who opens it before could read on.
+    raw = open(part, "xb", buffering=0, opener=opener_of(mode if present is None else 0o600))  # noqa: SIM115
     if present is not None:
         try:
             # It gets owner, group and mode of the file that it will replace; Windows knows none of them.

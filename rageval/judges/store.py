@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -31,7 +31,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from rageval.errors import InputError, OutputError, Place, RagevalError, StoreLost, UsageError
+from rageval.files.writing import make_kept_folder
 from rageval.judges.base import (
     FILTERED,
     OK,
@@ -114,7 +117,7 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
                 raise
             return connection
         if path != MEMORY:
-            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_kept_folder(Path(path).parent, 0o700)
             with suppress(FileExistsError):  # or SQLite would make it for everybody to read
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         connection = connect(path)
@@ -203,6 +206,14 @@ def _require_readable(connection: sqlite3.Connection, path: str) -> sqlite3.Conn
     if filled and _pragma_number(connection, "application_id") != _OURS:
         raise InputError(
             at=Place(path), problem="is a database, but not a store of judgements", remedy="name another file"
+        )
+    # In place of a table, each could make any number of rows.
+    query = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE '%VIRTUAL%' LIMIT 1"
+    if other := connection.execute(query).fetchone():
+        raise InputError(
+            at=Place(path),
+            problem=f"is no store of judgements: it holds {visible(str(other[0]))[:80]}, which is no table",
+            remedy="name another file",
         )
     if (version := _pragma_number(connection, "user_version")) > len(MIGRATIONS):
         raise InputError(
@@ -733,11 +744,13 @@ class Store:
                 if self._loss is None and not _is_same(self.path, self._file):
                     # The open connection still sees the deleted file: what is in it is copied out.
                     where = rescue_store(self._connection, self.path)
-                    self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
-                        f"its content is in {where}: continue with --store {where}, or move it back"
-                        if where
-                        else "its content is lost, and judging stopped"
-                    )
+                    if where:
+                        rest = f"its content is in {where}: continue with --store {where}, or move it back"
+                    elif not os.path.isdir(os.path.dirname(self.path) or os.curdir):
+                        rest = "its folder is gone: if you moved it, continue with --store and its new path"
+                    else:
+                        rest = "its content could not be copied, and judging stopped"
+                    self._loss = f"{self.path}: the store was deleted or replaced while it was in use; {rest}"
                 if self._loss is not None:
                     raise StoreLost(self._loss)
             if durably:
@@ -761,7 +774,10 @@ class Store:
         while True:
             # By pages rather than one cursor, so that writing goes on meanwhile and a long export blocks
             # nobody.
-            query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
+            query = (
+                f"SELECT key FROM replies WHERE key >{equal} ? AND typeof(key) = 'text'"
+                f" ORDER BY key LIMIT {_PAGE}"
+            )
             with self.reading() as connection:
                 page = [stored for (stored,) in connection.execute(query, (key,))]
             if not page:
@@ -789,10 +805,11 @@ class Store:
             return None
         created, (model, endpoint, asked) = row[1], row[4:]
         try:
+            _require_texts(created, model, endpoint, asked)
             stored = StoredReply(key, model, endpoint, request_of(json.loads(asked)), reply, created)
             # The key is a digest of the question: a row whose question was changed belongs to no key.
             genuine = stored.is_genuine()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             genuine = False
         if not genuine:
             self._damaged.add(key)
@@ -803,10 +820,16 @@ class Store:
         try:
             if _checksum(key, answer, created, job) == written:
                 return reply_of(json.loads(answer))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             pass
         self._damaged.add(key)
         return None
+
+
+def _require_texts(*cells: Any) -> None:
+    """`ValueError` where a cell is of another type: SQLite keeps any value in any column."""
+    if not all(isinstance(cell, str) for cell in cells):
+        raise ValueError("expected text")
 
 
 class Unstorable(ValueError):
@@ -994,4 +1017,17 @@ class _StoredBatches:
             rows = connection.execute(
                 "SELECT * FROM batches WHERE state = coalesce(?, state) ORDER BY created, id", (state,)
             ).fetchall()
-        return [StoredBatch(id, who, tuple(json.loads(keys)), now, when) for id, who, keys, now, when in rows]
+        return list(map(_stored_batch, rows))
+
+
+def _stored_batch(row: Sequence[Any]) -> StoredBatch:
+    """Return a batch of a row; `InputError` if somebody changed it, as nobody knows what was bought then."""
+    try:
+        _require_texts(*row)
+        id, provider, keys, state, created = row
+        return StoredBatch(id, provider, msgspec.json.decode(keys, type=tuple[str, ...]), state, created)
+    except (ValueError, RecursionError):
+        raise InputError(
+            problem=f"the store holds a damaged batch ({visible(repr(row[0]))[:80]})",
+            remedy="use a copy of the store that is whole, or another one with --store",
+        ) from None

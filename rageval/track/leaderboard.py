@@ -15,7 +15,7 @@ import msgspec
 from rageval.comparison.leaderboards import HOW, Standing, standings
 from rageval.errors import InputError, Place
 from rageval.files.answers import read_answers
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import Count, read_records
 from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import write_lines
 from rageval.text import visible
@@ -185,12 +185,13 @@ def read_standings(path: Path) -> list[Standing]:
 
 
 _UNDEFINED = ("value", "low", "high")  # are null where they are not defined
+_COUNTS: dict[Any, Any] = {int: Count, int | None: Count | None}
 _StandingLine = msgspec.defstruct(
     "_StandingLine",
     [
         (
             name,
-            float | None if name in _UNDEFINED else kind,
+            float | None if name in _UNDEFINED else _COUNTS.get(kind, kind),
             Standing._field_defaults.get(name, msgspec.NODEFAULT),
         )
         for name, kind in get_type_hints(Standing).items()

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from rageval import hooks
 from rageval.checking.tracks import OF_RUNS, OF_TABLES
-from rageval.files.whole import digest_of
+from rageval.errors import InputError
+from rageval.files.whole import digest_of, read_whole
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.records import Question
@@ -164,51 +167,58 @@ def questions_of(plan: TrackPlan) -> dict[str, Question] | None:
     return None if source is None else hooks.questions_in(source, [])
 
 
+class _DoneStage(msgspec.Struct):
+    """What is kept of a stage: a digest of what it was made of, and the digests of its files."""
+
+    key: str
+    files: dict[str, str]
+
+    def __post_init__(self) -> None:
+        # The ledger is a file that anybody can edit: nothing outside of its folder is read or removed.
+        if any(Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name for name in self.files):
+            raise ValueError("a name leads out of the folder")
+
+
 class DoneStages:
     """The finished stages, recorded in a file beside their output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._done: dict[str, dict[str, Any]] = {}
+        self._done: dict[str, _DoneStage] = {}
         # A ledger that cannot be read knows of nothing: the stages are done once more, and it is written
         # anew.
-        with suppress(OSError, ValueError, RecursionError):
-            stages = json.loads((folder / NAME).read_bytes())
-            stages = stages if isinstance(stages, dict) else {}
-            self._done = {
-                name: done
-                for name, done in stages.items()
-                if isinstance(done, dict) and isinstance(done.get("files"), dict)
-            }
+        with suppress(OSError, ValueError, RecursionError, InputError):
+            content = read_whole(folder / NAME, "a ledger of stages")
+            for name, raw in msgspec.json.decode(content, type=dict[str, msgspec.Raw]).items():
+                with suppress(msgspec.ValidationError):
+                    self._done[name] = msgspec.json.decode(raw, type=_DoneStage)
 
     def is_done(self, stage: str, key: str) -> bool:
         """Return whether the stage was run on the same inputs, and its output is unchanged."""
         done = self._done.get(stage)
         # The key is of what a stage is made of, the digests of what it made: both must be as they were.
-        if done is None or done.get("key") != key:
+        if done is None or done.key != key:
             return False
         return all(
             (self.folder / name).is_file() and digest_of(self.folder / name, _PART) == sha256
-            for name, sha256 in done["files"].items()
+            for name, sha256 in done.files.items()
         )
 
     def forget(self, stage: str) -> None:
         """Mark the stage as not done, while it runs again."""
         if stage in self._done:
             # Its files stay listed, so that what is left over can be removed when it is done.
-            self._done[stage]["key"] = ""
+            self._done[stage].key = ""
             self._save()
 
     def keep(self, stage: str, key: str, files: Iterable[str]) -> None:
         """Record that the stage is done; remove earlier output that it no longer makes."""
         digests = {name: digest_of(self.folder / name, _PART) for name in files}
-        for name in self._done.get(stage, {}).get("files", {}):
-            # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
-            is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
-            if name not in digests and is_inside:
+        for name in self.files(stage):
+            if name not in digests:
                 with suppress(OSError):
                     (self.folder / name).unlink()
-        self._done[stage] = {"key": key, "files": digests}
+        self._done[stage] = _DoneStage(key, digests)
         self._save()
 
     def files(self, *stages: str) -> dict[str, str]:
@@ -216,11 +226,13 @@ class DoneStages:
         return {
             name: sha256
             for stage in stages
-            for name, sha256 in self._done.get(stage, {}).get("files", {}).items()
+            if stage in self._done
+            for name, sha256 in self._done[stage].files.items()
         }
 
     def _save(self) -> None:
-        write_lines(self.folder / NAME, json.dumps(self._done, indent=1, sort_keys=True).splitlines())
+        stages = msgspec.to_builtins(self._done)
+        write_lines(self.folder / NAME, json.dumps(stages, indent=1, sort_keys=True).splitlines())
 
 
 def key_of(parts: Mapping[str, Any]) -> str:

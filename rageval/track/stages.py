@@ -229,7 +229,7 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     return files
 
 
-def _copied_lines(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
+def _copied_lines(path: str | Path, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
     others, kept_runs = 0, {*runs, *OF_NO_RUN}
     for text in chunks(path, DEFAULT.record):
@@ -240,7 +240,8 @@ def _copied_lines(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
             else:
                 yield line
     if others:
-        say(f"judge: {others:,} lines of {visible(path)} are of runs that are not scored, and are left out")
+        shown = visible(str(path))
+        say(f"judge: {others:,} lines of {shown} are of runs that are not scored, and are left out")
 
 
 # The stages of a track, each done once: validation, pool, judgements, scores, pages, an archive.

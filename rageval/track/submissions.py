@@ -22,7 +22,7 @@ from rageval.checking.tables import answers_in, topics_in
 from rageval.checking.tracks import OF_TABLES
 from rageval.errors import InputError, OutputError, Place
 from rageval.files.answers import NO_ANSWER, read_answers, write_answers
-from rageval.files.jsonl import as_line
+from rageval.files.jsonl import Count, as_line, read_records
 from rageval.files.questions import write_questions
 from rageval.files.whole import text_of_whole
 from rageval.files.writing import write_lines
@@ -172,9 +172,9 @@ class Submission(msgspec.Struct, frozen=True):
     file: str
     run: str
     valid: bool
-    errors: int
-    warnings: int
-    topics: int
+    errors: Count
+    warnings: Count
+    topics: Count
     sha256: str
     first: str = ""
 
@@ -392,9 +392,8 @@ def lines_of(submissions: Iterable[Submission]) -> Iterator[str]:
 
 
 def read_submissions(path: Path) -> list[Submission]:
-    """Return what `lines_of` wrote."""
-    decode = msgspec.json.Decoder(Submission).decode
-    return [decode(line) for line in path.read_bytes().splitlines()]
+    """Return what `lines_of` wrote; `InputError` if somebody changed it to something else."""
+    return [submission for _, submission in read_records(str(path), Submission, "a submitted file")]
 
 
 def finding_lines(findings: Sequence[Any]) -> Iterator[str]:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import sys
-import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from apart import ended, of_line
 from rageval.cli import COMMANDS
 from snippets import ROOT
-from test_odd_words import CODES, LINES, OUTPUTS, _odd  # noqa: F401
+from test_odd_words import LINES, OUTPUTS, _odd  # noqa: F401
 from test_outputs import _files, _server  # noqa: F401
 
 pytestmark = [
@@ -30,9 +29,6 @@ pytestmark = [
 ]
 RUNS = int(os.environ.get("FUZZ_FILES", "100"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-SECONDS = 10  # of the processor: a case that takes more hangs, however busy the machine is
-WAIT = 120  # a case that only waits is ended, too
-MEMORY = 4 * 2**30
 # Lines that leave the machine, ask a judge or serve a page have tests of their own.
 NOT_HERE = {"label page serve", "datasets fetch", "datasets import"}
 VALUES: tuple[Any, ...] = (
@@ -170,51 +166,8 @@ CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 )
 
 
-def ended(words: list[Any], log: Path) -> tuple[int, str]:
-    """Exit code and output of a command in a process of its own, which is ended where it hangs."""
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        _run(words, log)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), log.read_text(encoding="utf-8", errors="replace")
-
-
-def _run(words: list[Any], log: Path) -> None:  # pragma: no cover
-    import resource
-
-    from rageval.cli import main
-
-    code = 99
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        for number in (signal.SIGALRM, signal.SIGPROF):
-            signal.signal(number, signal.SIG_DFL)
-        signal.alarm(WAIT)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        stream = open(log, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-        sys.stdout = sys.stderr = stream
-        sys.argv = ["rageval", *map(os.fsdecode, words)]
-        try:
-            main(sys.argv[1:], prog_name="rageval")
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 0
-        except BaseException:  # what a user would see as a traceback
-            traceback.print_exc(file=stream)
-        stream.flush()
-    finally:
-        os._exit(code)
-
-
-def wrong(code: int, said: str) -> str:
-    """What is wrong with how a command ended; empty if nothing."""
-    if code in (-signal.SIGALRM, -signal.SIGPROF):
-        return f"takes more than {SECONDS} s"
-    if code not in CODES:
-        return f"ended with {code}"
-    return "a traceback" if "Traceback" in said else "a control character" if "\x1b" in said else ""
+def run(words: list[Any]) -> int:
+    return of_line(list(map(os.fsdecode, words)))
 
 
 def tree(folder: Path) -> set[str]:
@@ -276,11 +229,12 @@ def test_changed_files_are_told_what_is_wrong(world: Path, tmp_path_factory: pyt
             target.unlink(missing_ok=True)
             target.write_bytes(change(content, random))
         before = tree(outside)
-        code, said = ended(words, log)
-        problem = wrong(code, said) or ("writes elsewhere" if tree(outside) != before else "")
+        done = ended(partial(run, words), log)
+        problem = done.wrong or ("writes elsewhere" if tree(outside) != before else "")
         if problem:
             faults.append(
-                f"case {case} ({name}, {change.__name__} of {target}): {problem}: {words}\n{said[-1500:]}"
+                f"case {case} ({name}, {change.__name__} of {target}): {problem}: {words}"
+                f"\n{done.said[-1500:]}"
             )
         _put_back(kept, world)
     assert not faults, f"{len(faults)} of {RUNS}:\n" + "\n".join(faults)
@@ -307,6 +261,6 @@ def test_what_once_failed_is_told_what_is_wrong(
     for name, text in case["files"].items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8", errors="surrogatepass")
-    code, said = ended(case["line"], tmp_path / "log")
-    assert not wrong(code, said), said
-    assert "no such file" not in said.lower()
+    done = ended(partial(run, case["line"]), tmp_path / "log")
+    assert not done.wrong, done.said
+    assert "no such file" not in done.said.lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -338,3 +339,28 @@ def test_patience_ends_with_one_question_as_with_many(number: int, tmp_path: Pat
     short = Patience(tries=10**6, first_pause=0.001, longest_pause=0.002, away=0.05)
     with Store(tmp_path / "s") as store, pytest.raises(JudgeFailed, match="only failures for"):
         list(ask_all(asked(number), model, store, patience=short))
+
+
+@pytest.mark.parametrize("number", [1, 2, 30])
+def test_tries_are_counted_with_one_question_as_with_many(number: int, tmp_path: Path) -> None:
+    model = ScriptedModel(lambda _: Transient("m: the reply was cut off"))
+    patience = Patience(tries=3, first_pause=0.001, longest_pause=0.002)
+    with Store(tmp_path / "s") as store:
+        found = dict(ask_all(asked(number), model, store, patience=patience))
+    assert {reply.status for reply in found.values()} == {"error"}
+    assert (len(found), model.calls) == (number, 3 * number)
+
+
+@pytest.mark.parametrize("number", [1, 2, 30])
+def test_deadlines_hold_with_one_question_as_with_many(number: int, tmp_path: Path) -> None:
+    """A model that never answers is left alone after the deadline of each try."""
+
+    async def say(request: Request) -> str:
+        await asyncio.sleep(3600)
+        return "late"
+
+    short = Patience(tries=2, deadline=0.02, first_pause=0.001, longest_pause=0.002)
+    with Store(tmp_path / "s") as store:
+        found = dict(ask_all(asked(number), ScriptedModel(say), store, patience=short))
+    assert {reply.status for reply in found.values()} == {"error"}
+    assert len(found) == number

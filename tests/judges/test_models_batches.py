@@ -530,3 +530,17 @@ def test_a_key_in_a_result_is_hidden(kind: Make, server: LlmServer) -> None:
     model = made(kind, server)
     results = replies(model, submitted(model, questions(2)))  # looks for keys itself
     assert sorted(reply.text for reply in results.values()) == ["", "*** ***"]
+
+
+@both
+@pytest.mark.parametrize("state", [None, [], {}, 5.5, True, ""])
+def test_a_batch_without_a_state_is_a_broken_reply(server: LlmServer, kind: Make, state: Any) -> None:
+    model = made(kind, server)
+    batch = submitted(model, questions(1))
+    server.default = echo
+    server.otherwise = lambda asked: Saying(  # type: ignore[method-assign]
+        body={"id": batch.partition("?")[0], model.state_key: state}
+    )
+    outcome = in_a_loop(model, model.state(batch))
+    assert isinstance(outcome, Transient)
+    assert "a batch without a state" in str(outcome)

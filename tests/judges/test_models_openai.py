@@ -175,6 +175,14 @@ def test_refusals_as_a_list_of_details(server: LlmServer, model: OpenAIChat) -> 
     assert (reply.sent["mode"], reply.dropped) == ("json_object", ())
 
 
+@pytest.mark.parametrize("place", [5, 1.5, None, True, "body", {}, [None, {}]])
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_details_of_other_types(server: LlmServer, model: OpenAIChat, status: int, place: Any) -> None:
+    server.default = lambda asked: Saying(status, {"detail": [{"loc": place, "msg": "no"}, None, 5]})
+    found = outcome(model)
+    assert "no" in (str(found) if isinstance(found, Exception) else found.detail)
+
+
 def test_too_much_is_no_refusal_of_a_parameter(server: LlmServer, model: OpenAIChat) -> None:
     message = "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens"
     server.say(Saying(400, openai_error(message, param="max_tokens")))

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.judges.asking import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
-from rageval.judges.store import BEAT, MIGRATIONS, PATIENCE, Store, _from_line, on_network
+from rageval.judges.store import BEAT, MIGRATIONS, PATIENCE, Store, _checksum, _from_line, on_network
 from rageval.testing import ScriptedModel
 
 NOBODY = 65534
@@ -424,3 +424,50 @@ def test_a_store_whose_table_is_gone_is_told(tmp_path: Path) -> None:
         connection.execute("DROP TABLE replies")
     with Store(str(path), read_only=True) as store, pytest.raises(InputError, match="is damaged; export"):
         store.stats()
+
+
+@pytest.mark.parametrize("value", [5, 1.5, b"bytes", "", "[]", "null", "[" * 5000])
+@pytest.mark.parametrize("column", ["key", "model", "endpoint", "request", "reply", "created", "job"])
+def test_cells_of_other_types_cost_their_row(path: Path, column: str, value: Any) -> None:
+    with Store(path) as store:
+        keys = [keep(store, request) for request in many(3)]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE replies SET {column} = ? WHERE key = ?", (value, keys[1]))
+        connection.create_function("sum_of", -1, _checksum_of)
+        connection.execute("UPDATE replies SET checksum = sum_of(key, reply, created, job)")
+    with Store(path, read_only=True) as store:
+        assert {row.key for row in store.rows()} >= {keys[0], keys[2]}
+        assert all(isinstance(row.created, str) for row in store.rows())
+        store.stats(), store.show(keys[1]), store.show("x"), list(store.export())
+
+
+def _checksum_of(*cells: Any) -> str:
+    return _checksum(*(cell if isinstance(cell, str) else str(cell) for cell in cells))
+
+
+@pytest.mark.parametrize("keys", [5, b"bytes", "", "[]x", "{}", "[1]", "[null]", "[" * 5000])
+def test_a_batch_that_somebody_changed_is_told(path: Path, keys: Any) -> None:
+    with Store(path) as store:
+        store.batches.add("batch_1", "openai:m", ["a", "b"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE batches SET keys = ?", (keys,))
+    with Store(path) as store, pytest.raises(InputError, match=r"holds a damaged batch \('batch_1'\)"):
+        store.batches.all()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW more AS SELECT * FROM replies",
+        "CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM replies; END",
+        "CREATE VIRTUAL TABLE more USING fts5(text)",
+    ],
+)
+def test_what_is_no_table_is_refused(path: Path, statement: str) -> None:
+    with Store(path) as store:
+        keep(store)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    for read_only in (True, False):
+        with pytest.raises(InputError, match="it holds more, which is no table"):
+            Store(path, read_only=read_only)

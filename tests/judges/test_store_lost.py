@@ -81,7 +81,9 @@ def test_a_folder_that_is_gone_is_said_to_be(server: LlmServer) -> None:
     server.default = on_call(3, move_away)
     outcome = command(*CRAG, "--canaries", "0", "--concurrency", "1")
     assert (outcome.code, len(server.requests)) == (3, 3)
-    assert "its content is lost, and judging stopped" in outcome.err
+    assert "its folder is gone: if you moved it, continue with --store and its new path" in outcome.err
+    with Store("elsewhere/store.sqlite", read_only=True) as store:
+        assert store.stats()["replies"] == 2
 
 
 @pytest.mark.parametrize("how", [("--batch", "--poll-every", "3600"), ("--concurrency", "1")])

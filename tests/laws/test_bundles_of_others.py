@@ -11,55 +11,12 @@ from typing import Any
 import pytest
 
 from boards import packed, unpacked
+from changed_types import KINDS, changed, places
 from test_bad_input import command
 
 BUNDLES = Path(__file__).parents[1] / "golden" / "board-1"
 NAMES = ("runs", "answers", "labeled", "track")
-# In place of what stands there.
-KINDS: dict[str, str] = {
-    "null": "null",
-    "true": "true",
-    "number": "1",
-    "fraction": "0.5",
-    "negative": "-1",
-    "huge": "9" * 400,
-    "infinite": "1e999",
-    "nan": "NaN",
-    "string": '"x"',
-    "empty": '""',
-    "path": '"../../etc/passwd"',
-    "half a pair": '"\\ud800"',
-    "list": "[]",
-    "lists": "[[]]",
-    "object": "{}",
-    "objects": '[{"a": {}}]',
-    "deep": "[" * 5000 + "]" * 5000,
-}
-MARK = "\u0001 what changes \u0001"
 CODES = (0, 1, 2, 3)
-
-
-def places(value: Any, most: int = 2) -> Iterator[tuple[Any, ...]]:
-    """The paths of all fields; of lists, the first elements."""
-    items: Any = ()
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list):
-        items = list(enumerate(value))[:most]
-    for key, of in items:
-        yield (key,)
-        yield from ((key, *rest) for rest in places(of, most))
-
-
-def changed(value: Any, path: tuple[Any, ...], to: str) -> bytes:
-    """JSON in which something else stands at a place."""
-    value = json.loads(json.dumps(value))
-    holder = value
-    for key in path[:-1]:
-        holder = holder[key]
-    holder[path[-1]] = MARK
-    text = json.dumps(value).replace(json.dumps(MARK), to)
-    return text.encode("utf-8", "surrogatepass")
 
 
 Change = Callable[[dict[str, bytes]], None]

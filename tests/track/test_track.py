@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rageval.files.scores import read_leaderboard
 from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
 from rageval.track import Organized, TrackPlan, leaderboard_of, organize
-from rageval.track.stages import STAGES
+from rageval.track.stages import STAGES, _copied_lines
 from test_bad_input import assert_refused, command
 
 pytestmark = pytest.mark.slow
@@ -464,6 +465,17 @@ class TestHostile:
         organize(answers)
         assert Path("precious").exists()
 
+    def test_submissions_that_somebody_changed_are_told(self, answers: TrackPlan) -> None:
+        organize(answers)
+        path = Path("out/submissions.jsonl")
+        for text in ('{"file": 5}', "[]", "", '{"file":'):
+            before = sha256(path.read_bytes()).hexdigest()
+            path.write_text(f"{text}\n")
+            ledger = Path("out/stages.json").read_text()
+            Path("out/stages.json").write_text(ledger.replace(before, sha256(path.read_bytes()).hexdigest()))
+            with pytest.raises(InputError, match=r"out/submissions\.jsonl"):
+                organize(answers)
+
 
 class TestCommand:
     WORDS = (
@@ -561,3 +573,12 @@ def test_unjudged_topics_of_runs_are_counted(runs: TrackPlan) -> None:
     organize(runs, messages.append)
     unjudged = f"1 of {len(TOPICS)} topics are unjudged"
     assert any(unjudged in line for line in messages)
+
+
+@pytest.mark.parametrize("path", ["given", Path("given")])
+def test_judgements_of_runs_that_are_left_out_are_counted(path: str | Path) -> None:
+    lines = ['{"run_id": "a"}', '{"run_id": "b"}']
+    Path("given").write_text("\n".join(lines))
+    messages: list[str] = []
+    assert list(_copied_lines(path, ["a"], messages.append)) == lines[:1]
+    assert messages == ["judge: 1 lines of given are of runs that are not scored, and are left out"]

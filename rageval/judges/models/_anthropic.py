@@ -85,6 +85,7 @@ class AnthropicMessages(RemoteBatches):
     optional = ("temperature", "cache_control", *SAMPLING)
     batch_limit = 100_000
     batch_bytes = 256 * 10**6
+    state_key = "processing_status"
 
     async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
         return await client.messages.with_raw_response.create(**arguments)
@@ -188,7 +189,7 @@ class AnthropicMessages(RemoteBatches):
         )
 
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
-        return body.get("processing_status") == "ended"
+        return body.get(self.state_key) == "ended"
 
     async def _fetch_results(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         """Asked for by its path: `results_url` may lead to a host that this key is not for."""

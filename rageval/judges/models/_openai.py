@@ -87,6 +87,7 @@ class OpenAIChat(RemoteBatches):
     optional = ("temperature", "max_tokens", "max_completion_tokens", *SAMPLING)
     batch_limit = 50_000
     batch_bytes = 200 * 10**6
+    state_key = "status"
 
     def __init__(self, model: str, url: str | None = None, **options: Any) -> None:
         super().__init__(model, url, **options)
@@ -200,7 +201,7 @@ class OpenAIChat(RemoteBatches):
         return await self._body(lambda client: client.batches.with_raw_response.retrieve(batch), batch)
 
     def _has_ended(self, body: Mapping[str, Any]) -> bool:
-        return body.get("status") in _ENDED
+        return body.get(self.state_key) in _ENDED
 
     async def _fetch_results(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         # Every request has failed then, and each gets the reason.

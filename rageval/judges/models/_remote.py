@@ -594,7 +594,7 @@ class Response:
         if not message and isinstance(detail, list):
             # Some servers list what is wrong, beside the input, which is not quoted.
             message = "; ".join(
-                f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}"
+                f"{'.'.join(map(words, elements(item.get('loc'))))}: {words(item.get('msg'))}"
                 for item in map(mapping, detail[:5])
             )
         elif not message:
@@ -708,6 +708,11 @@ def mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def elements(value: object) -> list[Any]:
+    """Return the value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def words(value: object) -> str:
     """Return the value if it is text or a number, as text."""
     return str(value) if isinstance(value, str | int | float) else ""
@@ -747,6 +752,7 @@ class RemoteBatches(RemoteModel):
 
     batch_limit: int
     batch_bytes: int  # what one batch may hold as text
+    state_key: str  # of what the provider says of a batch
 
     def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
         """Count how many of these, from the first on, one batch may hold."""
@@ -791,6 +797,10 @@ class RemoteBatches(RemoteModel):
     async def state(self, batch: str) -> str:
         """Tell whether the batch is still being worked on."""
         body = await self._within_deadline(self._fetch_batch(_split_batch_id(batch)[0]))
+        # An unknown state may be a new one, and is waited for; what is none is not.
+        state = body.get(self.state_key)
+        if not isinstance(state, str) or not state:
+            raise Transient(f"{self.name}: a broken reply: a batch without a state")
         return ENDED if self._has_ended(body) else WORKING
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
@@ -880,8 +890,7 @@ class RemoteBatches(RemoteModel):
             if response.status in (404, 405, 501):
                 raise Unclear(f"{self.endpoint} does not list its batches", later=False)
             body = self._success(response).json()
-            page = body.get("data")
-            for batch in map(mapping, page if isinstance(page, list) else []):
+            for batch in map(mapping, elements(body.get("data"))):
                 if _when(batch.get("created_at")) < earliest:
                     return
                 last = words(batch.get("id"))
