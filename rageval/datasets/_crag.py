@@ -221,11 +221,29 @@ class _Member(tarfile.TarInfo):
         return member
 
 
+class _MemberBytes(io.RawIOBase):
+    """What a member holds; where the archive ends before it does is an error of the file."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream, self._name = stream, name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self._stream.readinto(buffer))
+        except tarfile.TarError as error:
+            raise InputError(
+                at=Place(self._name), problem=f"is truncated or damaged: {error}", remedy=COPY_AGAIN
+            ) from None
+
+
 class _NamedMember(io.BufferedReader):
     """A member that errors can name."""
 
     def __init__(self, stream: Any, name: str) -> None:
-        super().__init__(stream)
+        super().__init__(_MemberBytes(stream, name))
         self._name = name
 
     @property

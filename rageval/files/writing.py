@@ -156,9 +156,9 @@ def make_kept_folder(folder: Path, mode: int) -> None:
 
     With `mkdir(parents=True)` those it is to lie in would be everybody's to write under a lax umask.
     """
-    for each in reversed([folder, *folder.parents]):
-        if not each.is_dir():
-            each.mkdir(mode=mode, exist_ok=True)
+    for needed in reversed([folder, *folder.parents]):
+        if not needed.is_dir():
+            needed.mkdir(mode=mode, exist_ok=True)
 
 
 def opener_of(mode: int) -> Callable[[str, int], int]:

@@ -19,6 +19,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,7 @@ import pytest
 import rageval
 from apart import ended, of_line
 from boards import members as bundle_members
-from rageval.datasets._crag import _members, _open_joined
+from rageval.datasets._crag import _sources
 from rageval.datasets._reader import _parquet_rows
 from rageval.errors import RagevalError
 from rageval.files.opening import File, chunks
@@ -120,8 +121,8 @@ def archives_of_crag() -> Iterator[Case]:
 
 
 def read_crag(path: str) -> None:
-    with _open_joined([File(path)]) as joined:
-        for member in _members(joined, ".jsonl"):
+    with ExitStack() as stack:
+        for member in _sources([File(path)], stack):
             for _ in chunks(member, 2**20):
                 pass
 
@@ -364,6 +365,7 @@ def read_by(function: Callable[[str], None], file: str) -> int:
     return 0
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("module", "number"), [(name, at) for name, found in UNPACKERS.items() for at in range(len(found))]
 )
@@ -375,7 +377,7 @@ def test_sizes_are_checked(module: str, number: int, tmp_path: Path, monkeypatch
     unpacker = UNPACKERS[module][number]
     Path("qrels").write_text("q0 0 d0 1\n")
     faults = []
-    every = int(os.environ.get("STATED_SIZES", "5"))  # 1: all of them
+    every = int(os.environ.get("STATED_SIZES", "25"))  # 1: all of them
     for at, (what, content) in enumerate(unpacker.cases()):
         is_plain = " at " in what
         if is_plain and at % every:
