@@ -165,7 +165,9 @@ def test_every_scale_is_read_by_a_measure() -> None:
         if not name.startswith("_") and not of_documents.issuperset(scale.rubrics)
     }
     is_read = {name for name in public if re.search(rf"\b{name}\b", read)}
-    require_same(is_read, public, "what a measure reads, in a family of rageval/measures/")
+    require_same(
+        is_read, public, "the scales that measures read: declare a measure of it in rageval/measures/"
+    )
 
 
 @pytest.mark.parametrize("reader", list(_all()), ids=lambda reader: reader.tool)
@@ -200,13 +202,16 @@ def test_a_dataset_has_its_citation_and_a_test() -> None:
         for path in (ROOT / "rageval" / "datasets" / "sources").glob("*.toml")
     }
     cited = {name for name, source in sources.items() if source.get("citation", "").strip().startswith("@")}
-    require_same(cited, sources, "what has a `citation` (BibTeX), in rageval/datasets/sources/")
-    names = {source["name"] for source in sources.values()}
+    require_same(cited, sources, "the datasets that have a `citation`, in BibTeX (rageval/datasets/sources/)")
     tests = "\n".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "datasets").glob("test_*.py")
     )
-    tested = {name for name in names if re.search(rf"[\"']{re.escape(name)}[/\"']", tests)}
-    require_same(tested, names, "the tests in tests/datasets/, with a sample of its files")
+    tested = {
+        name
+        for name, source in sources.items()
+        if any(f'"{dataset["id"]}' in tests for dataset in source.get("datasets", []))
+    }
+    require_same(tested, sources, "the datasets that a test of tests/datasets/ reads a sample of")
 
 
 def test_a_kind_of_subject_takes_kinds_of_files_that_are_there() -> None:
