@@ -132,8 +132,8 @@ def test_a_track_has_a_sample_and_a_place_in_the_docs(track: str) -> None:
 
 
 def test_every_track_that_is_declared_is_listed() -> None:
-    made = {track.name for track in vars(tracks).values() if isinstance(track, Track)}
-    require_same(tracks._TRACKS, made, "_TRACKS of rageval/checking/tracks.py")
+    declared = {track.name for track in vars(tracks).values() if isinstance(track, Track)}
+    require_same(tracks._TRACKS, declared, "_TRACKS of rageval/checking/tracks.py")
 
 
 # Grades of passages are judgements of documents, and those of a bank the importance of its nuggets.
