@@ -10,10 +10,10 @@ PYTEST = python -m pytest -q -n 2
 
 .PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files fuzz-types sizes hostile sanitize mutants docs vectors regenerate addresses growth
 
-# The tests and the examples of the folder in which a file lies.
+# What names the next file of a change that is half done, and the tests and examples of the folder of a file.
 FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
 near:
-	$(PYTEST) $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
+	$(PYTEST) tests/house/test_declared_words.py $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
 
 # What README says: two minutes or so on two cores, with the packages of the extra `dev`.
 test:

@@ -43,6 +43,7 @@ SCORING = {
         "test_power",
         "test_trec_eval",
         "test_two_readers",
+        "test_ties_and_bounds",
         "test_uncertainty_bounds",
         "test_uncertainty_ideal",
         "test_intent_weights",

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from declared import require_golden
 from outputs import output_files, printed_anew
 
 
 @pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)
 def test_commands_print_what_the_golden_file_has(path: Path) -> None:
-    expected = path.read_text(encoding="utf-8")
-    assert printed_anew(expected) == expected
+    require_golden(printed_anew(path.read_text(encoding="utf-8")), path)
 
 
 @pytest.mark.parametrize("path", output_files(), ids=lambda path: path.stem)

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from declared import require_golden, require_same
 from rageval.checking.repairs import repaired
 from rageval.checking.tracks import track_named, validate_answers
 from test_bad_input import HOSTILE, Outcome, command
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
-TRACKS = ("rag24", "rag25", "rag26", "liverag")
 Json = dict[str, Any]
 
 
@@ -68,11 +68,13 @@ GOOD: dict[str, Json] = {
         "answer": "a",
     },
 }
+TRACKS = tuple(GOOD)
 TREC = ("rag24", "rag25", "rag26")
 
 
 def record(track: str, number: int = 1, /, **changes: Any) -> Json:
     """A record without fault, then changed; None takes a field away, `metadata` is changed within."""
+    require_same(GOOD, {*GOOD, track}, "GOOD of tests/checking/test_validate.py, a record without fault")
     row = json.loads(json.dumps(GOOD[track]))
     texts = {1: "one", 2: "two"}
     if track == "rag24":
@@ -509,17 +511,19 @@ BAD: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("track", TRACKS)
 def test_whole_outputs_are_as_recorded(check: Checker, track: str) -> None:
+    require_same(BAD, TRACKS, "BAD of tests/checking/test_validate.py, records with faults")
     outcome = check(track, *BAD[track])
     path = GOLDEN / f"validate_{track}.txt"
     if os.environ.get("REWRITE_GOLDEN"):
         path.write_text(outcome.out, encoding="utf-8")
-    assert outcome.out == path.read_text(encoding="utf-8")
+    require_golden(outcome.out, path)
     assert outcome.code == 1
 
 
 @pytest.mark.parametrize("track", TRACKS)
 def test_the_samples_have_no_errors(track: str) -> None:
     path = SAMPLES / f"{track if track.startswith('rag') else track + '.answers'}.jsonl"
+    assert path.exists(), f"{track}: add a sample as examples/data/answers/{path.name}"
     outcome = command("validate", path, "--track", track)
     assert outcome.code == 0
     assert outcome.out.count("warning:") == int(track != "report")  # few topics

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from declared import require_golden
 from rageval.checking.runs import validate_run
 from test_bad_input import BAD_RUN_LINES, BAD_SCORES, Outcome, command
 
@@ -197,7 +198,7 @@ def test_the_whole_output(check: Checker) -> None:
     path = GOLDEN / "validate_run.txt"
     if os.environ.get("REWRITE_GOLDEN"):
         path.write_text(outcome.out, encoding="utf-8")
-    assert outcome.out == path.read_text(encoding="utf-8")
+    require_golden(outcome.out, path)
     assert outcome.code == 1
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from declared import require_golden
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.citations import cite
 from rageval.measures.parsing import parse_measure
@@ -56,7 +57,7 @@ def printed(style: str) -> str:
 @pytest.mark.parametrize("style", PRINTERS)
 def test_a_comparison_is_printed_as_it_was(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    assert printed(style) == (GOLDEN / f"{style}.txt").read_text(encoding="utf-8")
+    require_golden(printed(style), GOLDEN / f"{style}.txt")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from rageval.logs.readers import TOOLS
 from snippets import ROOT, blocks, console_mistake, lacks, program_mistake, python_mistake, rageval, run
 
 pytestmark = pytest.mark.slow
@@ -46,11 +45,6 @@ def test_the_signature_in_the_readme_is_the_one_printed() -> None:
     assert shown is not None
     result = run([sys.executable, "-c", block + "\nprint(scores['alpha_ndcg@10'].signature)"])
     assert result.stdout.splitlines()[-1] == shown[1]
-
-
-def test_the_readme_counts_the_tools_whose_logs_are_read() -> None:
-    words = ("nine", "ten", "eleven", "twelve", "thirteen", "fourteen")
-    assert f"[logs of {words[len(TOOLS) - 9]} tools]" in README
 
 
 def test_the_readme_command_is_what_ci_runs() -> None:

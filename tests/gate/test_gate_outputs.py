@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
+from declared import require_golden
 from rageval.cli import main
 from rageval.comparison.gate import BLOCK, Decision, Fallen, GateReport
 from rageval.core.remark import Remark
@@ -109,7 +110,7 @@ def test_outputs_are_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in files.values():
         if os.environ.get("REWRITE_GOLDEN"):
             (GOLDEN / name).write_text((tmp_path / name).read_text(encoding="utf-8"), encoding="utf-8")
-        assert (tmp_path / name).read_text() == (GOLDEN / name).read_text(), name
+        require_golden((tmp_path / name).read_text(encoding="utf-8"), GOLDEN / name)
     assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "block"
 
 

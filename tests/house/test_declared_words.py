@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -13,7 +14,8 @@ import pytest
 from declared import require_same
 from every_command import leaves
 from rageval import errors, options
-from rageval.checking.tracks import TRACKS
+from rageval.checking import tracks
+from rageval.checking.tracks import TRACKS, Track
 from rageval.comparison.pairs import TESTS
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES
@@ -22,10 +24,10 @@ from rageval.judges.models import providers
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.logs.readers import TOOLS, _all
 from rageval.logs.rows import LogReader
-from rageval.measures import builtin
+from rageval.measures import builtin, scales
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
-from rageval.measures.scales import ALL, usual_measure
+from rageval.measures.scales import ALL, Scale, usual_measure
 from rageval.scoring.rules import Rules
 from rageval.scoring.runs import TIE_ORDERS
 from rageval.statistics.bootstrap import INTERVAL_ENDS
@@ -39,6 +41,12 @@ DOCS = ROOT / "docs"
 def words_of(option: Any) -> set[str]:
     """The words that an option takes."""
     return set(get_args(get_args(option)[0]))
+
+
+def option_of(option: Any) -> options.Option:
+    """What it is on a command line: its help, its names."""
+    (declared,) = (note for note in get_args(option)[1:] if isinstance(note, options.Option))
+    return declared
 
 
 @pytest.mark.parametrize(
@@ -59,6 +67,25 @@ def test_each_word_of_an_option_has_what_does_it(option: Any, known: Collection[
 def test_the_docstring_of_rules_has_each_rule_for_ties() -> None:
     (text,) = re.findall(r"^    ties\n(.*?)^    depth$", Rules.__doc__ or "", flags=re.MULTILINE | re.DOTALL)
     require_same(re.findall(r"`(\w+)`", text), words_of(options.Ties), "`ties` in the docstring of Rules")
+
+
+# What the help of `--ties` says of each rule.
+TIES_IN_HELP = {
+    "trec": "(trec)",
+    "docid_asc": "ascending",
+    "rank": "rank column",
+    "input": "file order",
+    "expected": "(expected)",
+    "error": "refuse",
+}
+
+
+def test_the_help_of_ties_has_each_rule() -> None:
+    where = "TIES_IN_HELP of this file, with its words in the help of `Ties` (options.py)"
+    require_same(TIES_IN_HELP, words_of(options.Ties), where)
+    text = option_of(options.Ties).help
+    described = {name for name, words in TIES_IN_HELP.items() if words in text}
+    require_same(described, TIES_IN_HELP, "the help of `Ties`, in rageval/options.py")
 
 
 @pytest.mark.parametrize("name", PRINTERS)
@@ -104,6 +131,11 @@ def test_a_track_has_a_sample_and_a_place_in_the_docs(track: str) -> None:
     assert has_test, f"{track}: give it a sample and a test in tests/checking/"
 
 
+def test_every_track_that_is_declared_is_listed() -> None:
+    declared = {track.name for track in vars(tracks).values() if isinstance(track, Track)}
+    require_same(tracks._TRACKS, declared, "_TRACKS of rageval/checking/tracks.py")
+
+
 # Grades of passages are judgements of documents, and those of a bank the importance of its nuggets.
 OF_NO_ANSWER = ("passage", "bank")
 
@@ -119,6 +151,25 @@ def test_what_a_rubric_grades_in_answers_can_be_scored(name: str) -> None:
         assert is_there, f"{name}: no measure of answers is called {usual}, which its scale names"
 
 
+def test_every_scale_is_read_by_a_measure() -> None:
+    """But what is graded in documents, which become judgements of these, and what is declared as private."""
+    folder = ROOT / "rageval" / "measures"
+    read = "\n".join(
+        path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.stem != "scales"
+    )
+    of_documents = {name for name in rubric_names() if rubric_named(name).file.unit.startswith(OF_NO_ANSWER)}
+    named = {name: value for name, value in vars(scales).items() if isinstance(value, Scale) and value in ALL}
+    public = {
+        name
+        for name, scale in named.items()
+        if not name.startswith("_") and not of_documents.issuperset(scale.rubrics)
+    }
+    is_read = {name for name in public if re.search(rf"\b{name}\b", read)}
+    require_same(
+        is_read, public, "the scales that measures read: declare a measure of it in rageval/measures/"
+    )
+
+
 @pytest.mark.parametrize("reader", list(_all()), ids=lambda reader: reader.tool)
 def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
     logs = ROOT / "tests" / "golden" / "logs"
@@ -126,6 +177,41 @@ def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
     is_named = any(f'"{reader.tool}"' in text or f"/{reader.tool}" in text for text in tests)
     has_log = is_named or any(logs.glob(f"*{reader.tool}*"))
     assert has_log, f"{reader.tool}: add a log of the five questions as tests/golden/logs/{reader.tool}/"
+
+
+NUMBERS = ("nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen")
+CALLED = {"otel": "opentelemetry"}  # tools that are not called by their key
+
+
+def test_a_reader_of_logs_is_documented() -> None:
+    rows = re.findall(r"^\| (.*?) \|", (DOCS / "import.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    named = {tool: CALLED.get(tool, tool) for tool in TOOLS}
+    described = {tool for tool, name in named.items() if any(row.lower().startswith(name) for row in rows)}
+    require_same(described, TOOLS, "the table of tools in docs/import.md")
+    help_text = " ".join((leaves()["import"].help or "").split()).lower()
+    offered = {tool for tool, name in named.items() if name in help_text}
+    require_same(offered, TOOLS, "the help of rageval/cli/import_.py")
+    counted = f"[logs of {NUMBERS[len(TOOLS) - 9]} tools]"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert counted in readme, f"README.md: change the number of tools to {counted}"
+
+
+def test_a_dataset_has_its_citation_and_a_test() -> None:
+    sources = {
+        path.name: tomllib.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "rageval" / "datasets" / "sources").glob("*.toml")
+    }
+    cited = {name for name, source in sources.items() if source.get("citation", "").strip().startswith("@")}
+    require_same(cited, sources, "the datasets that have a `citation`, in BibTeX (rageval/datasets/sources/)")
+    tests = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "datasets").glob("test_*.py")
+    )
+    tested = {
+        name
+        for name, source in sources.items()
+        if any(f'"{dataset["id"]}' in tests for dataset in source.get("datasets", []))
+    }
+    require_same(tested, sources, "the datasets that a test of tests/datasets/ reads a sample of")
 
 
 def test_a_kind_of_subject_takes_kinds_of_files_that_are_there() -> None:

@@ -502,8 +502,8 @@ def test_every_option_is_in_a_table() -> None:
     there = set(options(main, click.Context(main)))
     listed = {(command, name) for command, names in ELSEWHERE.items() for name in names}
     tried = {(command, name) for command, names in TRIED.items() for name in names}
-    lacking = [f"{command} --{name}" for command, name in sorted(there - listed - tried)]
-    where = "add it to TRIED, with an input on which it changes something"
+    lacking = [f"{command} {name}" for command, name in sorted(there - listed - tried)]
+    where = "add to TRIED of tests/laws/test_options_act.py, with an input on which it changes something"
     assert not lacking, f"{', '.join(lacking)}: {where}"
     assert not tried - there
     assert len(there) > 400
@@ -542,4 +542,4 @@ def test_what_an_option_needs_is_an_option_of_its_command() -> None:
             rule = _NEEDS.get(f"{name.split()[-1]} {param}") or _NEEDS.get(param or "") or ()
             for clauses, _ in rule:
                 named = {match[1] for clause in clauses if (match := asked.match(clause))}
-                assert named - {"asks", "tables"} <= params, f"{name}: --{param} needs {named}"
+                assert named - {"asks", "tables"} <= params, f"{name}: `{param}` needs {named}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from declared import require_same
 from rageval import logs
 from rageval.errors import InputError, UsageError
 from rageval.logs import Log
@@ -86,12 +87,13 @@ def written(log: Log) -> dict[str, list[str]]:
 def by_question(log: Log, name: str) -> dict[str, str]:
     """The ids of the five questions, whatever the log calls them."""
     ids = {question.text: question.query_id for question in log.questions}
+    require_same(ids, QUESTIONS.values(), f"tests/golden/logs/{name}, a log of the five questions")
     query_ids = {query: ids[text] for query, text in QUESTIONS.items()}
-    if any(name.startswith(prefix) for prefix in NO_QUERY_IDS):
-        hashed = {query: hashlib.sha256(text.encode()).hexdigest()[:12] for query, text in QUESTIONS.items()}
-        assert query_ids == hashed
-    else:
-        assert query_ids == {query: query for query in QUESTIONS}
+    hashed = {query: hashlib.sha256(text.encode()).hexdigest()[:12] for query, text in QUESTIONS.items()}
+    is_listed = any(name.startswith(prefix) for prefix in NO_QUERY_IDS)
+    where = f"{'remove from' if is_listed else 'add to'} NO_QUERY_IDS of tests/logs/test_readers.py"
+    assert (query_ids == hashed) == is_listed, f"{name}: {where}"
+    assert is_listed or query_ids == {query: query for query in QUESTIONS}
     return query_ids
 
 
@@ -99,7 +101,8 @@ OF_THE_TOY = [name for name in FILES if not name.startswith("open-rag-eval")]
 
 
 def test_every_tool_has_a_sample_and_every_sample_a_reader() -> None:
-    assert {name.partition("/")[0] for name in FILES} == set(TOOLS)
+    sampled = {name.partition("/")[0] for name in FILES}
+    require_same(sampled, TOOLS, "tests/golden/logs/, a folder with a log of the five questions")
 
 
 @pytest.mark.parametrize("name", OF_THE_TOY)
@@ -126,6 +129,9 @@ def test_ids_answers_and_gold(name: str) -> None:
 def test_what_was_retrieved(name: str) -> None:
     log = read(name)
     tool, ids = name.partition("/")[0], by_question(log, name)
+    notes = [remark for remark in map(str, log.remarks) if "using a hash" in remark]
+    where = f"{'remove from' if tool in OWN_IDS else 'add to'} OWN_IDS of tests/logs/test_readers.py"
+    assert bool(notes) == (tool in OWN_IDS), f"{tool}: {where}"
     ids_of = {doc: hashlib.sha256(text.encode()).hexdigest()[:16] for doc, text in TEXTS.items()}
     called = ids_of if tool in OWN_IDS else {doc: doc for doc in TEXTS}
     expected = {ids[query]: [called[doc] for doc in docs] for query, docs in RETRIEVED.items() if docs}
@@ -142,8 +148,6 @@ def test_what_was_retrieved(name: str) -> None:
     }
     assert scores == {ids[query]: item for query, item in (SCORES if has_scores else ranks).items()}
     assert log.passages == {called[doc]: text for doc, text in TEXTS.items()}
-    notes = [remark for remark in map(str, log.remarks) if "using a hash" in remark]
-    assert bool(notes) == (tool in OWN_IDS)
 
 
 @pytest.mark.parametrize(

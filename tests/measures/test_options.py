@@ -24,6 +24,7 @@ from click.testing import CliRunner
 
 import oracle
 import rageval
+from declared import require_same
 from foreign_oracle import FOREIGN, JUDGED_ONLY
 from our_measures import OF_RUNS
 from rageval.cli import main
@@ -199,6 +200,14 @@ OF_PROVIDERS = {
     **dict.fromkeys(("Compat", "alpha_nDCG", "ERR_IA"), "docid_asc"),
 }
 
+# Each order of equal scores, as a key of (score, document, rank).
+TIE_KEYS: dict[str, Callable[[Any], Any]] = {
+    "trec": lambda row: (-row[0], oracle.bytes_descending(row[1])),
+    "docid_asc": lambda row: (-row[0], row[1].encode()),
+    "input": lambda row: -row[0],
+    "rank": lambda row: (-row[0], row[2]),
+}
+
 
 def orders(
     case: Case, rows: list[tuple[str, float, int]], options: dict[str, Any], first: int | None
@@ -236,13 +245,8 @@ def orders(
         for groups in itertools.product(*(itertools.permutations(level) for level in levels)):
             yield [doc for group in groups for doc in group]
         return
-    keys: dict[str, Callable[[Any], Any]] = {
-        "trec": lambda row: (-row[0], oracle.bytes_descending(row[1])),
-        "docid_asc": lambda row: (-row[0], row[1].encode()),
-        "input": lambda row: -row[0],
-        "rank": lambda row: (-row[0], row[2]),
-    }
-    yield [doc for _, doc, _ in sorted(keyed, key=keys[ties])]
+    require_same(TIE_KEYS, {*TIE_KEYS, ties}, "TIE_KEYS of tests/measures/test_options.py, with its order")
+    yield [doc for _, doc, _ in sorted(keyed, key=TIE_KEYS[ties])]
 
 
 def expected(case: Case, options: dict[str, Any], pool: int | None = None) -> dict[str, float]:
