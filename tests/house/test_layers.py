@@ -82,7 +82,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE
         | {"building", "checking", "comparison", "datasets", "files", "judges", "logs", "measures", "pages"}
         | {"parallel", "policy", "published", "scoring", "spans", "track", "verbs", "views"},
-        {"click"},
+        {"click", "msgspec"},
     ),
 }
 FOREIGN = {

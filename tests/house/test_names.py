@@ -62,6 +62,13 @@ FIELDS = {
 }
 # How many values and helpers of a file of tests still have such a name. These may fall, and not rise.
 LEFT: dict[str, int] = {
+    "tests/apart.py": 3,
+    "tests/changed_types.py": 5,
+    "tests/cli/test_changed_types.py": 8,
+    "tests/judges/test_judge_ending.py": 2,
+    "tests/judges/test_models_openai.py": 1,
+    "tests/laws/test_modes.py": 2,
+    "tests/laws/test_stated_sizes.py": 16,
     "tests/cli/test_changed_files.py": 14,
     "tests/cli/test_odd_words.py": 1,
     "tests/house/test_declared_words.py": 5,
@@ -78,7 +85,7 @@ LEFT: dict[str, int] = {
     "tests/house/test_workflows.py": 3,
 }
 # What these count may fall, and not rise.
-MOST_PRIVATE = 26.1  # private functions in 1,000 lines
+MOST_PRIVATE = 21.8  # private functions in 1,000 lines
 MOST_SHARED = 57  # names of functions, but methods of protocols, that stand in four files and more
 
 
