@@ -130,7 +130,7 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     >>> rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)["r"].scores[0].value
     1.0
     """
-    answered, can = decisions(answer), answer.answerable()
+    answered, can = decisions(answer, "answerable"), answer.answerable()
     refused = decided([not is_answered for is_answered in answered], not can, "f1")
     shares = [refused, decided(answered, can, "f1")]
     right = _CORRECT[correct].value(answer) if any(answered) and can else 0.0
