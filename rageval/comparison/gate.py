@@ -1176,7 +1176,7 @@ def side_of(
         version=__version__,
         judges=sorted(said_by),
         gold=people[0].draw.sha if people else "",
-        draw=_saved_draw(people[0].draw) if people else None,
+        draw=_baseline_draw(people[0].draw) if people else None,
         labelled_by=sorted({who for values in people for who in values.by}),
         known=questions_hash,
         judgements=context.judgements,
@@ -1290,14 +1290,14 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
     )
 
 
-def _saved_draw(draw: Draw) -> BaselineDraw:
+def _baseline_draw(draw: Draw) -> BaselineDraw:
     extends = draw.plan.extends if draw.plan is not None else ""
     # Not of all questions, of which it does not matter how they were drawn.
     how = draw.kind(unlabeled=1)
     return BaselineDraw(how=how, sha=draw.origin, extends=extends, labeled=draw.labeled)
 
 
-def _read_draw(saved: BaselineDraw, ours: Draw) -> Draw:
+def _draw_of_baseline(saved: BaselineDraw, ours: Draw) -> Draw:
     """Return the draw of a baseline's labels; by a plan or by chances they were drawn as the candidate's."""
     if saved.how == DrawKind.UNIFORM:
         return Draw(how=UNIFORM)
@@ -1312,7 +1312,7 @@ def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Sc
     if ours.people is not None:
         human_values = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
         by = tuple(baseline.header.labelled_by)
-        draw = _read_draw(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
+        draw = _draw_of_baseline(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
         people = People(human_values, draw, by=by, tests=ours.people.tests)
     return Score(
         ours.measure,
