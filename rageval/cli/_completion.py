@@ -1,4 +1,4 @@
-"""Complete words of a command line in a shell: measures, rubrics, judges, data sets, commands, files."""
+"""Complete words of a command line in a shell: measures, rubrics, judges, datasets, commands, files."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Inputs:
-    """What the positional words were found to be."""
+    """The files and measures that the words of a command line name."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -73,9 +73,10 @@ def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
 
 
 def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
-    """Put every word in its place; a stream that cannot be looked into is what is still missing.
+    """Sort words into files by role, and measures; raise an error for a word that is neither.
 
-    Where a command judges `tables` of answers, they have a place, too.
+    A stream whose format cannot be detected takes the role that is missing. `tables` of answers are accepted
+    where a command judges them.
     """
     inputs = Inputs(reading)
     unknown: list[Any] = []
@@ -104,7 +105,7 @@ def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -
         )
     if not {*present} <= {*inputs.kind.roles}:
         _refuse_two_kinds(inputs)
-    # One file that cannot be told is whatever is missing; of two nobody knows which.
+    # One file of an unknown format takes the role that is missing. Of two, nobody knows which is which.
     runs, qrels = inputs.files["run"], inputs.files["qrels"]
     if len(unknown) > 1 and not qrels:
         raise UsageError(
@@ -113,7 +114,7 @@ def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -
             " (zcat), pass files, write scores with a decimal point (2.0), or use lines"
         )
     for source in unknown:
-        # Runs can be many, judgements are one file: what is not known yet fills the gap.
+        # There may be several runs, but only one file of judgements.
         (runs if qrels else qrels).append(source)
     return inputs
 
@@ -150,7 +151,7 @@ def source_named(word: str) -> Any:
 
 
 def _add_measure_or_dataset(word: str, inputs: Inputs) -> None:
-    """Take a word that is no file for a measure, or for the id of a data set."""
+    """Add a word that is no file as a measure, or as the judgements of the dataset with this id."""
     try:
         # Parsed without importing ir_measures: a mistyped name of a file should be told at once.
         spelled(word)

@@ -124,7 +124,7 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
 
 
 def _file(source: Any) -> str:
-    """Return the name of a file; what comes from a data set or a stream has none that could be packed."""
+    """Return the name of a file; what comes from a dataset or a stream has none that could be packed."""
     if not isinstance(source, str | os.PathLike):
         shown = visible(name_of(source))
         raise UsageError(f"{shown}: expected a file; export it first (rageval datasets export)")

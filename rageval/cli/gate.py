@@ -24,7 +24,14 @@ from rageval.cli._options import Command, Scoring, completing, reading_of, takes
 from rageval.cli._output import deliver, print_lines, say
 from rageval.cli._scoring import scored, subject_of
 from rageval.cli.score import _gate_at_least
-from rageval.comparison.gate import GateSettings, baseline_in, baseline_side, chosen_system, saved, side_of
+from rageval.comparison.gate import (
+    GateSettings,
+    baseline_in,
+    baseline_of,
+    baseline_side,
+    chosen_system,
+    side_of,
+)
 from rageval.comparison.gate import gate as decided
 from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
@@ -292,7 +299,7 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     candidate = _candidate(inputs, options)
     if options.save_baseline:
         say(*candidate.remarks)
-        new_baseline = saved(candidate.side, today())
+        new_baseline = baseline_of(candidate.side, today())
         deliver(baseline_lines(new_baseline), options.save_baseline)
         say(f"{visible(str(options.save_baseline))}: {len(new_baseline.lines):,} questions saved")
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _STDOUT = "-"
 _MANIFEST = "manifest.json"
 _TO_JUDGE = ("answers.jsonl", "questions.jsonl")
+_SEPARATOR = "contexts=TEXT or context_ids=TEXT"
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
 
@@ -101,8 +102,8 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
     settings = _mapping_and_settings(options)
-    given = settings.get("run", ())
-    names = [given] if isinstance(given, str) else list(given)
+    run = settings.get("run", ())
+    names = [run] if isinstance(run, str) else list(run)
     if len(names) > 1 and len(names) != len(logs):
         raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
     if len(names) != len(logs):  # one name, or none, for all of them
@@ -142,30 +143,41 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
 
 
 def _mapping_and_settings(options: Options) -> dict[str, Any]:
-    """Return mapping and settings: those of the policy that are named, and over them what is typed."""
-    words = [word for word in options.maps if "=" in word]
-    named: dict[str, Any] = {}
-    for word in options.maps:
-        if "=" not in word:
-            named |= _policy_mapping(word)
-    mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
-    mapping |= {name: path.text for name, path in mapping_of(words).items()}
-    # The policy first: what is typed counts more.
-    settings = {name: named[name] for name in _SETTINGS if name in named}
-    typed = {"tool": options.tool, "records": options.records, "run": options.runs}
-    typed |= {"hop": options.hop, "split": options.split}
-    settings |= {name: value for name, value in typed.items() if value}
-    marks = settings.get("split") or ()
-    split = {}
-    for word in [marks] if isinstance(marks, str) else marks:
-        field, equals, mark = word.partition("=")
-        if field not in ("contexts", "context_ids") or not equals or not mark:
-            raise UsageError(f"--split {visible(word)!r:.80}: expected contexts=TEXT or context_ids=TEXT")
-        split[field] = mark
-    return settings | {"split": split, "map": mapping}
+    """Return mapping and settings: those of the named sections of the policy, overridden by the options."""
+    assignments = [word for word in options.maps if "=" in word]
+    section: dict[str, Any] = {}
+    for name in options.maps:
+        if "=" not in name:
+            section |= _policy_section(name)
+    mapping = {key: path for key, path in section.items() if key not in _SETTINGS}
+    mapping |= {field: path.text for field, path in mapping_of(assignments).items()}
+    from_policy = {key: section[key] for key in _SETTINGS if key in section}
+    from_options = {
+        "tool": options.tool,
+        "records": options.records,
+        "run": options.runs,
+        "hop": options.hop,
+        "split": _separators(options.split),
+    }
+    settings = from_policy | {name: value for name, value in from_options.items() if value}
+    return {"split": {}} | settings | {"map": mapping}
 
 
-def _policy_mapping(name: str) -> dict[str, Any]:
+def _separators(words: Iterable[str]) -> dict[str, str]:
+    """Return the separator of each field; raise `UsageError` for a word that is not FIELD=TEXT."""
+    separators: dict[str, str] = {}
+    for word in words:
+        field, equals, separator = word.partition("=")
+        if field not in ("contexts", "context_ids") or not equals or not separator:
+            raise UsageError(f"--split {visible(word)!r:.80}: expected {_SEPARATOR}")
+        if field in separators:
+            raise UsageError(f"--split {field}: is given twice; expected one separator")
+        separators[field] = separator
+    return separators
+
+
+def _policy_section(name: str) -> dict[str, Any]:
+    """Return the section [logs.NAME] of the policy, with `split` as separators by field."""
     policy = find_policy()
     if name not in policy.section("logs"):
         where = (
@@ -182,6 +194,15 @@ def _policy_mapping(name: str) -> dict[str, Any]:
             raise InputError(
                 at=policy.place("logs", name), expected=f"a text for {key}", found=f"{value!r:.80}"
             )
+    if "split" in settings:
+        try:
+            settings["split"] = _separators([settings["split"]])
+        except UsageError:
+            raise InputError(
+                at=policy.place("logs", name).below("split"),
+                expected=_SEPARATOR,
+                found=f"{visible(settings['split'])!r:.80}",
+            ) from None
     return settings
 
 

@@ -197,7 +197,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         raise UsageError("no rubric named; use one that `rageval rubrics` lists, or a file")
     rubric_name, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
     rubric = rubric_named(rubric_name)
-    # Files, or data sets by their ids, whose right answers are those of a run.
+    # Files, or datasets by their ids, whose right answers are those of a run.
     answers = tuple(source_named(word) or FileOrId("answers").convert(word, None, None) for word in words)
     tables = list(filter(is_answer_table, answers))
     if not options.judges:

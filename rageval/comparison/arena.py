@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -595,10 +595,6 @@ def strengths_by_people(
     not.
     """
     people = gold.answers
-    if people is None:
-        raise InputError(
-            at=Place(gold.draw.name), problem="has judgements of documents", expected="comparisons of answers"
-        )
     refuse_the_judge(judged, people)
     played = games(judged)
     ours, theirs = _outcomes_by_pair(played, judged), _outcomes_by_pair(games(people), people)
@@ -627,7 +623,11 @@ def strengths_by_people(
                 raise TooFewLabels(Remark("many_comparisons_missing", facts={"most": MOST_MISSING}))
             if refused := why_lost(len(lost), len(labels)):
                 raise TooFewLabels(refused)
-            estimates[pair] = _correct_pair(outcomes, labels, pair, gold.draw, population, len(ours))
+            estimates[pair], doubt = _correct_outcomes(
+                pair, outcomes, labels, draw=gold.draw, population=population, tests=len(ours)
+            )
+            if doubt is not None:
+                remarks.append(replace(doubt, about=about))
             used[pair] = {query: value for query, value in labels.items() if query in outcomes}
         except TooFewLabels as error:
             remarks.append(Remark("pair_left_out", about, {"reason": error.reason}))
@@ -654,22 +654,28 @@ def _outcomes_by_pair(played: Games, table: JudgementTable) -> _Pairs:
     }
 
 
-def _correct_pair(
-    outcomes: _Outcomes,
-    labels: _Outcomes,
+def _correct_outcomes(
     pair: tuple[str, str],
+    judged: _Outcomes,
+    labels: _Outcomes,
+    *,
     draw: Draw,
     population: Literal["kind", "set"],
     tests: int,
-) -> Corrected:
+) -> tuple[Corrected, Remark | None]:
+    """Return the mean outcome of a pair as human labels correct it, and why the labels might not be random.
+
+    `tests` is the number of pairs. Raise `TooFewLabels` if the labels cannot correct this pair.
+    """
     if draw.compares and draw.compares != set(pair):
         raise TooFewLabels(Remark("labels_of_other_systems"))
-    queries = list(outcomes)
+    queries, values = list(judged), list(judged.values())
     labeled = {index: labels[query] for index, query in enumerate(queries) if query in labels}
-    if chosen := selection(draw, list(outcomes.values()), labeled, tests)[0]:
+    chosen, doubt = selection(draw, values, labeled, tests)
+    if chosen is not None:
         raise TooFewLabels(chosen)
-    return corrected(
-        list(outcomes.values()),
+    estimate = corrected(
+        values,
         labeled,
         paired=True,
         level=LEVEL,
@@ -680,6 +686,7 @@ def _correct_pair(
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )
+    return estimate, doubt
 
 
 def _rank_systems(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from rageval import hooks
@@ -1175,7 +1176,7 @@ def side_of(
         version=__version__,
         judges=sorted(said_by),
         gold=people[0].draw.sha if people else "",
-        draw=_saved_draw(people[0].draw) if people else None,
+        draw=_baseline_draw(people[0].draw) if people else None,
         labelled_by=sorted({who for values in people for who in values.by}),
         known=questions_hash,
         judgements=context.judgements,
@@ -1198,46 +1199,53 @@ def side_of(
 # --- the file
 
 
-def saved(side: GateSide, date: str) -> Baseline:
-    """Return a side as a baseline; `MissingJudgements` if too many of its judgements are missing."""
+def baseline_of(side: GateSide, date: str) -> Baseline:
+    """Return a side as a baseline; raise `MissingJudgements` if too many of its judgements are missing."""
     scores = side.scores.scores
     queries = list(scores[0].query_ids)
+    _refuse_missing(scores, len(queries))
+    header = msgspec.structs.replace(side.header, date=date, questions=len(queries))
+    by_name = {str(score.measure): score for score in scores}
+    return Baseline(header, [_baseline_line(side, by_name, query) for query in queries])
+
+
+def _refuse_missing(scores: Sequence[Score], number: int) -> None:
+    """Refuse scores of this number of questions if too many judgements or human labels are missing."""
     missing = {query for score in scores for query in score.between}
-    if len(missing) > MOST_MISSING * len(queries):
+    if len(missing) > MOST_MISSING * number:
         raise MissingJudgements(
-            f"judgements are missing in {len(missing):,} of {len(queries):,} questions, more than"
+            f"judgements are missing in {len(missing):,} of {number:,} questions, more than"
             f" {MOST_MISSING:.0%}; judge them again before this becomes a baseline"
         )
     for people in (score.people for score in scores if score.people is not None):
         if why := why_lost(len(people.failed), len(people.values)):
             raise MissingJudgements(f"{why} before this becomes a baseline")
-    side.header.date, side.header.questions = date, len(queries)
-    by_name = {str(score.measure): score for score in scores}
-    labels = {name: score.people.values for name, score in by_name.items() if score.people is not None}
-    lines = []
-    for query in queries:
-        values = {name: score.by_query[query] for name, score in by_name.items()}
-        # Shares are numbers, but no file holds their parts.
-        between = {
-            name: (float(score.between[query][0]), float(score.between[query][1]))
-            for name, score in by_name.items()
-            if query in score.between
-        }
-        line = BaselineLine(
-            query_id=query,
-            values={name: value if value == value else None for name, value in values.items()},
-            between=between,
-            people={
-                name: human_values[query] for name, human_values in labels.items() if query in human_values
-            },
-            facts=dict(side.facts.get(query, {})),
-            repeats=side.repeats.get(query, 1),
-            absent=query in side.absent,
-            same=side.same.get(query, ""),
-            nuggets=side.nuggets.get(query, ""),
-        )
-        lines.append(line)
-    return Baseline(side.header, lines)
+
+
+def _baseline_line(side: GateSide, by_name: Mapping[str, Score], query: str) -> BaselineLine:
+    values = {name: score.by_query[query] for name, score in by_name.items()}
+    # Shares are numbers, but no file holds their parts.
+    bounds = {
+        name: (float(score.between[query][0]), float(score.between[query][1]))
+        for name, score in by_name.items()
+        if query in score.between
+    }
+    human_values = {
+        name: score.people.values[query]
+        for name, score in by_name.items()
+        if score.people is not None and query in score.people.values
+    }
+    return BaselineLine(
+        query_id=query,
+        values={name: value if value == value else None for name, value in values.items()},
+        between=bounds,
+        people=human_values,
+        facts=dict(side.facts.get(query, {})),
+        repeats=side.repeats.get(query, 1),
+        absent=query in side.absent,
+        same=side.same.get(query, ""),
+        nuggets=side.nuggets.get(query, ""),
+    )
 
 
 def baseline_in(source: Source) -> Baseline:
@@ -1282,14 +1290,14 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
     )
 
 
-def _saved_draw(draw: Draw) -> BaselineDraw:
+def _baseline_draw(draw: Draw) -> BaselineDraw:
     extends = draw.plan.extends if draw.plan is not None else ""
     # Not of all questions, of which it does not matter how they were drawn.
     how = draw.kind(unlabeled=1)
     return BaselineDraw(how=how, sha=draw.origin, extends=extends, labeled=draw.labeled)
 
 
-def _read_draw(saved: BaselineDraw, ours: Draw) -> Draw:
+def _draw_of_baseline(saved: BaselineDraw, ours: Draw) -> Draw:
     """Return the draw of a baseline's labels; by a plan or by chances they were drawn as the candidate's."""
     if saved.how == DrawKind.UNIFORM:
         return Draw(how=UNIFORM)
@@ -1304,7 +1312,7 @@ def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Sc
     if ours.people is not None:
         human_values = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
         by = tuple(baseline.header.labelled_by)
-        draw = _read_draw(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
+        draw = _draw_of_baseline(baseline.header.draw or _UNSTATED_DRAW, ours.people.draw)
         people = People(human_values, draw, by=by, tests=ours.people.tests)
     return Score(
         ours.measure,

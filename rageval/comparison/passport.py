@@ -1,6 +1,6 @@
 """A judge's passport: everything that says how far its judgements can be trusted, beside those of people.
 
-Judgements come in whatever form the field keeps them. Those of documents (qrels, UMBRELA's, a data set's) are
+Judgements come in whatever form the field keeps them. Those of documents (qrels, UMBRELA's, a dataset's) are
 of the system `documents`, as a judge of relevance or support writes them; assignments of the nuggetizer are
 known by the text of the nugget.
 """
@@ -657,7 +657,7 @@ _Batch = tuple[str, Iterable[int], Sequence[_JudgedLine]]  # a file, line number
 
 
 def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Batch]:
-    """Yield the judgements of a file or a data set, with where they stand."""
+    """Yield the judgements of a file or a dataset, with where they stand."""
     if callable(content := getattr(source, "qrels", None)):
         yield _document_rows(content(), name_of(source))
         return

@@ -35,7 +35,7 @@ def answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("answer_rate", judged)["r"]["answer_rate"].value
     0.5
     """
-    answered = decisions(answer)
+    answered = were_answered(answer)
     return share(sum(answered), len(answered))
 
 
@@ -54,7 +54,7 @@ def over_refusal(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("over_refusal", judged)["r"]["over_refusal"].value
     0.5
     """
-    answered = decisions(answer, "answerable")
+    answered = were_answered(answer, "answerable")
     return share(len(answered) - sum(answered), len(answered)) if answer.answerable() else _NOTHING
 
 
@@ -73,7 +73,7 @@ def false_answer_rate(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("false_answer_rate", judged)["r"]["false_answer_rate"].value
     0.25
     """
-    answered = decisions(answer, "answerable")
+    answered = were_answered(answer, "answerable")
     return _NOTHING if answer.answerable() else share(sum(answered), len(answered))
 
 
@@ -101,8 +101,8 @@ def refusal_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     >>> rageval.evaluate_answers("refusal_f1", judged)["r"]["refusal_f1"].value
     0.5
     """
-    answered = decisions(answer, "answerable")
-    return decided([not is_answered for is_answered in answered], not answer.answerable(), part)
+    answered = were_answered(answer, "answerable")
+    return decision_share([not is_answered for is_answered in answered], not answer.answerable(), part)
 
 
 @measure(over=POOL, typeset="Answerable $F_1$", papers=("song2025measuring",))
@@ -129,7 +129,7 @@ def answerable_f1(answer: Assessment, *, part: Part = "f1") -> Share:
     >>> rageval.evaluate_answers("answerable_f1(part=recall)", judged)["r"].scores[0].value
     0.5
     """
-    return decided(decisions(answer, "answerable"), answer.answerable(), part)
+    return decision_share(were_answered(answer, "answerable"), answer.answerable(), part)
 
 
 @measure(over=POOL, papers=("song2025measuring",))
@@ -154,21 +154,23 @@ def grounded_refusal(answer: Assessment, *, part: Literal["f1", "recall"] = "f1"
     >>> rageval.evaluate_answers("grounded_refusal", judged)["r"]["grounded_refusal"].value
     0.5
     """
-    answered, answerable = decisions(answer, "answerable"), answer.answerable()
-    refused = decided([not is_answered for is_answered in answered], not answerable, part)
-    return Blend("mean", refused, decided(answered, answerable, part))
+    answered, answerable = were_answered(answer, "answerable"), answer.answerable()
+    refused = decision_share([not is_answered for is_answered in answered], not answerable, part)
+    return Blend("mean", refused, decision_share(answered, answerable, part))
 
 
-def decisions(answer: Assessment, needs: Needs | None = None) -> list[bool]:
-    """Return whether the question is answered, by each judgement of the answer."""
+def were_answered(answer: Assessment, needs: Needs | None = None) -> list[bool]:
+    """Return whether the question was answered, by each judgement of the answer."""
     return [judgement.label != REFUSED for judgement in answer.judged(ABSTENTION, needs=needs)]
 
 
-def decided(choices: Sequence[bool], right: bool, part: Part) -> Share:
-    """Return the share of a decision: it was taken, it was right to take it, or both and twice, for F1."""
-    # Each judgement of an answer is a decision; what is right is the same for all of them.
-    taken, expected = sum(choices), len(choices) * right
-    both = taken * right
+def decision_share(choices: Sequence[bool], is_right: bool, part: Part) -> Share:
+    """Return the precision, recall or F1 of a decision; `choices` says by judgement whether it was taken.
+
+    Whether the decision is right depends on the question only, so it is the same for all judgements.
+    """
+    taken, expected = sum(choices), len(choices) * is_right
+    right = taken * is_right
     if part == "f1":
-        return share(2 * both, taken + expected)
-    return share(both, taken if part == "precision" else expected)
+        return share(2 * right, taken + expected)
+    return share(right, taken if part == "precision" else expected)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from rageval.errors import InputError, Place
-from rageval.measures._abstention import decided, decisions
+from rageval.measures._abstention import decision_share, were_answered
 from rageval.measures._claims import _share, _Verdict, answer_recall
 from rageval.measures._grades import crag_share
 from rageval.measures._nuggets import nugget_recall
@@ -130,9 +130,9 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     >>> rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)["r"].scores[0].value
     1.0
     """
-    answered, can = decisions(answer), answer.answerable()
-    refused = decided([not is_answered for is_answered in answered], not can, "f1")
-    shares = [refused, decided(answered, can, "f1")]
+    answered, can = were_answered(answer, "answerable"), answer.answerable()
+    refused = decision_share([not is_answered for is_answered in answered], not can, "f1")
+    shares = [refused, decision_share(answered, can, "f1")]
     right = _CORRECT[correct].value(answer) if any(answered) and can else 0.0
     taken = sum(answered) + len(answered) * can
     shares.append(Share(2 * right * sum(answered), taken) if taken and right == right else _NOTHING)

@@ -127,17 +127,19 @@ def citation_recall(
 
 def _citations(answer: Assessment, scale: Scale, credit: str = "weighted") -> list[list[float]]:
     """Return the grades of the citations of each sentence that cites; NaN where a grade is missing."""
-    sentences = [[judgement.grade for judgement in judged] for judged in of_citations(answer, scale).values()]
+    sentences = [
+        [judgement.grade for judgement in judged] for judged in judgements_by_sentence(answer, scale).values()
+    ]
     if credit == "full":
         return [[grade if grade != grade else float(grade == 1) for grade in grades] for grades in sentences]
     return sentences
 
 
-def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]:
-    """Return what was said of the citations of each sentence that cites; NaN for what is missing.
+def judgements_by_sentence(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]:
+    """Return the judgements of the citations of each sentence that cites, with NaN for a missing grade.
 
-    Of the answers a sentence's citations stand in their order, each document once; one that leads nowhere is
-    worth 0. Without them the judgements alone say what is cited.
+    Where the answer is known, a sentence's citations are in its order, each document once. A citation without
+    a reference has grade 0. Where the answer is not known, only what was judged counts as cited.
     """
     judged = answer.judged(scale, failed=True)
     sentences: dict[str, list[Judgement]] = {}
@@ -160,7 +162,7 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
                 expected="judgements of these answers, with sentences counted from 0",
             )
     # By the answer and not by the judgements: a citation that nobody judged is missing, not away.
-    of_pair = {(judgement.aspect, judgement.item): judgement for judgement in judged}
+    by_pair = {(judgement.aspect, judgement.item): judgement for judgement in judged}
     for number, docs in enumerate(answer.cited):
         if docs:
             name = str(number)
@@ -169,7 +171,7 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
                 if doc is None:  # it leads nowhere, and each that does so counts
                     sentences[name].append(Judgement(0.0, None, None, math.nan, name, ""))
                 elif doc not in docs[:place]:
-                    sentences[name].append(of_pair.get((name, doc)) or answer.absent(scale, name, doc))
+                    sentences[name].append(by_pair.get((name, doc)) or answer.absent(scale, name, doc))
     return sentences
 
 

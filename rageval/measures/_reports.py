@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, Literal
 
-from rageval.measures._citations import _citations, _sentence_value, of_citations, sentences_of
-from rageval.measures.assessment import Assessment, share
+from rageval.measures._citations import _citations, _sentence_value, judgements_by_sentence, sentences_of
+from rageval.measures.assessment import Assessment, Judgement, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import (
@@ -22,6 +23,7 @@ from rageval.measures.scales import (
     SIMILARITY,
     STANCE,
     SUPPORT,
+    Scale,
 )
 
 # ARGUE's measures of reports, as RAGTIME has them: are citations relevant and right, what is answered.
@@ -47,10 +49,8 @@ def citation_relevance(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("citation_relevance", judged)["r"]["citation_relevance"].value
     0.5
     """
-    cited = [
-        judgement.grade for judged in of_citations(answer, CITED_RELEVANCE).values() for judgement in judged
-    ]
-    defined = [grade for grade in cited if grade == grade]
+    judgements = _citation_judgements(answer, CITED_RELEVANCE)
+    defined = [judgement.grade for judgement in judgements if not judgement.is_missing]
     return share(math.fsum(defined), len(defined))
 
 
@@ -232,8 +232,8 @@ def nugget_count(answer: Assessment) -> float:
 
 # BioGen's measures of answers to medical questions: are they right, to the point, and supported.
 
-_OF_SENTENCES = {"required": HIGHER, "unnecessary": LOWER, "inappropriate": LOWER}
-_OF_CITATIONS = {"supports": HIGHER, "contradicts": LOWER, "none": LOWER}
+_DIRECTION_BY_RELEVANCE = {"required": HIGHER, "unnecessary": LOWER, "inappropriate": LOWER}
+_DIRECTION_BY_STANCE = {"supports": HIGHER, "contradicts": LOWER, "none": LOWER}
 
 
 def _counted_label(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -261,7 +261,9 @@ def answer_accuracy(answer: Assessment) -> Share:
     )
 
 
-@measure(better=lambda parameters: _OF_SENTENCES.get(parameters["label"], NEITHER), labels=_counted_label)
+@measure(
+    better=lambda parameters: _DIRECTION_BY_RELEVANCE.get(parameters["label"], NEITHER), labels=_counted_label
+)
 def sentence_share(
     answer: Assessment,
     *,
@@ -288,9 +290,7 @@ def sentence_share(
     judged = {judgement.aspect: judgement for judgement in answer.judged(SENTENCE, failed=True)}
     sentences = range(answer.sentences or 0)
     absent = [answer.absent(SENTENCE, str(n)) for n in sentences if str(n) not in judged]
-    labels = [
-        judgement.label for judgement in (*judged.values(), *absent) if judgement.grade == judgement.grade
-    ]
+    labels = [judgement.label for judgement in (*judged.values(), *absent) if not judgement.is_missing]
     return share(labels.count(label), len(labels))
 
 
@@ -309,17 +309,19 @@ def citation_coverage(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("citation_coverage", judged)["r"]["citation_coverage"].value
     0.5
     """
-    cited = of_citations(answer, CITED_STANCE).values()
+    cited = judgements_by_sentence(answer, CITED_STANCE).values()
     covered = [any(judgement.label == "supports" for judgement in judged) for judged in cited]
     # Where no citation is known to support the sentence, one that failed might: nobody knows.
     unknown = sum(
-        not has and any(judgement.grade != judgement.grade for judgement in judged)
+        not has and any(judgement.is_missing for judgement in judged)
         for has, judged in zip(covered, cited, strict=True)
     )
     return share(sum(covered), sentences_of(answer, len(covered)) - unknown)
 
 
-@measure(better=lambda parameters: _OF_CITATIONS.get(parameters["label"], NEITHER), labels=_counted_label)
+@measure(
+    better=lambda parameters: _DIRECTION_BY_STANCE.get(parameters["label"], NEITHER), labels=_counted_label
+)
 def citation_share(
     answer: Assessment,
     *,
@@ -344,8 +346,8 @@ def citation_share(
     >>> [score.value for score in rageval.evaluate_answers(names, judged)["r"].values()]
     [0.5, 0.0]
     """
-    cited = [judgement for judged in of_citations(answer, CITED_STANCE).values() for judgement in judged]
-    labels = [judgement.label or "none" for judgement in cited if judgement.grade == judgement.grade]
+    cited = _citation_judgements(answer, CITED_STANCE)
+    labels = [judgement.label or "none" for judgement in cited if not judgement.is_missing]
     return share(labels.count(label), len(labels))
 
 
@@ -402,12 +404,16 @@ def document_recall(answer: Assessment) -> Share:
     return share(len(relevant), len(relevant | others))
 
 
+def _citation_judgements(answer: Assessment, scale: Scale) -> list[Judgement]:
+    return [*chain.from_iterable(judgements_by_sentence(answer, scale).values())]
+
+
 def _cited_documents(answer: Assessment) -> tuple[set[str], set[str]]:
     """Return the relevant documents that are cited, and all whose relevance is known."""
-    cited = [judgement for judged in of_citations(answer, CITED_STANCE).values() for judgement in judged]
+    cited = _citation_judgements(answer, CITED_STANCE)
     relevant = {judgement.item for judgement in cited if judgement.label not in (None, "none")}
     # A document that several sentences cite is judged with each; once is enough for it to be relevant.
-    lost = {judgement.item for judgement in cited if judgement.grade != judgement.grade}
+    lost = {judgement.item for judgement in cited if judgement.is_missing}
     return relevant, {judgement.item for judgement in cited} - (lost - relevant)
 
 

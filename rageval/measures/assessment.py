@@ -41,6 +41,11 @@ class Judgement(NamedTuple):
     aspect: str
     item: str
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the judgement has no grade."""
+        return self.grade != self.grade
+
 
 class RankingPlace(NamedTuple):
     """Where an answer stands in one ranking of several answers to a query.

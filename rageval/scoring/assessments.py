@@ -45,46 +45,53 @@ class NotThisJudge(Exception):
     """Raised where a judge said nothing, of any system, on the scale a measure asks for."""
 
 
-class _Form(NamedTuple):
-    """What all rows that say the same are on a scale; a grade of None is the row's own, or there is none."""
+class _ScaledStatement(NamedTuple):
+    """What a statement means on a scale. Without a grade here, each row of it has its own or none.
 
-    label: str | None
+    The first four fields are those of a `Judgement`, in its order. `failure` is the status of a judgement
+    that failed.
+    """
+
     grade: float | None
+    label: str | None
     importance: str | None
     weight: float
-    failed: str | None  # why
+    failure: str | None
 
 
 class ScaleJudgements:
     """The judgements on one scale, their labels and grades checked."""
 
     def __init__(self, table: JudgementTable, scale: Scale, check: bool = True) -> None:
-        """Tell the rows of this scale from others; `InputError` for one that says what it does not know."""
+        """Find the rows on this scale; raise `InputError` for a row whose label or grade is not on it."""
         self.scale = scale
         self._table = table
-        self._aspects: set[int] | None = None  # only rows of these aspects, by number
-        self._others: set[int] = set()  # no rows of these
+        self._only_aspects: set[int] | None = None  # only rows of these aspects, by number
+        self._excluded_aspects: set[int] = set()  # no rows of these
         named = any(rubric in scale.rubrics for rubric in table.rubrics())
         if scale.aspects:
-            self._aspects = {table.aspects[word] for word in scale.aspects if word in table.aspects}
+            self._only_aspects = {table.aspects[word] for word in scale.aspects if word in table.aspects}
         elif not named:
-            self._others = {table.aspects[word] for word in ASPECTS if word in table.aspects}
+            self._excluded_aspects = {table.aspects[word] for word in ASPECTS if word in table.aspects}
 
         def is_on(statement: Statement) -> bool:
             # Where nothing names a rubric of the scale, rows without a known rubric are taken for it.
             return statement.rubric in scale.rubrics if named else statement.rubric not in RUBRICS
 
-        self._by_grade = {grade: label for label, grade in reversed(list(scale.labels.items()))}
-        self._forms = [
-            self._form(statement) if scale.aspects or is_on(statement) else None
+        self._has_all_aspects = self._only_aspects is None and not self._excluded_aspects
+        self._label_by_grade = {grade: label for label, grade in reversed(list(scale.labels.items()))}
+        self._by_statement = [
+            self._place_on_scale(statement) if scale.aspects or is_on(statement) else None
             for statement in table.said.words
         ]
-        is_any = self._aspects is None and not self._others
-        # What rows say that did not fail and have a label of the scale: their judgements' fields, by number.
-        self._plain = {
-            code: (form.grade, form.label, form.importance, form.weight)
-            for code, form in enumerate(self._forms)
-            if is_any and form is not None and not form.failed and form.grade is not None
+        # Of statements that did not fail and have a label of the scale: the first fields of a `Judgement`.
+        self._ready_fields = {
+            code: scaled[:-1]
+            for code, scaled in enumerate(self._by_statement)
+            if self._has_all_aspects
+            and scaled is not None
+            and not scaled.failure
+            and scaled.grade is not None
         }
         self._banks: dict[tuple[int, int | None], list[Judgement]] = {}
         self._active_judges: set[int] = (
@@ -94,16 +101,16 @@ class ScaleJudgements:
         if check:
             self._check()
 
-    def _form(self, statement: Statement) -> _Form:
+    def _place_on_scale(self, statement: Statement) -> _ScaledStatement:
         weight = math.nan if statement.weight is None else statement.weight
         grade = (
             self.scale.labels.get(statement.label, math.nan)
             if self.scale.labels and statement.label is not None
             else None
         )
-        return _Form(
-            statement.label,
+        return _ScaledStatement(
             grade,
+            statement.label,
             statement.importance,
             weight,
             None if statement.is_graded else statement.status,
@@ -111,26 +118,27 @@ class ScaleJudgements:
 
     def holds(self, row: int) -> bool:
         """Return whether a row is on this scale."""
-        return self._forms[self._table.row_statement[row]] is not None and self._has(
-            self._table.row_aspect[row]
-        )
+        scaled = self._by_statement[self._table.row_statement[row]]
+        return scaled is not None and self._includes_aspect(self._table.row_aspect[row])
 
-    def _has(self, aspect: int) -> bool:
-        return aspect not in self._others if self._aspects is None else aspect in self._aspects
+    def _includes_aspect(self, aspect: int) -> bool:
+        if self._only_aspects is not None:
+            return aspect in self._only_aspects
+        return aspect not in self._excluded_aspects
 
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield (answer, row) of all rows on this scale, by run, judge and query."""
-        table, forms, is_any = self._table, self._forms, self._aspects is None and not self._others
+        table, by_statement, has_all = self._table, self._by_statement, self._has_all_aspects
         codes, aspects = table.row_statement, table.row_aspect
         for answer, (begin, end) in enumerate(zip(table.begin, table.end, strict=True)):
             for row in range(begin, end):
-                if forms[codes[row]] is not None and (is_any or self._has(aspects[row])):
+                if by_statement[codes[row]] is not None and (has_all or self._includes_aspect(aspects[row])):
                     yield answer, row
 
     def worth(self, row: int) -> float:
         """Return what a row is worth: its label's worth, or the grade it gives; NaN if it failed."""
-        form = self._forms[self._table.row_statement[row]]
-        grade = None if form is None else form.grade
+        scaled = self._by_statement[self._table.row_statement[row]]
+        grade = None if scaled is None else scaled.grade
         return self._table.grade_in(row) if grade is None else grade
 
     def __bool__(self) -> bool:
@@ -156,32 +164,33 @@ class ScaleJudgements:
             return None
         return next((row for _, row in self.rows() if self._table.row_statement[row] in lacking), None)
 
-    def of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
-        """Return the judgements of an answer, and (number, status) of those among them that failed."""
-        table, forms, plain = self._table, self._forms, self._plain
+    def judgements_of(self, answer: int) -> tuple[list[Judgement], list[tuple[int, str]]]:
+        """Return an answer's judgements, and (index in that list, status) of each that failed."""
+        table, ready_fields = self._table, self._ready_fields
         rows = slice(table.begin[answer], table.end[answer])
         codes, aspect_of, item_of = table.row_statement[rows], table.row_aspect[rows], table.row_item[rows]
         aspects, items = table.aspects.words, table.items.words
-        if plain and plain.keys() >= set(codes):
+        if ready_fields and ready_fields.keys() >= set(codes):
             places = zip(codes, aspect_of, item_of, strict=True)
             return [
-                _judgement((*plain[code], aspects[aspect], items[item])) for code, aspect, item in places
+                _judgement((*ready_fields[code], aspects[aspect], items[item]))
+                for code, aspect, item in places
             ], []
-        is_any = self._aspects is None and not self._others
+        by_statement, has_all = self._by_statement, self._has_all_aspects
         columns = zip(codes, aspect_of, item_of, table.grades(answer), strict=True)
         judgements: list[Judgement] = []
         failed: list[tuple[int, str]] = []
         for code, aspect, item, own in columns:
-            form = forms[code]
-            if form is None or not (is_any or self._has(aspect)):
+            scaled = by_statement[code]
+            if scaled is None or not (has_all or self._includes_aspect(aspect)):
                 continue
-            label, grade, importance, weight, status = form
+            grade, label, importance, weight, status = scaled
             if status is not None:
                 failed.append((len(judgements), status))
                 grade = math.nan
             elif grade is None:
                 grade = own
-                label = self._by_grade[own] if self.scale.labels else label
+                label = self._label_by_grade[own] if self.scale.labels else label
             judgements.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
         return judgements, failed
 
@@ -199,7 +208,7 @@ class ScaleJudgements:
                 # Answers to one query are mostly judged on the same.
                 if aspects.issuperset(table.row_aspect[table.begin[answer] : table.end[answer]]):
                     continue
-                for judgement in self.of(answer)[0]:
+                for judgement in self.judgements_of(answer)[0]:
                     if judgement.aspect not in judgements:
                         judgements[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
                         aspects.add(table.aspects[judgement.aspect])
@@ -214,7 +223,11 @@ class ScaleJudgements:
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
         used = set(self._table.row_statement)
-        labels = {form.label for code, form in enumerate(self._forms) if form is not None and code in used}
+        labels = {
+            scaled.label
+            for code, scaled in enumerate(self._by_statement)
+            if scaled is not None and code in used
+        }
         if (
             not self._table.has_grades
             and self.scale.labels
@@ -222,19 +235,19 @@ class ScaleJudgements:
         ):
             return
         wrong: dict[int, list[tuple[int, int]]] = {}
-        grade_in, codes, forms = self._table.grade_in, self._table.row_statement, self._forms
+        grade_in, codes = self._table.grade_in, self._table.row_statement
         for answer, row in self.rows():
-            kind = self._fault(forms[codes[row]], grade_in(row))
+            kind = self._fault(self._by_statement[codes[row]], grade_in(row))
             if kind:
                 wrong.setdefault(kind, []).append((answer, row))
         if wrong:
             self._refuse(wrong[min(wrong)])
 
-    def _fault(self, form: _Form | None, grade: float) -> int:
+    def _fault(self, scaled: _ScaledStatement | None, grade: float) -> int:
         """Return what is wrong with a row: 1, 2 or 3; 0 if nothing is."""
-        if form is None or form.failed:
+        if scaled is None or scaled.failure:
             return 0
-        scale, worth = self.scale, form.grade
+        scale, worth = self.scale, scaled.grade
         if not scale.labels:
             return 1 if not scale.low <= grade <= scale.high else 2 if scale.whole and grade % 1 else 0
         if worth is not None:
@@ -242,7 +255,7 @@ class ScaleJudgements:
             return 1 if worth != worth else 2 if differs else 0
         if scale.own_grades:
             return 3
-        return 0 if grade in self._by_grade else 3
+        return 0 if grade in self._label_by_grade else 3
 
     def _refuse(self, rows: list[tuple[int, int]]) -> None:
         scale, (answer, row) = self.scale, rows[0]
@@ -392,7 +405,7 @@ class JudgeOfRun:
         if judged is None:
             judged = self._required(scale, needs, asker)
         answer = self._answers.get(place)
-        judgements, failed = judged.of(answer) if answer is not None else ([], [])
+        judgements, failed = judged.judgements_of(answer) if answer is not None else ([], [])
         if not judgements:
             return self._of_none(judged, place, needs, asker)
         if scale in _OF_NUGGETS and not self._only_here:
@@ -535,7 +548,7 @@ class JudgeOfRun:
             # Its own answer is no rival of itself.
             if table.judge[answer] != self._judge or table.run[answer] == self._run:
                 continue
-            theirs, failed = judged.of(answer)
+            theirs, failed = judged.judgements_of(answer)
             if failed and not self.skips:
                 # The best for this system is the worst for its rivals: so the ends enclose what could have
                 # been.

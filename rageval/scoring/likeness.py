@@ -21,7 +21,7 @@ Likenesses = Mapping[frozenset[str], Likeness]  # how two systems are the same
 def find_likenesses(
     sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)
 ) -> dict[frozenset[str], Likeness]:
-    """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
+    """Return the kind of likeness of each pair of runs that has one, in all of these orders."""
     by_outline: dict[frozenset[Any], list[RunSource]] = {}
     for source in sources:
         # As many documents and judged ones for each query: two runs that differ there need not be compared
@@ -29,19 +29,19 @@ def find_likenesses(
         by_outline.setdefault(frozenset(source.outline.items()), []).append(source)
     digests = {
         source.name: _digests(source.run(), orders)
-        for some in by_outline.values()
-        for source in some
-        if len(some) > 1
+        for group in by_outline.values()
+        for source in group
+        if len(group) > 1
     }
-    # Runs of other documents are not alike in any order, so only those of the same are held together.
+    # Runs of other documents are not alike in any order, so only runs of the same documents are compared.
     by_documents: dict[str, list[RunSource]] = {}
-    for some in by_outline.values():
-        for source in some if len(some) > 1 else ():
+    for group in by_outline.values():
+        for source in group if len(group) > 1 else ():
             by_documents.setdefault(digests[source.name].documents, []).append(source)
     pairs = {}
-    for some in by_documents.values():
-        for one, other in combinations(some, 2):
-            likeness = _likeness(digests[one.name], digests[other.name], one, other, orders)
+    for group in by_documents.values():
+        for one, other in combinations(group, 2):
+            likeness = _likeness(one, other, digests[one.name], digests[other.name], orders)
             if likeness is not None:
                 pairs[frozenset((one.name, other.name))] = likeness
     return pairs
@@ -69,13 +69,13 @@ def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
 
 
 def _likeness(
-    first: _Digests, second: _Digests, one: RunSource, other: RunSource, orders: Sequence[Order]
+    one: RunSource, other: RunSource, one_digests: _Digests, other_digests: _Digests, orders: Sequence[Order]
 ) -> Likeness | None:
-    """Return `identical` for the same documents in the same order; `ties only`: some order has both."""
-    if first.ranked == second.ranked:
+    """Return `identical` if the order is the same, `ties only` if some order agrees with both, else None."""
+    if one_digests.ranked == other_digests.ranked:
         return Ruling.IDENTICAL
     # By rank nothing is tied. Of other documents than the other run's, no order agrees with both.
-    if first.documents != second.documents or any(order.by_rank for order in orders):
+    if one_digests.documents != other_digests.documents or any(order.by_rank for order in orders):
         return None
     return Ruling.TIES_ONLY if _agree_all(one.run(), other.run()) else None
 
@@ -88,8 +88,8 @@ def _agree_all(one: Run, other: Run) -> bool:
     ... )
     True
     """
-    first, second = _scores(one), _scores(other)
-    return all(_agree(first[query], second[query]) for query in first)
+    one_scores, other_scores = _scores(one), _scores(other)
+    return all(_agree(one_scores[query], other_scores[query]) for query in one_scores)
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:

@@ -35,7 +35,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         return groups
     searched = [questions]
     if not questions:
-        # Files that can be read once more, and data sets with questions.
+        # Files that can be read once more, and datasets with questions.
         searched = [
             source
             for source in sources

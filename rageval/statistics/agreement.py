@@ -275,18 +275,18 @@ class _Components(NamedTuple):
         now, queries, votes = (
             (
                 self.standard_error(*way),
-                *(math.sqrt(max(end, 0.0)) for end in self._ends(self._parts(*way))),
+                *(math.sqrt(max(end, 0.0)) for end in self._variance_interval(self._coefficients(*way))),
             )
             for way in ways
         )
-        low, high = self._ends(self._parts(*ways[1]) - self._parts(*ways[2]))
+        low, high = self._variance_interval(self._coefficients(*ways[1]) - self._coefficients(*ways[2]))
         better = "queries" if high < 0 else self.what if low > 0 else "neither" if low == high else "unknown"
         errors = {"now": now, "with_queries": queries, "with_others": votes}
         more = {"queries": _MORE_QUERIES, "others": _MORE_JUDGES, "what": self.what}
         return Remark("what_helps", facts={**errors, **more, "better": better})
 
-    def _parts(self, more_queries: int, more_judges: int) -> Float:
-        """Return what each mean square has in the variance of the mean: of queries, judges and the rest."""
+    def _coefficients(self, more_queries: int, more_judges: int) -> Float:
+        """Return the coefficients of the mean squares (queries, judges, rest) in the variance of the mean."""
         queries, judges = self.queries + more_queries, self.judges + more_judges
         of_query, of_judge = (
             1 / (self.judges * queries),
@@ -294,23 +294,28 @@ class _Components(NamedTuple):
         )
         return np.array([of_query, of_judge, 1 / (queries * judges) - of_query - of_judge])
 
-    def _ends(self, parts: Float) -> tuple[float, float]:
-        """Return the interval of a sum of mean squares (modified large sample: Graybill and Wang, 1980)."""
+    def _variance_interval(self, coefficients: Float) -> tuple[float, float]:
+        """Return the interval of a linear combination of mean squares, whose coefficients may be negative.
+
+        By the modified large-sample method (Graybill and Wang, 1980), extended to differences as Ting et al.
+        (1990) do, but without their cross terms.
+        """
         from scipy.special import chdtri
 
-        squares = parts * np.array(
+        terms = coefficients * np.array(
             [self.judges * self.query + self.rest, self.queries * self.judge + self.rest, self.rest]
         )
-        rest = self.queries * (self.judges - 1) if self.repeated else (self.queries - 1) * (self.judges - 1)
-        freedom = np.array([self.queries - 1, self.judges - 1, rest], np.float64)
-        # Each mean square over its expectation is χ²/df; a term that is subtracted swaps its two ends.
-        lower = 1 - freedom / chdtri(freedom, (1 - LEVEL) / 2)
-        upper = freedom / chdtri(freedom, (1 + LEVEL) / 2) - 1
-        down, up = (np.where(squares > 0, one, other) for one, other in ((lower, upper), (upper, lower)))
-        total = float(squares.sum())
+        rest_df = (self.queries if self.repeated else self.queries - 1) * (self.judges - 1)
+        df = np.array([self.queries - 1, self.judges - 1, rest_df], np.float64)
+        # Each mean square over its expectation is χ²/df. A term that is subtracted swaps its two ends.
+        lower_factor = 1 - df / chdtri(df, (1 - LEVEL) / 2)
+        upper_factor = df / chdtri(df, (1 + LEVEL) / 2) - 1
+        factor_below = np.where(terms > 0, lower_factor, upper_factor)
+        factor_above = np.where(terms > 0, upper_factor, lower_factor)
+        total = float(terms.sum())
         return (
-            total - math.sqrt(float(((down * squares) ** 2).sum())),
-            total + math.sqrt(float(((up * squares) ** 2).sum())),
+            total - math.sqrt(float(((factor_below * terms) ** 2).sum())),
+            total + math.sqrt(float(((factor_above * terms) ** 2).sum())),
         )
 
 

@@ -226,8 +226,8 @@ def _fit_shares(design: Float, weight: Float, share: Float) -> Float:
         strength = strength + step
         if np.abs(step).max() < _SMALL_STEP:
             break
-    replace_surrogates: Float = strength - strength.mean()
-    return replace_surrogates
+    centered: Float = strength - strength.mean()
+    return centered
 
 
 def _error_parts(means: list[Corrected]) -> Float:

@@ -164,16 +164,16 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
     >>> rbo("abc", "abc"), round(rbo("ab", "ba"), 12)
     (1.0, 0.9)
     """
-    first: set[str] = set()
-    second: set[str] = set()
-    total = share = 0.0
-    for depth, (left, right) in enumerate(zip(one, other, strict=True), 1):
-        first.add(left)
-        second.add(right)
-        share = len(first & second) / depth
-        total += p**depth * share
+    top_of_one: set[str] = set()
+    top_of_other: set[str] = set()
+    weighted_sum = overlap = 0.0
+    for depth, (system_of_one, system_of_other) in enumerate(zip(one, other, strict=True), 1):
+        top_of_one.add(system_of_one)
+        top_of_other.add(system_of_other)
+        overlap = len(top_of_one & top_of_other) / depth
+        weighted_sum += p**depth * overlap
     # Extrapolated: below the last rank the overlap is taken to stay as it is there.
-    return p ** len(one) * share + (1 - p) / p * total
+    return p ** len(one) * overlap + (1 - p) / p * weighted_sum
 
 
 def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> tuple[Int, Int]:

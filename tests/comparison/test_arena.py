@@ -26,8 +26,11 @@ from rageval.comparison.arena import (
     has_rankings,
     outcome_matrix,
     strengths,
+    strengths_by_people,
 )
-from rageval.errors import UsageError
+from rageval.core.remark import Scope
+from rageval.errors import TooFewLabels, UsageError
+from rageval.scoring.gold import Gold, drawn
 from rageval.statistics import bootstrap
 from rageval.statistics.preferences import bradley_terry
 from test_bad_input import HOSTILE, assert_refused, command, process
@@ -491,3 +494,15 @@ def test_of_lists_of_which_nobody_knows_the_order_a_limit_of_bias_is_not_met(
     path = tmp_path / "l.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert CliRunner().invoke(main, ["arena", str(path), "--max-bias", "0.1"]).exit_code == 1
+
+
+def test_labels_that_are_hardly_a_uniform_draw_are_remarked_on() -> None:
+    """The judge has the first system win every labeled comparison, and lose nearly all others."""
+    games_played = rows([("a", "b", "win")] * 19 + [("a", "b", "loss")] * 40 + [("a", "b", "win")])
+    judged = read_judgements([row | {"judge": "gpt"} for row in games_played])
+    labels = read_judgements([row | {"judge": "person:kim"} for row in games_played[:40]])
+    _, remarks = strengths_by_people(judged, Gold(drawn("uniform"), labels))
+    (doubt,) = (remark for remark in remarks if remark.code == "labels_hardly_uniform")
+    assert doubt.about == Scope(("a", "b"))
+    with pytest.raises(TooFewLabels, match="so the labels are not a random draw"):
+        strengths_by_people(judged, Gold(drawn(), labels))

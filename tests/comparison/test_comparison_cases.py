@@ -19,6 +19,7 @@ from rageval.comparison.arena import position_remarks
 from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.scores import BaselineHeader
 from rageval.scoring.answers import read_judgements
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.rankings import tau_b
@@ -63,15 +64,15 @@ def test_a_baseline_may_lack_judgements_of_one_question_in_fifty(missing: int) -
         measure="rr", query_ids=queries, between=between, people=None, by_query=dict.fromkeys(queries, 0.5)
     )
     scores: Any = SimpleNamespace(scores=(score,))
-    header: Any = SimpleNamespace()
+    header = BaselineHeader(measures={}, questions=0)
     if missing == 1:
-        assert [line.between for line in gate.saved(gate.GateSide(scores, header), "today").lines] == [
+        assert [line.between for line in gate.baseline_of(gate.GateSide(scores, header), "today").lines] == [
             {"rr": (0.0, 1.0)},
             *[{}] * 49,
         ]
     else:
         with pytest.raises(MissingJudgements, match="missing in 2 of 50 questions, more than 2%"):
-            gate.saved(gate.GateSide(scores, header), "today")
+            gate.baseline_of(gate.GateSide(scores, header), "today")
 
 
 def test_settings_of_a_gate_can_be_kept_by_what_they_are() -> None:

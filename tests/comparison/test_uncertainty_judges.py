@@ -133,6 +133,20 @@ def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -
     assert 0.9 < covered / 400 < 0.99
 
 
+@pytest.mark.parametrize(("judges", "repeated"), [(4, False), (8, False), (3, True)])
+def test_the_interval_of_a_difference_of_variances_covers_it(judges: int, repeated: bool) -> None:
+    """Which of two plans has the smaller standard error is a combination with negative coefficients."""
+    rng, true, covered = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
+    truth = _Components(*true, 40, judges)
+    expected = truth.standard_error(40, 0) ** 2 - truth.standard_error(0, 2) ** 2
+    spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
+    for _ in range(400):
+        estimate = components(drawn(rng, 40, judges, spreads), repeated)
+        low, high = estimate._variance_interval(estimate._coefficients(40, 0) - estimate._coefficients(0, 2))
+        covered += low <= expected <= high
+    assert 0.92 < covered / 400 < 0.99
+
+
 @pytest.mark.parametrize("judges", [2, 3])
 def test_fewer_than_four_judges_advise_nothing(judges: int) -> None:
     advice = str(components(drawn(np.random.default_rng(1), 40, judges, (0.09, 0.01, 0.02))).advice())

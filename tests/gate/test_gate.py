@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.gate import GateReport, GateSettings
+from rageval.comparison.gate import GateReport, GateSettings, baseline_of
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
 from reasons import why
@@ -389,3 +389,10 @@ def test_a_baseline_of_values_that_cannot_be_is_refused(text: str, tmp_path: Pat
     path.write_text(path.read_text().replace('"recall@1":1.0', text))
     result = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
     assert (result.exit_code, "as recall@1 of question q0" in result.stderr) == (2, True)
+
+
+def test_a_side_stays_as_it_is_when_it_is_saved() -> None:
+    ours = side(HALF, date="2026-01-01")
+    baseline = baseline_of(ours, "2026-02-03")
+    assert (baseline.header.date, baseline.header.questions) == ("2026-02-03", 60)
+    assert (ours.header.date, ours.header.questions) == ("2026-01-01", 0)

@@ -144,6 +144,28 @@ def test_a_policy_holds_mappings_and_what_is_typed_counts_more() -> None:
     )
 
 
+def test_a_separator_that_is_wrong_is_refused_where_it_stands() -> None:
+    Path("log.jsonl").write_text('{"q": "Who?", "c": "a|b"}\n', encoding="utf-8")
+    Path("rageval.toml").write_text(
+        '[logs.prod]\nquestion = "q"\ncontexts = "c"\nsplit = "|"\n', encoding="utf-8"
+    )
+    wrong = run("import", "log.jsonl", "--map", "prod", "--dry-run")
+    assert (wrong.exit_code, "--split" in wrong.stderr) == (2, False)
+    assert "rageval.toml: [logs.prod]: split: expected contexts=TEXT or context_ids=TEXT" in wrong.stderr
+    typed = run("import", "log.jsonl", "--map", "question=q", "--split", "|", "--dry-run")
+    assert "--split '|': expected contexts=TEXT or context_ids=TEXT" in typed.stderr
+    overridden = run("import", "log.jsonl", "--map", "prod", "--split", "contexts=|", "--dry-run")
+    assert overridden.exit_code == 2  # a policy is right as a whole
+
+
+def test_a_separator_that_is_given_twice_is_refused() -> None:
+    Path("log.jsonl").write_text('{"q": "Who?", "c": "a|b"}\n', encoding="utf-8")
+    mapped = ("import", "log.jsonl", "--map", "question=q,contexts=c", "--only", "run")
+    result = run(*mapped, "--split", "contexts=|", "--split", "contexts=;")
+    assert result.exit_code == 2
+    assert "--split contexts: is given twice; expected one separator" in result.stderr
+
+
 def test_a_log_is_not_written_over() -> None:
     Path("prod").mkdir()
     log = Path("prod/answers.jsonl")

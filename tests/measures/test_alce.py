@@ -267,6 +267,12 @@ def test_a_failed_judgement_of_a_refusal_gives_bounds() -> None:
     assert low < trust().value == pytest.approx(high, abs=1e-12)
 
 
+def test_a_failed_judgement_is_worst_as_an_answer_where_there_is_none() -> None:
+    """Question 9 has no answer: at best it was refused, at worst answered."""
+    worst, best = (trust("crag", end, failing=9).value for end in ("worst", "best"))
+    assert worst < best == pytest.approx(trust().value, abs=1e-12)
+
+
 # --- HealthBench ---
 
 
