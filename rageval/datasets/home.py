@@ -201,7 +201,7 @@ def files_of(
                     for source in sources
                     for file in (shards(source, transport) if source.repo else [source])
                 ]
-                kept = [_fetch_file(file, folder, transport) for file in files]
+                kept = [_fetch_file(file, folder, transport, again=again) for file in files]
             except InputError as error:
                 raise InputError.joined([*error.problems, _not_fetched_error(spec, role)]) from None
             keep(folder, role, kept)
@@ -209,11 +209,11 @@ def files_of(
     return paths
 
 
-def _fetch_file(file: Source, folder: Path, transport: Transport) -> KeptFile:
-    """Return the file, from a fetch that was interrupted after it, or else from the network."""
+def _fetch_file(file: Source, folder: Path, transport: Transport, *, again: bool) -> KeptFile:
+    """Download a file, unless an interrupted fetch left it complete; with `again`, always."""
     target = folder / plain(file.name, file.name)
-    # The size is looked at first, as it costs nothing.
-    if file.sha256 and target.is_file() and target.stat().st_size == file.size:
+    # The size is compared first, as it costs nothing.
+    if not again and file.sha256 and target.is_file() and target.stat().st_size == file.size:
         kept = measured(target)
         if kept.sha256 == file.sha256:
             return kept
