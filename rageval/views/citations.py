@@ -10,6 +10,7 @@ from rageval.comparison.citations import Citation
 from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
 from rageval.core.basis import Basis
+from rageval.core.signature import split_version
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.scoring.scores import Score, Scores
@@ -134,9 +135,8 @@ def _numbers_of(results: Comparison | Scores | Mapping[str, Scores] | Iterable[S
 def _number_of(score: Score) -> _Number:
     estimate, signature = estimate_value(score), score.signature
     if score.people is not None:
-        # Seed and version stand last in every signature.
-        rules, mark, version = signature.partition("|v:")
-        signature = f"{rules}|{estimate_signature(score.people.draw, str(estimate.labels))}{mark}{version}"
+        rules, version = split_version(signature)
+        signature = f"{rules}|{estimate_signature(score.people.draw, str(estimate.labels))}{version}"
     return _Number(
         str(score.measure),
         score.measure,

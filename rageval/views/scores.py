@@ -11,6 +11,7 @@ from rageval.comparison.estimates import corrected_mean, estimate_value, slices
 from rageval.core.basis import UNSTATED
 from rageval.core.record import plain_fields
 from rageval.core.remark import joined_text
+from rageval.core.signature import split_version
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER
 from rageval.measures.official import OFFICIAL, in_trec_eval
@@ -81,7 +82,7 @@ class ScoresDisplay(Display[Scores]):
         rows = []
         for name, score in zip(names, self.shown.scores, strict=True):
             judged = "" if score.people is None else f"  (judge {score.value:.4f})"
-            signature = score.signature.rpartition("|v:")[0] or score.signature
+            signature, _ = split_version(score.signature)
             rows.append(f"{name:<{width}}  {_estimate_cell(score):.4f}{judged}  {signature}")
         return "\n".join(
             [_titled(head, are_labels_passed([self.shown])), *rows, *map(str, self.shown.remarks)]
