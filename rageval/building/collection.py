@@ -352,25 +352,28 @@ def read_support(source: Source) -> list[dict[str, Any]]:
     """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
     judgements = []
     for line, judgement in read_records(source, JudgementLine, EXPECTED):
+        at = Place(name_of(source), line)
         grade = judgement.grade
         # People write labels; a model's line has both.
         if grade is None and judgement.label is not None:
             grade = SUPPORT.labels.get(judgement.label)
         if judgement.status in GRADED and grade is None:
-            labels = ", ".join(SUPPORT.labels)
+            allowed_labels = ", ".join(SUPPORT.labels)
+            label = judgement.label
             raise InputError(
-                at=Place(name_of(source), line),
-                expected=f"a grade, or one of the labels {labels}",
-                found=f"{visible(str(judgement.label))!r:.80}",
+                at=at,
+                expected=f"a grade, or one of the labels {allowed_labels}",
+                found="neither" if label is None else f"{visible(label)!r:.80}",
             )
-        place = {
+        ids = {
             "query_id": str(judgement.query_id),
             "item_id": str(judgement.item_id),
             "aspect": str(judgement.aspect),
         }
-        for problem in filter(None, map(problem_of_id, place.values())):
-            raise problem.located(Place(name_of(source), line))
-        judgements.append({**place, "grade": grade, "status": judgement.status})
+        problem = next(filter(None, map(problem_of_id, ids.values())), None)
+        if problem is not None:
+            raise problem.located(at)
+        judgements.append({**ids, "grade": grade, "status": judgement.status})
     return judgements
 
 
