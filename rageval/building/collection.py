@@ -352,7 +352,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
     """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
     judgements = []
     for line, judgement in read_records(source, JudgementLine, EXPECTED):
-        at = Place(name_of(source), line)
+        place = Place(name_of(source), line)
         grade = judgement.grade
         # People write labels; a model's line has both.
         if grade is None and judgement.label is not None:
@@ -361,7 +361,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
             allowed_labels = ", ".join(SUPPORT.labels)
             label = judgement.label
             raise InputError(
-                at=at,
+                at=place,
                 expected=f"a grade, or one of the labels {allowed_labels}",
                 found="neither" if label is None else f"{visible(label)!r:.80}",
             )
@@ -372,7 +372,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
         }
         problem = next(filter(None, map(problem_of_id, ids.values())), None)
         if problem is not None:
-            raise problem.located(at)
+            raise problem.located(place)
         judgements.append({**ids, "grade": grade, "status": judgement.status})
     return judgements
 

@@ -104,7 +104,7 @@ class ScoresTableDisplay(Display[ScoresTable]):
         }
         columns = [Column("run")]
         for name, measure in measures.items():
-            columns.append(Column(name, NUMBER, typeset=measure.typeset))
+            columns.append(Column(name, NUMBER, latex_head=measure.typeset))
             columns += [Column(f"{name} by the judge", NUMBER)] * (name in corrected)
         rows: list[list[Any]] = []
         for run, scores in self.shown.items():
@@ -281,7 +281,7 @@ def _means(
                     total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
                 note = _bounds_note(score, layout)
                 note += f" (n={score.queries:,})" if with_n and score.queries < total else ""
-                rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
+                rows[-1].append(Marked(score.value, note=note, is_bold=scores.run in best.get(name, ())))
     return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
 
@@ -297,8 +297,8 @@ def _latex_lines(results: list[Scores], layout: Layout) -> Iterator[str]:
     table = _means(results, layout, best, with_n=True)
     heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
     columns = [
-        column._replace(typeset=head)
-        for column, head in zip(table.columns, [""] * table.labels + heads, strict=True)
+        column._replace(latex_head=head)
+        for column, head in zip(table.columns, [""] * table.label_columns + heads, strict=True)
     ]
     what = "Values of each query" if layout.by_query else "Values"
     notes = "; the best in bold" * any(best.values())
@@ -560,7 +560,7 @@ def _slices(sliced: _Sliced, layout: Layout, *, is_read: bool = False, is_starre
         columns.append(number("judge"))
     if not is_read or any(one.labels for *_, one in sliced):
         columns.append(count("labels"))
-    columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
+    columns += [Column(name, is_for_programs=True) for name in ("basis", "corrected_from", "drawn")]
     if not is_read or any(one.reasons for *_, one in sliced):
         columns.append(Column("why"))
     rows = []
