@@ -4,8 +4,8 @@
     ir_measures.calc_aggregate([rageval.coverage @ 20, ir_measures.nDCG @ 10], qrels, run)
     pt.Experiment(systems, topics, qrels, [rageval.alpha_ndcg @ 10, "ndcg_cut_10"])
 
-After `rageval.interop.install()`, `ir_measures.parse_measure("coverage@20")` also knows their names. Names that
-ir_measures has already (`alpha_nDCG`, `nDCG`, …) keep their meaning.
+After `rageval.interop.install()`, `ir_measures.parse_measure("coverage@20")` also knows their names. Names
+that ir_measures has already (`alpha_nDCG`, `nDCG`, …) keep their meaning.
 """
 
 from __future__ import annotations

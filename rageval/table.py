@@ -236,7 +236,8 @@ class _Latex(Printer):
         yield f"\\begin{{tabular}}{{{'l' * table.label_columns}{'r' * (len(columns) - table.label_columns)}}}"
         yield "\\toprule"
         heads = (
-            latex_typeset(column.latex_head) if column.latex_head else latex_text(column.name) for column in columns
+            latex_typeset(column.latex_head) if column.latex_head else latex_text(column.name)
+            for column in columns
         )
         yield " & ".join(heads) + r" \\"
         yield "\\midrule"

@@ -1,7 +1,7 @@
 """Engines: each takes units of work and yields their results in order.
 
-There are three: processes of this machine, an executor as in `concurrent.futures`, and a Dask cluster (on this
-machine, under SLURM, on Kubernetes, or at any other address).
+There are three: processes of this machine, an executor as in `concurrent.futures`, and a Dask cluster (on
+this machine, under SLURM, on Kubernetes, or at any other address).
 """
 
 from __future__ import annotations
