@@ -319,12 +319,12 @@ _Pair = tuple[str, str, str]  # query, nugget, document
 def texts_of(corpus: Source, docs: Set[str]) -> dict[str, str]:
     """Return the texts of these documents; `InputError` if the corpus lacks one."""
     texts = {doc: text for doc, text in passages_in(corpus) if doc in docs}
-    lost = sorted(docs - set(texts))
-    if lost:
+    missing = sorted(docs - set(texts))
+    if missing:
         raise InputError(
             at=Place(name_of(corpus)),
-            problem=f"{len(lost):,} of {len(docs):,} pooled documents were not found, such as"
-            f" {visible(lost[0])!r}",
+            problem=f"{len(missing):,} of {len(docs):,} pooled documents were not found, such as"
+            f" {visible(missing[0])!r}",
             expected="the corpus of the runs",
         )
     return texts
@@ -349,7 +349,7 @@ def support_vote(judges: Sequence[object], vote: str) -> str:
 
 
 def read_support(source: Source) -> list[dict[str, Any]]:
-    """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
+    """Return the judgements of support in a file; a label without a grade gets the grade of its scale."""
     judgements = []
     for line, judgement in read_records(source, JudgementLine, EXPECTED):
         place = Place(name_of(source), line)

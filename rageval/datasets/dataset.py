@@ -332,7 +332,7 @@ class _DocumentStore:
         return str(self._path)
 
     def built(self) -> bool:
-        """Tell whether the database is there."""
+        """Return whether the database exists."""
         return self._path.is_file()
 
     def build(self) -> None:

@@ -1,4 +1,4 @@
-"""Spans meet chunks: which chunk holds which nugget, by a rule for those that a cut goes through."""
+"""Convert span judgements to judgements of chunks, with a rule for spans that are cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STALE = ("error", "drop")
 
 
 class Overlap(NamedTuple):
-    """How much of a span must stand in a chunk, for the chunk to hold it; its least share, of any if 0."""
+    """How much of a span must be in a chunk for the chunk to hold it: the least share, 0 for any part."""
 
     word: str
     share: float
@@ -101,7 +101,7 @@ class Projected:
         return sum(len(nuggets) for chunks in self.undecided.values() for nuggets in chunks.values())
 
     def remarks(self) -> Iterator[Remark]:
-        """Say what should be known beside the numbers."""
+        """Yield the remarks on the spans and chunks."""
         about = Scope(file=self.name)
         if self.stale:
             total = len(self.stale) + len(self.spans)
@@ -130,14 +130,14 @@ class Projected:
 
     def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
         """Raise `InputError` if a run holds documents that are none of the chunks."""
-        lost = [doc for doc in retrieved if doc not in self.chunks]
-        if lost:
+        unknown = [doc for doc in retrieved if doc not in self.chunks]
+        if unknown:
             raise InputError(
                 at=Place(visible(run)),
-                problem=f"{len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
-                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}",
+                problem=f"{len(unknown):,} of the {len(retrieved):,} chunks it retrieved are not in"
+                f" {visible(self.chunks.name)}, such as {visible(unknown[0])!r}",
                 expected="a run over these chunks: was it made with another chunking?",
-                remedy=near_misses(lost[:1000], self.chunks.ids),
+                remedy=near_misses(unknown[:1000], self.chunks.ids),
             )
 
     def refuse_open(self, way: str) -> None:
@@ -206,7 +206,7 @@ def projected(
 
 
 def _project_nugget(projection: Projected, query: str, nugget: str, spans: Sequence[Span]) -> None:
-    """Note which chunks hold one nugget, and which may."""
+    """Add to a projection which chunks hold one nugget, and which may."""
     chunk_grades: dict[str, int] = {}
     may: set[str] = set()
     most, nearest = 0.0, ""
