@@ -1,11 +1,11 @@
-"""Let our measures be measures of ir_measures, and so of PyTerrier, as they stand.
+"""Measures of rageval as measures of ir_measures, and so of PyTerrier.
 
     import ir_measures, rageval
     ir_measures.calc_aggregate([rageval.coverage @ 20, ir_measures.nDCG @ 10], qrels, run)
     pt.Experiment(systems, topics, qrels, [rageval.alpha_ndcg @ 10, "ndcg_cut_10"])
 
-`rageval.interop.install()` lets `ir_measures.parse_measure("coverage@20")` know their names, too. Names that
-ir_measures has already (`alpha_nDCG`, `nDCG`, …) stay its own.
+After `rageval.interop.install()`, `ir_measures.parse_measure("coverage@20")` also knows their names. Names
+that ir_measures has already (`alpha_nDCG`, `nDCG`, …) keep their meaning.
 """
 
 from __future__ import annotations
@@ -48,44 +48,45 @@ def install() -> dict[str, Measure]:
 
 @cache
 def ir_measures_class() -> type[Measure]:
-    """Return what ir_measures takes our measures for: a class of ours and of its own.
+    """Return a class that is both a measure of rageval and one of ir_measures.
 
-    No object is made of it. A `Measure` names it as its `__class__`, and finds its attributes here.
+    It is never instantiated: a `Measure` names it as its `__class__`, and ir_measures finds its attributes
+    here.
     """
-    from ir_measures.measures import Measure as Theirs
+    from ir_measures.measures import Measure as TheirMeasure
     from ir_measures.measures import ParamInfo
 
-    class Guest(Measure, Theirs):  # type: ignore[misc]  # untyped, and never instantiated
+    class SharedMeasure(Measure, TheirMeasure):  # type: ignore[misc]  # untyped, and never instantiated
         AT_PARAM = "k"
         QREL_INPUTS = ("query_id", "doc_id", "relevance", "iteration")
         RUN_INPUTS = ("query_id", "doc_id", "score")
         NAME = property(lambda self: f"rageval.{self.name}")  # no provider takes it for its own
         PRETTY_NAME = property(lambda self: self.name)
         SHORT_DESC = property(lambda self: self.summary)
-        SUPPORTED_PARAMS = property(lambda self: _parameters(self, ParamInfo))
+        SUPPORTED_PARAMS = property(lambda self: _described_parameters(self, ParamInfo))
         params = property(lambda self: self.arguments | ({} if self.k is None else {"k": self.k}))
 
         def validate_params(self) -> None:
-            """Refuse measures of answers; otherwise ours are checked when they are made."""
+            """Refuse measures that ir_measures cannot compute; parameters were checked when they were set."""
             if kind_of_measure(self) is not RUNS:
-                raise MeasureError(f"{self} scores judged answers, and ir_measures runs")
+                raise MeasureError(f"{self} scores judged answers, but ir_measures scores runs")
             if self.argument == COVERING:
-                raise MeasureError(f"{self} takes spans and chunks, of which ir_measures knows nothing")
+                raise MeasureError(f"{self} scores spans and chunks, but ir_measures scores runs")
 
         def runtime_impl(self, qrels: Any, run: Any) -> Iterator[Any]:
             from ir_measures import Metric
 
-            for query, value in _values(self, qrels, run):
+            for query, value in _values_by_query(self, qrels, run):
                 yield Metric(query, self, value)
 
         def aggregator(self) -> Any:
             return _Aggregator(self)
 
-    return Guest
+    return SharedMeasure
 
 
 class _Aggregator:
-    """Make one value of those of the queries, in the way that the measure declares."""
+    """Combine the values of the queries as the measure declares."""
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
@@ -98,13 +99,13 @@ class _Aggregator:
         return combined(self._measure, self._values)
 
 
-def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
-    """Return the value of every judged query; of the two DataFrames PyTerrier hands over parts."""
+def _values_by_query(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
+    """Yield the value of each judged query; PyTerrier passes DataFrames with a part of the queries."""
     if not len(qrels):
         return
-    asked = run[run["query_id"].astype(str).isin(set(qrels["query_id"].astype(str)))]
-    if len(asked):
-        score = evaluate([measure], asked, qrels)[measure]
+    judged_rows = run[run["query_id"].astype(str).isin(set(qrels["query_id"].astype(str)))]
+    if len(judged_rows):
+        score = evaluate([measure], judged_rows, qrels)[measure]
         yield from zip(score.query_ids, score.numbers, strict=True)
         return
     if len(run):
@@ -114,8 +115,8 @@ def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float
         yield topic.query_id, measure.value(Ranking(topic, (), (), 0))
 
 
-def _parameters(measure: Measure, info: Any) -> dict[str, Any]:
-    """Return our parameters as ir_measures describes its own."""
+def _described_parameters(measure: Measure, info: Any) -> dict[str, Any]:
+    """Return the parameters of a measure, described as ir_measures describes its own."""
     parameters = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
     for name in measure.arguments:
         ours = measure.declared[name]

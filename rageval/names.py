@@ -182,5 +182,5 @@ def _folded(name: str) -> str:
 
 
 def looks_like_id(word: str) -> bool:
-    """Tell whether a word that names no file may be the id of a dataset."""
+    """Return whether a word that names no file may be the id of a dataset."""
     return "/" in word and not word.startswith(("/", ".")) and "@" not in word

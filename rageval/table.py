@@ -33,12 +33,12 @@ BRIEF = "brief"  # a number without zeros at its end
 
 
 class Column(NamedTuple):
-    """What a column holds, and how its values are written.
+    """The name and kind of a column, and how its values are written.
 
-    `sign` is that of Python's formats: `+` is always written, `z` leaves out the minus of what rounds to 0.
-    A p has four places, or two digits where it is small. `none` stands where nothing is known, `nan` where a
-    value is not defined (Python's own word if None). In LaTeX `typeset`, text with formulas, stands above it.
-    What is for `programs` is left out where people read.
+    `sign` is that of Python's formats: `+` writes every sign, `z` drops the minus of what rounds to 0. A p
+    has four places, or two digits if it is small. `none` is written for a missing value, `nan` for an
+    undefined one (Python's own word if None). `latex_head`, text with formulas, is the head in LaTeX. A
+    column `is_for_programs` if formats that people read leave it out.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Column(NamedTuple):
     sign: str = ""
     none: str = ""
     nan: str | None = None
-    typeset: str = ""
-    programs: bool = False
+    latex_head: str = ""
+    is_for_programs: bool = False
 
     def written(self, value: Any, *, plain: bool = False) -> str:
         """Return a value as text; `plain` for a program, which reads no thousands' commas."""
@@ -87,9 +87,9 @@ class Column(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A value, and what stands beside it: an interval, what is `small`, a note, letters of what it beats.
+    """A value with its interval, a `small` text, a note and the letters of the runs that it beats.
 
-    LaTeX prints `small` and `typeset`, which stands for the value, as text with formulas.
+    `small` and `typeset`, which LaTeX prints in place of the value, are texts with formulas.
     """
 
     value: Any
@@ -97,20 +97,21 @@ class Marked(NamedTuple):
     small: str = ""
     note: str = ""
     letters: Sequence[str] = ()
-    bold: bool = False
+    is_bold: bool = False
     typeset: str = ""
 
 
 class Table(NamedTuple):
-    """Columns and rows, of which the first `labels` columns name what a row is about.
+    """Columns and rows. The first `label_columns` name what a row is about.
 
-    Labels stand left, all else right, and labels are repeated where a table is cut to fit a terminal. A
-    terminal that is too narrow, or a file if it is wider than `widest`, gets `narrow` in its place.
+    Label columns are aligned left, the others right. A table that is cut to fit a terminal repeats its label
+    columns. A terminal that is too narrow gets the table `narrow` instead, and so does a file if the table is
+    wider than `widest`.
     """
 
     columns: Sequence[Column]
     rows: Iterable[Sequence[Any]]
-    labels: int = 1
+    label_columns: int = 1
     title: str = ""
     notes: Sequence[str] = ()
     narrow: Table | None = None
@@ -120,16 +121,16 @@ class Table(NamedTuple):
 def table_of(
     cells: Iterable[tuple[Column, Callable[[_Record], Any]]],
     records: Iterable[_Record],
-    labels: int = 1,
+    label_columns: int = 1,
     title: str = "",
 ) -> Table:
-    """Return a row a record, of columns that each say what they show of it.
+    """Return a table with a row for each record; `cells` are the columns, and what each shows of a record.
 
     >>> table_of([(Column("name"), str.lower), (Column("length", COUNT), len)], ["A", "Bc"]).rows
     [['a', 1], ['bc', 2]]
     """
     columns, shows = zip(*cells, strict=True)
-    return Table(columns, [[show(record) for show in shows] for record in records], labels, title)
+    return Table(columns, [[show(record) for show in shows] for record in records], label_columns, title)
 
 
 class Prose(str):
@@ -198,7 +199,7 @@ class _Terminal(Printer):
             shown = _shown(table)
         if table.title:
             yield visible(table.title)
-        yield from _draw_table(shown, table.labels, width)
+        yield from _draw_table(shown, table.label_columns, width)
         for note in table.notes:
             yield from self.text(Prose(note))
 
@@ -217,7 +218,7 @@ class _Markdown(Printer):
             yield from (md_line(table.title), "")
         head, *body = _grid(table)
         yield f"| {' | '.join(map(md_text, head))} |"
-        marks = [" --- "] * table.labels + [" ---: "] * (len(head) - table.labels)
+        marks = [" --- "] * table.label_columns + [" ---: "] * (len(head) - table.label_columns)
         yield f"|{'|'.join(marks)}|"
         yield from (f"| {' | '.join(map(md_text, row))} |" for row in body)
         if table.notes:
@@ -232,11 +233,12 @@ class _Latex(Printer):
 
     def table(self, table: Table) -> Iterator[str]:
         yield from self.text(table.title)
-        columns, rows = _for_people(table)
-        yield f"\\begin{{tabular}}{{{'l' * table.labels}{'r' * (len(columns) - table.labels)}}}"
+        columns, rows = _without_program_columns(table)
+        yield f"\\begin{{tabular}}{{{'l' * table.label_columns}{'r' * (len(columns) - table.label_columns)}}}"
         yield "\\toprule"
         heads = (
-            latex_typeset(column.typeset) if column.typeset else latex_text(column.name) for column in columns
+            latex_typeset(column.latex_head) if column.latex_head else latex_text(column.name)
+            for column in columns
         )
         yield " & ".join(heads) + r" \\"
         yield "\\midrule"
@@ -258,7 +260,7 @@ class _Html(Printer):
     """A table without looks, for a page that has its own."""
 
     def table(self, table: Table) -> Iterator[str]:
-        columns, rows = _for_people(table)
+        columns, rows = _without_program_columns(table)
         title = f"<caption>{html_text(table.title)}</caption>" if table.title else ""
         yield f"<table>{title}" + _html_row("th", (html_text(column.name) for column in columns))
         yield from (_html_row("td", map(_html_cell, row, columns)) for row in rows)
@@ -340,15 +342,15 @@ def lines(
     yield from PRINTERS[style].result(parts, data, records, record)
 
 
-def _for_people(table: Table) -> tuple[list[Column], Iterator[list[Any]]]:
-    """Return the columns and rows without those that only programs read."""
-    kept = [index for index, column in enumerate(table.columns) if not column.programs]
+def _without_program_columns(table: Table) -> tuple[list[Column], Iterator[list[Any]]]:
+    """Return the columns and rows without the columns for programs."""
+    kept = [index for index, column in enumerate(table.columns) if not column.is_for_programs]
     return [table.columns[index] for index in kept], ([row[index] for index in kept] for row in table.rows)
 
 
 def _grid(table: Table) -> list[list[str]]:
     """Return a table as text, for reading; the first row is the head."""
-    columns, rows = _for_people(table)
+    columns, rows = _without_program_columns(table)
     return [[column.name for column in columns], *(list(map(Column.read, columns, row)) for row in rows)]
 
 
@@ -424,7 +426,7 @@ def drawn(table: Table, width: int | None = None, *, together: bool = False) -> 
     What is wider than `width` is cut into several tables, each with the labels. Names are shortened where
     they leave no space for one number next to them; to keep all `together`, for all numbers.
     """
-    return _draw_table(_shown(table), table.labels, width, together)
+    return _draw_table(_shown(table), table.label_columns, width, together)
 
 
 def _draw_table(
@@ -550,7 +552,7 @@ def _latex_cell(cell: Any, column: Column) -> str:
     if not isinstance(cell, Marked):
         return latex_text(column.written(cell))
     shown = latex_typeset(cell.typeset) if cell.typeset else latex_text(column.written(cell))
-    if cell.bold:
+    if cell.is_bold:
         shown = Latex(f"\\textbf{{{shown}}}")
     letters = f"$^{{\\mathrm{{{','.join(cell.letters)}}}}}$" if cell.letters else ""
     addition = _addition(cell, column).strip()
@@ -642,7 +644,7 @@ def _html_cell(cell: Any, column: Column) -> str:
     shown = html_text(column.written(cell))
     if not isinstance(cell, Marked):
         return shown
-    shown = f"<b>{shown}</b>" if cell.bold else shown
+    shown = f"<b>{shown}</b>" if cell.is_bold else shown
     letters = f"<sup>{html_text(','.join(cell.letters))}</sup>" if cell.letters else ""
     return shown + letters + html_text(_addition(cell, column) + cell.note)
 

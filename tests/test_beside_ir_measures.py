@@ -117,7 +117,9 @@ def test_nothing_retrieved_and_nothing_judged() -> None:
 def test_a_measure_of_answers_is_refused() -> None:
     import ir_measures
 
-    with pytest.raises(rageval.MeasureError, match="crag_score scores judged answers, and ir_measures runs"):
+    with pytest.raises(
+        rageval.MeasureError, match="crag_score scores judged answers, but ir_measures scores runs"
+    ):
         ir_measures.calc_aggregate([builtin()["crag_score"]], *their_data())
 
 

@@ -32,11 +32,11 @@ from rageval.table import (
 TABLE = Table(
     [
         Column("run"),
-        Column("α_x", NUMBER, 2, typeset=r"$\alpha$-x"),
+        Column("α_x", NUMBER, 2, latex_head=r"$\alpha$-x"),
         Column("n", COUNT),
         Column("p", P),
         Column("w-t-l", TALLY),
-        Column("basis", programs=True),
+        Column("basis", is_for_programs=True),
     ],
     [
         [

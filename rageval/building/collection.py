@@ -319,12 +319,12 @@ _Pair = tuple[str, str, str]  # query, nugget, document
 def texts_of(corpus: Source, docs: Set[str]) -> dict[str, str]:
     """Return the texts of these documents; `InputError` if the corpus lacks one."""
     texts = {doc: text for doc, text in passages_in(corpus) if doc in docs}
-    lost = sorted(docs - set(texts))
-    if lost:
+    missing = sorted(docs - set(texts))
+    if missing:
         raise InputError(
             at=Place(name_of(corpus)),
-            problem=f"{len(lost):,} of {len(docs):,} pooled documents were not found, such as"
-            f" {visible(lost[0])!r}",
+            problem=f"{len(missing):,} of {len(docs):,} pooled documents were not found, such as"
+            f" {visible(missing[0])!r}",
             expected="the corpus of the runs",
         )
     return texts
@@ -349,28 +349,31 @@ def support_vote(judges: Sequence[object], vote: str) -> str:
 
 
 def read_support(source: Source) -> list[dict[str, Any]]:
-    """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
+    """Return the judgements of support in a file; a label without a grade gets the grade of its scale."""
     judgements = []
     for line, judgement in read_records(source, JudgementLine, EXPECTED):
+        place = Place(name_of(source), line)
         grade = judgement.grade
         # People write labels; a model's line has both.
         if grade is None and judgement.label is not None:
             grade = SUPPORT.labels.get(judgement.label)
         if judgement.status in GRADED and grade is None:
-            labels = ", ".join(SUPPORT.labels)
+            allowed_labels = ", ".join(SUPPORT.labels)
+            label = judgement.label
             raise InputError(
-                at=Place(name_of(source), line),
-                expected=f"a grade, or one of the labels {labels}",
-                found=f"{visible(str(judgement.label))!r:.80}",
+                at=place,
+                expected=f"a grade, or one of the labels {allowed_labels}",
+                found="neither" if label is None else f"{visible(label)!r:.80}",
             )
-        place = {
+        ids = {
             "query_id": str(judgement.query_id),
             "item_id": str(judgement.item_id),
             "aspect": str(judgement.aspect),
         }
-        for problem in filter(None, map(problem_of_id, place.values())):
-            raise problem.located(Place(name_of(source), line))
-        judgements.append({**place, "grade": grade, "status": judgement.status})
+        problem = next(filter(None, map(problem_of_id, ids.values())), None)
+        if problem is not None:
+            raise problem.located(place)
+        judgements.append({**ids, "grade": grade, "status": judgement.status})
     return judgements
 
 

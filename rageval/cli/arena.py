@@ -110,7 +110,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     else:
         table = _standings_table(grades, positions, options.invalid)
     texts = basis.texts if basis.corrected else {"basis": str(basis)}
-    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
+    columns = [*table.columns, *(Column(name, is_for_programs=True) for name in texts)]
     rows = [[*row, *texts.values()] for row in table.rows]
     if basis.corrected:
         notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]

@@ -1,27 +1,27 @@
-"""Who decides a number: people, a judge, the texts alone, or nobody whom the files name."""
+"""The basis of a number: people, a judge, the texts alone, or unstated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 
 from rageval.core.judge import AnyJudge, Judge, join_judges, parse_judge, split_judges
 
 PEOPLE = "people"
 
 
-class BasisKind(Enum):
-    """What sort of basis it is."""
+class BasisKind(StrEnum):
+    """The kind of a basis, as files name it."""
 
     PEOPLE = "people"
     JUDGE = "judge"
-    TEXTS = "words"
+    WORDS = "words"
     UNSTATED = ""
 
 
 class DrawKind(StrEnum):
-    """How the labels behind a number were drawn: `ALL` if nothing was left without a label."""
+    """How the labels behind a number were drawn: `ALL` if every item has a label."""
 
     UNSTATED = "unstated"
     UNIFORM = "uniform"
@@ -65,8 +65,7 @@ class Basis:
     ) -> Basis:
         """Return the basis of labels, and of what they correct.
 
-        Who passes labels says what they are, so labels without a name are people's. A name that does not say
-        that it is a person's (`person:NAME`) stands for itself.
+        Labels without a name are people's. A name that is not a person's (`person:NAME`) is a judge's.
         """
         of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
         # Values by nobody who is named, as of plain qrels, are corrected all the same.
@@ -74,38 +73,39 @@ class Basis:
         return cls(of_labels.judges, sources, drawn=drawn)
 
     @classmethod
-    def parse(cls, text: str, corrected: str = "", drawn: str = "") -> Basis:
-        """Return the basis that a file names, that of the values it corrects, and how labels were drawn.
+    def parse(cls, text: str, corrected_from: str = "", drawn: str = "") -> Basis:
+        """Return the basis that a file states in its fields `basis`, `corrected_from` and `drawn`.
 
         >>> [str(Basis.parse(text)) for text in ("people", "judge:openai:m", "judge", "words", "")]
         ['people', 'judge:openai:m', 'judge', 'words', '']
         """
         kind, _, names = text.partition(":")
-        if kind == BasisKind.TEXTS.value:
-            return cls(is_of_texts=True)
         judges: tuple[AnyJudge, ...] = ()
-        if kind == BasisKind.PEOPLE.value:
-            judges = (Judge(PEOPLE),)
-        elif kind == BasisKind.JUDGE.value:
-            judges = split_judges(names)
-        source = cls.parse(corrected).judges if corrected else ()
-        # A word that is none of ours states nothing.
-        kinds = {kind.value: kind for kind in DrawKind}
-        how = kinds.get(drawn, DrawKind.UNSTATED) if drawn else None
-        return cls(judges, source, drawn=how)
+        match kind:
+            case BasisKind.WORDS:
+                return cls(is_of_texts=True)
+            case BasisKind.PEOPLE:
+                judges = (Judge(PEOPLE),)
+            case BasisKind.JUDGE:
+                judges = split_judges(names)
+        corrected_judges = cls.parse(corrected_from).judges if corrected_from else ()
+        # An unknown word states nothing.
+        draws = {draw.value: draw for draw in DrawKind}
+        draw = draws.get(drawn, DrawKind.UNSTATED) if drawn else None
+        return cls(judges, corrected_judges, drawn=draw)
 
     @property
     def kind(self) -> BasisKind:
-        """What sort of basis it is; a judge without a name is no person."""
+        """The kind of the basis; a judge without a name is no person."""
         if self.is_of_texts:
-            return BasisKind.TEXTS
+            return BasisKind.WORDS
         if not self.judges:
             return BasisKind.UNSTATED
         return BasisKind.PEOPLE if all(judge.is_person for judge in self.judges) else BasisKind.JUDGE
 
     @property
     def is_judge(self) -> bool:
-        """Whether all depends on what a judge says that is no person."""
+        """Whether the number depends on a judge that is no person."""
         return self.kind is BasisKind.JUDGE
 
     @property
@@ -115,12 +115,12 @@ class Basis:
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether judges said it, all or most, that compare texts, and that nobody checked."""
+        """Whether the judges compare texts, for all or most judgements, and nobody checked them."""
         return self.is_judge and all(judge.is_unchecked for judge in self.judges)
 
     @property
     def is_draw_unstated(self) -> bool:
-        """Whether it holds only if the labels are a random draw, which nobody states."""
+        """Whether it holds only if the labels are a random draw, which is not stated."""
         return self.drawn is DrawKind.UNSTATED
 
     @property
@@ -135,7 +135,7 @@ class Basis:
 
     def __str__(self) -> str:
         if self.kind is not BasisKind.JUDGE:
-            return str(self.kind.value)
+            return str(self.kind)
         named = [judge for judge in self.judges if judge != Judge()]
         return f"judge:{join_judges(named)}" if named else "judge"
 

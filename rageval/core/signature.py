@@ -20,6 +20,17 @@ def join_signature(name: object, parts: Mapping[str, object]) -> str:
     return "|".join([_as_value(str(name)), *named])
 
 
+def split_version(signature: str) -> tuple[str, str]:
+    """Return a signature without its version, and the part that names the version, empty if there is none.
+
+    >>> split_version("accuracy|judge:a|v:1.0")
+    ('accuracy|judge:a', '|v:1.0')
+    """
+    # The version stands last in the signature of every score.
+    rules, separator, version = signature.rpartition("|v:")
+    return (rules, separator + version) if separator else (signature, "")
+
+
 def _as_value(text: str) -> str:
     if "|" not in text and "%" not in text:
         return text

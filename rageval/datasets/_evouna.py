@@ -1,4 +1,4 @@
-"""EVOUNA as it is published: questions, each with five systems' answers and what people said of these."""
+"""EVOUNA as it is published: questions with the answers of five systems, and people's labels of these."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ class _JudgedAnswer(NamedTuple):
     is_right: bool
 
 
-def judged(paths: Sequence[File]) -> Iterator[_JudgedAnswer]:
-    """Yield the answers that people judged; their questions are called by their place in the file, from 0.
+def judged_answers(paths: Sequence[File]) -> Iterator[_JudgedAnswer]:
+    """Yield the answers that people judged. The id of a question is its position in the file, from 0.
 
-    Questions that people found improper are left out, as the publishers' own figures leave them out.
+    Left out are questions that people found improper, as in the publishers' own figures, and answers without
+    a text or a judgement.
     """
     for path in paths:
         rows = read_records(lines(path, ()), dict[str, Any], _EXPECTED)
-        for number, (line, row) in enumerate(rows):
+        for position, (line, row) in enumerate(rows):
             if row.get("improper"):
                 continue
-            text, gold = row.get("question"), row.get("golden_answer")
-            if not isinstance(text, str) or not isinstance(gold, str):
+            question_text, golden_answer = row.get("question"), row.get("golden_answer")
+            if not isinstance(question_text, str) or not isinstance(golden_answer, str):
                 raise InputError(at=Place(str(path), line), expected=_EXPECTED)
             # Several right answers stand in one text, with / between.
-            golds = tuple(filter(None, map(str.strip, gold.split("/"))))
-            question = Question(str(number), text, golds)
+            gold_answers = tuple(filter(None, map(str.strip, golden_answer.split("/"))))
+            question = Question(str(position), question_text, gold_answers)
             for system in SYSTEMS:
                 answer_text, is_right = row.get(f"answer_{system}"), row.get(f"judge_{system}")
                 if isinstance(answer_text, str) and isinstance(is_right, bool):
-                    yield _JudgedAnswer(
-                        question, Answer(str(number), system, (Sentence(answer_text),)), is_right
-                    )
+                    answer = Answer(question.query_id, system, (Sentence(answer_text),))
+                    yield _JudgedAnswer(question, answer, is_right)
 
 
 def questions(paths: Sequence[File]) -> Iterator[Question]:
-    """Yield the questions of which answers were judged."""
+    """Yield the questions with judged answers."""
     last = ""
-    for judged_answer in judged(paths):
+    for judged_answer in judged_answers(paths):
         if judged_answer.question.query_id != last:
             last = judged_answer.question.query_id
             yield judged_answer.question
@@ -60,12 +60,12 @@ def questions(paths: Sequence[File]) -> Iterator[Question]:
 
 def responses(paths: Sequence[File]) -> Iterator[Answer]:
     """Yield the answers of the five systems."""
-    return (judged_answer.answer for judged_answer in judged(paths))
+    return (judged_answer.answer for judged_answer in judged_answers(paths))
 
 
 def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
-    """Yield what people said, in CRAG's words: they told right answers from others, and no more."""
-    for judged_answer in judged(paths):
+    """Yield people's labels in the words of CRAG: they only told right answers from others."""
+    for judged_answer in judged_answers(paths):
         yield {
             "query_id": judged_answer.answer.query_id,
             "run_id": judged_answer.answer.run_id,

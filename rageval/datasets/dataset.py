@@ -332,7 +332,7 @@ class _DocumentStore:
         return str(self._path)
 
     def built(self) -> bool:
-        """Tell whether the database is there."""
+        """Return whether the database exists."""
         return self._path.is_file()
 
     def build(self) -> None:
@@ -539,7 +539,7 @@ def _copy_file(path: Path, source: Source | None, staged: Path) -> KeptFile:
     except OSError as error:
         raise OutputError(f"{path}: cannot be copied to {staged}: {error.strerror}") from error
     # Of the copy, which is what will be read.
-    kept = home.measured(staged / name)
+    kept = home.size_and_digest_of(staged / name)
     if source and source.sha256 and kept.sha256 != source.sha256:
         raise InputError(
             at=Place(str(path)),

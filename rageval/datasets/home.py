@@ -1,6 +1,7 @@
-"""The files of a dataset: kept under the home of ir_datasets, complete or not there at all, or else fetched.
+"""The files of a dataset: they are kept in the folder of ir_datasets, and fetched if they are missing.
 
-What a folder holds is said by its `files.json`, written last; a file that it does not name does not count.
+`files.json` in a folder lists its complete files. It is written last, and files that it does not list do not
+count.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ _Manifest = dict[str, list[KeptFile]]  # by role
 
 
 def _home() -> Path:
-    """Return the folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
+    """Return the folder for datasets of rageval, which is in that of ir_datasets."""
     given = os.environ.get("IR_DATASETS_HOME")
     return (Path(given) if given else Path.home() / ".ir_datasets") / "rageval"
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a dataset; a name that would lead elsewhere is refused."""
+    """Return the folder of a dataset; refuse a name that leads to another place."""
     return _home().joinpath(*(plain(part, name) for part in name.split("/")))
 
 
 def manifest_of(folder: Path) -> _Manifest:
-    """Return what the folder holds; empty if nothing."""
+    """Return the complete files of a folder, by role."""
     path = folder / _MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Manifest)
@@ -58,7 +59,7 @@ def manifest_of(folder: Path) -> _Manifest:
 
 
 def kept_paths(folder: Path, role: str) -> list[Path] | None:
-    """Return the files of this role, in order; None if they are not all there, and whole."""
+    """Return the files of this role in order; None if one is missing or incomplete."""
     kept = manifest_of(folder).get(role)
     if not kept:
         return None
@@ -73,14 +74,14 @@ def kept_paths(folder: Path, role: str) -> list[Path] | None:
 
 
 def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
-    """Let the files of this role count from now on."""
-    # Written last of all: files without a line in it do not count, whatever broke off before.
+    """List the files of this role as complete."""
+    # Written last: after an interruption, the files of this role do not count.
     manifest = manifest_of(folder) | {role: list(files)}
     write_small(folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
 
 
-def measured(path: Path) -> KeptFile:
-    """Return what a file is now."""
+def size_and_digest_of(path: Path) -> KeptFile:
+    """Return the name, size and SHA-256 of a file."""
     digest = hashlib.sha256()
     size = 0
     with path.open("rb") as stream:
@@ -91,13 +92,13 @@ def measured(path: Path) -> KeptFile:
 
 
 def write_small(path: Path, content: bytes) -> None:
-    """Write a small file, whole or not at all."""
+    """Write a small file atomically."""
     with whole_file(path, MODE) as stream:
         stream.write(content)
 
 
 def make_folder(folder: Path) -> Path:
-    """Return the folder, made if it is not there."""
+    """Create a folder if it is missing, and return it."""
     try:
         make_kept_folder(folder, _FOLDER_MODE)
     except OSError as error:
@@ -109,16 +110,16 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
-    """Only one process at a time; `waiting` is called once if another has the lock.
+    """Lock a folder, so that only one process changes it; `waiting` is called once if another has the lock.
 
-    The lock goes with the process that holds it, even when that is killed.
+    The lock ends with the process that holds it, even if that is killed.
     """
     try:
         stream = open(make_folder(folder) / ".lock", "ab", opener=opener_of(MODE))  # noqa: SIM115
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     with stream:
-        # First without waiting, only to be able to say that we wait.
+        # Tried without waiting first, to report that this process waits.
         if not lock(stream.fileno(), wait=False):
             if waiting is not None:
                 waiting()
@@ -167,7 +168,7 @@ def files_of(
     again: bool = False,
     allow_http: bool = False,
 ) -> list[Path]:
-    """Return the files of a role, and fetch what is not there: one process does so, others wait for it."""
+    """Return the files of a role; fetch missing ones, one process at a time."""
     folder = folder_of(spec.folder)
     paths = kept_paths(folder, role)
     if paths is not None and not again:
@@ -188,7 +189,7 @@ def files_of(
         )
     _require_acceptance(benchmark, spec, accept_license)
     with locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
-        # Whoever had the lock may have fetched it meanwhile.
+        # The process that had the lock may have fetched them.
         paths = kept_paths(folder, role)
         if paths is None or again:
             from rageval.datasets.download import (
@@ -203,7 +204,7 @@ def files_of(
                     for source in sources
                     for file in (shards(source, transport) if source.repo else [source])
                 ]
-                kept = [_fetch_file(file, folder, transport) for file in files]
+                kept = [_fetch_file(file, folder, transport, again=again) for file in files]
             except InputError as error:
                 raise InputError.joined([*error.problems, _not_fetched_error(spec, role)]) from None
             keep(folder, role, kept)
@@ -211,21 +212,21 @@ def files_of(
     return paths
 
 
-def _fetch_file(file: Source, folder: Path, transport: Transport) -> KeptFile:
-    """Return the file, from a fetch that was interrupted after it, or else from the network."""
+def _fetch_file(file: Source, folder: Path, transport: Transport, *, again: bool) -> KeptFile:
+    """Download a file, unless an interrupted fetch left it complete; with `again`, always."""
     target = folder / plain(file.name, file.name)
-    # The size is looked at first, as it costs nothing.
-    if file.sha256 and target.is_file() and target.stat().st_size == file.size:
-        kept = measured(target)
+    # The size is compared first, as it costs nothing.
+    if not again and file.sha256 and target.is_file() and target.stat().st_size == file.size:
+        kept = size_and_digest_of(target)
         if kept.sha256 == file.sha256:
             return kept
     from rageval.datasets.download import download
 
-    watch = _DownloadProgress(file.name)
+    progress = _DownloadProgress(file.name)
     try:
-        return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=watch)
+        return download(file.urls, target, transport, size=file.size, sha256=file.sha256, watch=progress)
     finally:
-        watch.close()
+        progress.close()
 
 
 def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) -> None:
@@ -241,23 +242,23 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
 
 
 def is_accepted(benchmark: Benchmark) -> bool:
-    """Tell whether the terms were accepted on this machine."""
+    """Return whether the terms were accepted on this machine."""
     return (folder_of(benchmark.name) / ACCEPTED).is_file()
 
 
 def place_of(spec: Spec) -> Path:
-    """Return the folder that the files of a dataset are in, or would be."""
+    """Return the folder for the files of a dataset."""
     return folder_of(spec.folder)
 
 
 def size_on_disk(spec: Spec) -> int:
-    """Return how many bytes of a dataset are here."""
+    """Return how many bytes of a dataset are on this machine."""
     kept = manifest_of(place_of(spec))
     return sum(file.size for files in kept.values() for file in files)
 
 
 def is_on_disk(dataset: str) -> bool:
-    """Tell whether all files of the dataset are there."""
+    """Return whether all files of the dataset are on this machine."""
     pair = find(dataset)
     if pair is None:
         return False
@@ -279,11 +280,11 @@ def _say(message: str) -> None:
         print(f"rageval: {message}", file=sys.stderr, flush=True)
 
 
-_OFTEN, _SELDOM = 0.2, 30.0
+_TERMINAL_SECONDS, _LOG_SECONDS = 0.2, 30.0  # between two lines of progress
 
 
 class _DownloadProgress:
-    """Told of every block that arrives; says something on standard error when it is time to."""
+    """Print the progress of a download to standard error, at most once in an interval."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -292,13 +293,15 @@ class _DownloadProgress:
         self._width = 0
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Note how far the download is, and say so when it is time to."""
+        """Print the progress, unless it was printed a moment ago."""
         now = time.monotonic()
-        if sys.stderr is None or now - self._last < (_OFTEN if self._on_terminal else _SELDOM):
+        if sys.stderr is None or now - self._last < (
+            _TERMINAL_SECONDS if self._on_terminal else _LOG_SECONDS
+        ):
             return
         self._last = now
         text = f"rageval: {self.name}: {amount(done)}" + (f" of {amount(total)}" if total else "")
-        # A line of a terminal is written over; a log gets one now and then.
+        # On a terminal the line is overwritten; a log gets a new line at long intervals.
         if self._on_terminal:
             print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
             self._width = len(text)
@@ -306,13 +309,13 @@ class _DownloadProgress:
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Clear the line on the terminal."""
         if self._width and sys.stderr is not None:
             print("\r" + " " * self._width, end="\r", file=sys.stderr, flush=True)
 
 
 def amount(size: int) -> str:
-    """Bytes for people.
+    """Return a number of bytes with a unit.
 
     >>> amount(739_384_484)
     '739.4 MB'

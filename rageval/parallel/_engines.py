@@ -1,7 +1,7 @@
-"""Where units of work are done: an engine takes units and gives their results, in their order.
+"""Engines: each takes units of work and yields their results in order.
 
-There are three: processes of this machine, any executor of `concurrent.futures`' kind, and a Dask cluster (on
-this machine, under SLURM, on Kubernetes; whatever has an address).
+There are three: processes of this machine, an executor as in `concurrent.futures`, and a Dask cluster (on
+this machine, under SLURM, on Kubernetes, or at any other address).
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _Shared = TypeVar("_Shared")
 _Unit = TypeVar("_Unit")
 _Result = TypeVar("_Result")
 _NONE, _KILLED, _FORGOTTEN = object(), object(), object()
-_KEPT = 2  # things sent that a worker remembers: what it works on, and what it is about to
+_KEPT = 2  # parcels that a worker keeps: of this job and the next
 PATIENCE = 10  # seconds that a cluster may take to answer
-RETURN = 120  # seconds that one that was lost may take to come back, with a worker
+RETURN = 120  # seconds that a lost cluster may take to return with a worker
 PAUSE = 0.5  # seconds between two tries to reach it
-ROUNDS = 5  # how often units are sent out if the scheduler forgets them: it was restarted
+ROUNDS = 5  # how often units are submitted if the scheduler was restarted and lost them
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
 
 class WorkerDied(RagevalError):
-    """A process ended before its unit of work did: killed, or out of memory."""
+    """A process that was killed or ran out of memory before its unit of work was done."""
 
 
 class Engine(Protocol):
-    """Workers, `width` of them; `inherits` says whether they see the memory of this process."""
+    """A number of workers, its `width`; `inherits` says whether they see the memory of this process."""
 
     width: int
     inherits: bool
@@ -55,11 +55,11 @@ class Engine(Protocol):
     def results(
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """Yield `task(shared, unit)` of every unit; `shared` reaches each worker as seldom as can be."""
+        """Yield `task(shared, unit)` of every unit; `shared` is sent to each worker as rarely as possible."""
 
 
 def paired(units: Iterable[_Unit], results: Iterable[_Result]) -> Iterator[tuple[_Unit, _Result]]:
-    """Yield each unit and its result, of which there has to be one, whatever an engine of somebody's does."""
+    """Yield each unit with its result; raise `UsageError` if an engine gives more results, or fewer."""
     for unit, result in zip_longest(units, results, fillvalue=_NONE):
         if unit is _NONE or result is _NONE:
             number = "more" if unit is _NONE else "fewer"
@@ -79,14 +79,14 @@ class Forked:
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
         """Do the units in a pool of processes made for this call."""
-        return each_in_a_process(partial(task, shared), units, self.width)
+        return results_of_forked(partial(task, shared), units, self.width)
 
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Engine]:
-    """Yield processes of this machine: forked, or begun afresh where that cannot be done, or is not safe.
+    """Yield processes of this machine: forked, or spawned where forking is impossible or unsafe.
 
-    On a Mac the system's libraries have threads of their own, which a fork would leave half way.
+    On macOS, system libraries have threads of their own, which do not survive a fork.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def processes(jobs: int) -> Iterator[Engine]:
     if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin":
         yield Forked(jobs)
         return
-    # A terminal sends Ctrl-C to all processes: it is left to the one that began the others.
+    # A terminal sends Ctrl-C to all processes: only the one that started the others acts on it.
     ignoring = (signal.signal, (signal.SIGINT, signal.SIG_IGN))
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), *ignoring) as pool:
         try:
@@ -120,7 +120,7 @@ def _terminate(pool: ProcessPoolExecutor) -> None:
 
 
 class OnExecutor:
-    """Any executor of `concurrent.futures`' kind: processes, threads, MPI, or somebody else's cluster."""
+    """An executor as in `concurrent.futures`: processes, threads, MPI, or a cluster of another package."""
 
     inherits = False
 
@@ -134,8 +134,8 @@ class OnExecutor:
     def results(
         self, task: Callable[[_Shared, _Unit], _Result], shared: _Shared, units: Sequence[_Unit]
     ) -> Iterator[_Result]:
-        """Pack what is shared with each unit; a worker unpacks it once."""
-        # Packed once here, not once for each unit; and unpacked once by each worker, which knows it by its
+        """Yield the results in order; each worker unpickles what is shared once."""
+        # Pickled once here, not once for each unit, and unpickled once by each worker, which knows it by its
         # digest.
         parcel = _Parcel.of((task, shared))
         futures = [self._executor.submit(_unpacked_and_done, parcel, unit) for unit in units]
@@ -152,15 +152,15 @@ class OnExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _Parcel:
-    """Something packed for the way, and a name that it has alone."""
+    """A pickled object and its digest as a unique name."""
 
     name: bytes
     content: bytes
 
     @classmethod
-    def of(cls, thing: Any) -> _Parcel:
-        """Return the thing, packed."""
-        content = pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    def of(cls, value: Any) -> _Parcel:
+        """Return an object, pickled."""
+        content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         return cls(hashlib.blake2b(content, digest_size=16).digest(), content)
 
 
@@ -171,45 +171,50 @@ def _unpacked_and_done(parcel: _Parcel, unit: Any) -> Any:
     content = _unpacked.get(parcel.name)
     if content is None:
         content = _unpacked[parcel.name] = pickle.loads(parcel.content)
-        # The oldest goes: a worker must not keep the judgements of every job that it ever served.
+        # A worker must not keep the judgements of every job that it ever served.
         while len(_unpacked) > _KEPT:
             _unpacked.popitem(last=False)
     task, shared = content
     return task(shared, unit)
 
 
-def each_in_a_process(
-    task: Callable[[_Unit], _Result], items: Sequence[_Unit], jobs: int
+def results_of_forked(
+    task: Callable[[_Unit], _Result], units: Sequence[_Unit], jobs: int
 ) -> Iterator[_Result]:
-    """Yield the results in the order of the items. Forked processes inherit the task and the items."""
-    import multiprocessing
-
+    """Yield the results of the units in their order, from forked processes, which inherit task and units."""
     global _work
     # A global that forked children inherit: nothing is pickled, and memory is shared until somebody writes.
-    _work = task, items
+    _work = task, units
     done = 0
     try:
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _signals_now) as pool:
-            try:
-                # Children get numbers only, and find the items in what they inherited.
-                with _signals_later():
-                    results = pool.map(_run, range(len(items)))
-                for result in results:
-                    done += 1
-                    yield result
-            except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
-                _terminate(pool)
-                raise
+        for result in _pooled(len(units), jobs):
+            done += 1
+            yield result
     except BrokenExecutor as error:
-        raise WorkerDied(_describe_death(str(items[done]))) from error
+        raise WorkerDied(_describe_death(str(units[done]))) from error
     finally:
-        # Whatever is forked later is not to inherit what is done with.
+        # Processes that are forked later must not inherit work that is finished.
         _work = None
 
 
+def _pooled(number: int, jobs: int) -> Iterator[Any]:
+    """Yield the results of this number of units from a pool of forked processes."""
+    import multiprocessing
+
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _unblock_signals) as pool:
+        try:
+            # Children get numbers only, and find the units in what they inherited.
+            with _block_signals():
+                results = pool.map(_run, range(number))
+            yield from results
+        except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
+            _terminate(pool)
+            raise
+
+
 @contextmanager
-def _signals_later() -> Iterator[None]:
-    """Within, let signals wait: one between a fork and its being noted would leave a process nobody ends."""
+def _block_signals() -> Iterator[None]:
+    """Block the signals that end a process: one right after a fork would leave a child that nobody ends."""
     ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     try:
@@ -219,23 +224,23 @@ def _signals_later() -> Iterator[None]:
 
 
 def _describe_death(unit: str) -> str:
-    """Return what to say when nobody is left who could."""
+    """Return the message for a unit whose process died."""
     return (
         f"{unit}: a process that scored this, or a part beside it, was ended from outside (out of memory?);"
         " try again with fewer of them"
     )
 
 
-def _signals_now() -> None:
-    """Take signals in a process that was forked while they waited, which it inherits."""
+def _unblock_signals() -> None:
+    """Unblock the signals in a forked process, which inherits that they are blocked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 def _run(position: int) -> Any:
     if _work is None:
         raise RuntimeError("the process was started without its work")
-    task, items = _work
-    return task(items[position])
+    task, units = _work
+    return task(units[position])
 
 
 class OnDask:

@@ -1,4 +1,4 @@
-"""Spans meet chunks: which chunk holds which nugget, by a rule for those that a cut goes through."""
+"""Convert span judgements to judgements of chunks, with a rule for spans that are cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STALE = ("error", "drop")
 
 
 class Overlap(NamedTuple):
-    """How much of a span must stand in a chunk, for the chunk to hold it; its least share, of any if 0."""
+    """How much of a span must be in a chunk for the chunk to hold it: the least share, 0 for any part."""
 
     word: str
     share: float
@@ -70,8 +70,7 @@ class Projected:
     `grades` is {query: {nugget: {chunk: grade}}}. A nugget in no chunk has a grade of 0 there, for the chunk
     with most of it, and is among `unheld`, unless a chunk may contain it. `undecided` are the chunks that
     have a part of a wide span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as
-    these are now, `stale` the others, `moved` how many were found again at another place, or in a text that
-    has changed.
+    these are now, `stale` the others, `moved` how many were found again at another place.
     """
 
     name: str
@@ -102,7 +101,7 @@ class Projected:
         return sum(len(nuggets) for chunks in self.undecided.values() for nuggets in chunks.values())
 
     def remarks(self) -> Iterator[Remark]:
-        """Say what should be known beside the numbers."""
+        """Yield the remarks on the spans and chunks."""
         about = Scope(file=self.name)
         if self.stale:
             total = len(self.stale) + len(self.spans)
@@ -131,14 +130,14 @@ class Projected:
 
     def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
         """Raise `InputError` if a run holds documents that are none of the chunks."""
-        lost = [doc for doc in retrieved if doc not in self.chunks]
-        if lost:
+        unknown = [doc for doc in retrieved if doc not in self.chunks]
+        if unknown:
             raise InputError(
                 at=Place(visible(run)),
-                problem=f"{len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
-                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}",
+                problem=f"{len(unknown):,} of the {len(retrieved):,} chunks it retrieved are not in"
+                f" {visible(self.chunks.name)}, such as {visible(unknown[0])!r}",
                 expected="a run over these chunks: was it made with another chunking?",
-                remedy=near_misses(lost[:1000], self.chunks.ids),
+                remedy=near_misses(unknown[:1000], self.chunks.ids),
             )
 
     def refuse_open(self, way: str) -> None:
@@ -177,9 +176,9 @@ def projected(
     if stale not in STALE:
         raise UsageError(f"stale={stale!r}: expected one of {', '.join(STALE)}")
     rule = Overlap.of(overlap)
-    fresh, lost, moved = _relocate_spans(gold, sources)
-    if lost and stale == "error":
-        stale_text = hooks.stale_spans(len(lost), len(gold.spans), _span_examples(lost))
+    current_spans, stale_spans, relocated = _relocate_spans(gold, sources)
+    if stale_spans and stale == "error":
+        stale_text = hooks.stale_spans(len(stale_spans), len(gold.spans), _span_examples(stale_spans))
         raise InputError(
             at=Place(gold.name),
             problem=stale_text,
@@ -187,7 +186,7 @@ def projected(
             " Python) to leave them out",
         )
     # Nuggets without a span stand in no source, and are found in no chunk.
-    cut = {span.doc_id for span in fresh if span.doc_id}
+    cut = {span.doc_id for span in current_spans if span.doc_id}
     if cut and not cut & set(chunks.docs):
         raise InputError(
             at=Place(chunks.name),
@@ -197,9 +196,9 @@ def projected(
         )
     # Of all spans, also of those that are left out: it names the gold, and not what became of it.
     sha = sha256("\n".join(sorted(write_spans(gold.spans, gold.sources))).encode()).hexdigest()
-    projection = Projected(gold.name, fresh, chunks, rule, sha, stale=lost, moved=moved)
+    projection = Projected(gold.name, current_spans, chunks, rule, sha, stale=stale_spans, moved=relocated)
     of_nugget: dict[tuple[str, str], list[Span]] = {}
-    for span in fresh:
+    for span in current_spans:
         of_nugget.setdefault((span.query_id, span.nugget_id), []).append(span)
     for (query, nugget), spans in of_nugget.items():
         _project_nugget(projection, query, nugget, spans)
@@ -207,7 +206,7 @@ def projected(
 
 
 def _project_nugget(projection: Projected, query: str, nugget: str, spans: Sequence[Span]) -> None:
-    """Note which chunks hold one nugget, and which may."""
+    """Add to a projection which chunks hold one nugget, and which may."""
     chunk_grades: dict[str, int] = {}
     may: set[str] = set()
     most, nearest = 0.0, ""
@@ -244,47 +243,57 @@ def _overlapping_chunks(span: Span, chunks: Chunks) -> Iterable[tuple[str, int]]
 
 
 def _relocate_spans(gold: SpanFile, sources: Sources) -> tuple[list[Span], list[Span], int]:
-    """Return the spans where they are now, those that are gone, and how many have moved."""
-    fresh: list[Span] = []
-    lost: list[Span] = []
-    moved = 0
+    """Return the spans as they stand now, those whose text is gone, and how many stand at another place."""
+    current_spans: list[Span] = []
+    stale_spans: list[Span] = []
+    relocated = 0
     for span in gold.spans:
-        if not span.doc_id:
-            fresh.append(span)
-            continue
-        if span.doc_id not in sources:
-            lost.append(span)
-            continue
-        digest = gold.sources.get(span.doc_id)
-        # A source that has changed elsewhere may hold the span at its old place by chance; then the quote
-        # decides.
-        is_same = digest is None or digest == sources.digest(span.doc_id)
-        if is_same and _is_in_place(span, sources.text(span.doc_id)):
-            fresh.append(span)
-            continue
-        located = _relocate(span, sources.text(span.doc_id))
-        if located is None:
-            lost.append(span)
+        current = _current(span, gold.sources.get(span.doc_id), sources)
+        if current is None:
+            stale_spans.append(span)
         else:
-            moved += 1
-            fresh.append(located)
-    return fresh, lost, moved
+            current_spans.append(current)
+            relocated += (current.start, current.end) != (span.start, span.end)
+    return current_spans, stale_spans, relocated
+
+
+def _current(span: Span, recorded_digest: str | None, sources: Sources) -> Span | None:
+    """Return a span as it stands in the sources now; None if its text is gone."""
+    if not span.doc_id:
+        return span
+    if span.doc_id not in sources:
+        return None
+    text = sources.text(span.doc_id)
+    # In a source that has changed, copies of the text may stand at other places, also if the span does not.
+    is_same = recorded_digest is None or recorded_digest == sources.digest(span.doc_id)
+    if is_same and _is_in_place(span, text) and _are_copies_within(span, text):
+        return span
+    return _relocate(span, text)
 
 
 def _is_in_place(span: Span, text: SourceText) -> bool:
-    """Return whether a span's text stands where it says."""
+    """Return whether a span's text stands at its offsets."""
     there = text.text[span.start : span.end]
     # Slices that reach beyond the end are cut off without an error.
-    if len(there) < span.end - span.start or any(end > len(text.text) for _, end in span.also):
+    if len(there) < span.end - span.start:
         return False
     # Where texts may not be passed on, a span holds only the digest of its quote.
     return digest(there) == span.sha256 if span.sha256 else there == span.quote
 
 
+def _are_copies_within(span: Span, text: SourceText) -> bool:
+    """Return whether the source is long enough for all copies of a span."""
+    return all(end <= len(text.text) for _, end in span.also)
+
+
 def _relocate(span: Span, text: SourceText) -> Span | None:
     """Return a span at the place nearest to its old one where its quote stands; None if it stands nowhere."""
     if not span.quote:
-        return span if _is_in_place(span, text) else None
+        if not _is_in_place(span, text):
+            return None
+        if span.wide:
+            return span if _are_copies_within(span, text) else None
+        return span._replace(also=text.copies((span.start, span.end)))
     places = text.places(span.quote)
     if not places:
         return None

@@ -24,7 +24,7 @@ def name_judges(basis: Basis) -> str:
     """
     if basis.is_judge:
         return visible("+".join(basis.names)) or "an unnamed judge"
-    return {BasisKind.PEOPLE: "human labels", BasisKind.TEXTS: "words"}.get(basis.kind, "")
+    return {BasisKind.PEOPLE: "human labels", BasisKind.WORDS: "words"}.get(basis.kind, "")
 
 
 def name_labels(basis: Basis) -> str:
@@ -43,7 +43,7 @@ def attribution(basis: Basis) -> str:
 
     >>> attribution(Basis.of_labels(["people"], Basis.of(["m"]))), attribution(Basis.of(["m"]))
     ('', 'by m')
-    >>> attribution(Basis.parse("people", corrected="judge:m", drawn="unstated"))
+    >>> attribution(Basis.parse("people", corrected_from="judge:m", drawn="unstated"))
     'if these labels are a random draw'
     >>> attribution(Basis.of(["majority:contains+exact,tiebreak:number"]))
     'by majority:contains+exact,tiebreak:number, not checked against people'
@@ -70,7 +70,7 @@ def describe_basis(basis: Basis) -> str:
     """
     if basis.kind is BasisKind.PEOPLE:
         return f"by human labels{_corrections(basis)}"
-    if basis.kind is BasisKind.TEXTS:
+    if basis.kind is BasisKind.WORDS:
         return "by words: no winner is named"
     return attribution(basis)
 

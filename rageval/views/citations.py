@@ -1,4 +1,4 @@
-"""The words of citations: the text for a paper, its signatures, its references."""
+"""Words of citations: the text for a paper, the signatures and the references."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rageval.comparison.citations import Citation
 from rageval.comparison.estimates import estimate_signature, estimate_value
 from rageval.comparison.results import BEST, Comparison
 from rageval.core.basis import Basis
+from rageval.core.signature import split_version
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.scoring.scores import Score, Scores
@@ -33,11 +34,11 @@ _ADJUSTED = {
     "holm": "$p$ adjusted by Holm's method",
     "max_t": "$p$ adjusted by the maximum of $|t|$ (max-T)",
 }
-_BY_LABELS = "angelopoulos2023ppi"  # whose estimator corrects a judge by people's labels
+_BY_LABELS = "angelopoulos2023ppi"  # its estimator corrects a judge by human labels
 
 
 def citation_text(citation: Citation) -> str:
-    """Return a citation as one block."""
+    """Return a citation as one block of text."""
     signed = "\n".join(f"% {visible(signature)}" for signature in citation.signatures)
     parts = [
         f"% For the text, in LaTeX:\n{citation.text}",
@@ -52,41 +53,39 @@ def citation_of(
     results: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores], datasets: Iterable[str] = ()
 ) -> Citation:
     """Return how to cite numbers (`rageval.comparison.cite`)."""
-    numbers = _numbers_of(results)
-    measures = {number.name: number.measure for number in numbers}
+    cited = _cited_scores(results)
+    measures = {score.name: score.measure for score in cited}
     papers, sets = {"rageval": software()}, []
     for measure in measures.values():
         papers |= entries(measure.about.papers if measure is not None else ())
     for dataset in dict.fromkeys(datasets):
         cited_papers = entries(hooks.papers_of(dataset))
-        # A paper that proposes both measures and data is there already.
+        # A paper may propose both measures and data.
         papers |= {key: entry for key, entry in cited_papers.items() if key not in papers}
         sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(cited_papers)}")
-    most = max(number.queries + number.undefined for number in numbers)
-    named = [_typeset_measure(name, measure, numbers, most) for name, measure in measures.items()]
+    most = max(score.queries + score.undefined for score in cited)
+    named = [_typeset_measure(name, measure, cited, most) for name, measure in measures.items()]
     datasets_clause = f" of {_join_words(sets)}" if sets else ""
     sentences = [
         f"We report {_join_words(named)} over {_query_counts([most])}{datasets_clause}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
     ]
-    sentences += _judge_sentences(
-        {number.name: number.basis for number in numbers if not number.is_corrected}
-    )
-    signed = [number.signature for number in numbers]
-    if any(number.is_corrected for number in numbers):
+    sentences += _judge_sentences({score.name: score.basis for score in cited if not score.is_corrected})
+    signed = [score.signature for score in cited]
+    if any(score.is_corrected for score in cited):
         papers |= {_BY_LABELS: bibliography()[_BY_LABELS]}
     if isinstance(results, Comparison):
         sentences += _test_sentences(results)
         sentences += [latex_text(f"{remark}.") for remark in without_mean(results)]
         signed = [results.signature, *signed]
     else:
-        sentences += _label_sentences(numbers)
-    # A sentence a line, as texts are kept whose versions are compared.
+        sentences += _label_sentences(cited)
+    # One sentence a line, so that versions of a text can be compared.
     return Citation("\n".join(sentences), tuple(dict.fromkeys(signed)), tuple(papers.values()))
 
 
-class _Number(NamedTuple):
-    """What is reported of a run by a measure, but for its value."""
+class _CitedScore(NamedTuple):
+    """What a citation says of the score of a run by a measure: all but the value."""
 
     name: str
     measure: AnyMeasure | None
@@ -99,22 +98,24 @@ class _Number(NamedTuple):
 
     @property
     def is_corrected(self) -> bool:
-        """Whether it is what labels make of a judge's values."""
+        """Whether labels correct the values of a judge."""
         return self.labels is not None
 
 
-def _numbers_of(results: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
+def _cited_scores(
+    results: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores],
+) -> list[_CitedScore]:
     if isinstance(results, Comparison):
         definitions = results.definitions
         return [
-            _Number(
-                cell.measure,
-                definitions.get(cell.measure),
-                cell.queries,
-                cell.undefined,
-                cell.signature,
-                cell.basis,
-                cell.labels,
+            _CitedScore(
+                name=cell.measure,
+                measure=definitions.get(cell.measure),
+                queries=cell.queries,
+                undefined=cell.undefined,
+                signature=cell.signature,
+                basis=cell.basis,
+                labels=cell.labels,
             )
             for cell in results.cells
         ]
@@ -128,24 +129,23 @@ def _numbers_of(results: Comparison | Scores | Mapping[str, Scores] | Iterable[S
             raise UsageError(
                 f"expected a Comparison or Scores of some runs, found {wrong_item or several!r:.80}"
             )
-    return [_number_of(score) for scores in several for score in scores.scores]
+    return [_cited_score(score) for scores in several for score in scores.scores]
 
 
-def _number_of(score: Score) -> _Number:
+def _cited_score(score: Score) -> _CitedScore:
     estimate, signature = estimate_value(score), score.signature
     if score.people is not None:
-        # Seed and version stand last in every signature.
-        rules, mark, version = signature.partition("|v:")
-        signature = f"{rules}|{estimate_signature(score.people.draw, str(estimate.labels))}{mark}{version}"
-    return _Number(
-        str(score.measure),
-        score.measure,
-        estimate.queries,
-        estimate.undefined,
-        signature,
-        estimate.basis,
-        estimate.labels,
-        estimate.is_defined,
+        rules, version = split_version(signature)
+        signature = f"{rules}|{estimate_signature(score.people.draw, str(estimate.labels))}{version}"
+    return _CitedScore(
+        name=str(score.measure),
+        measure=score.measure,
+        queries=estimate.queries,
+        undefined=estimate.undefined,
+        signature=signature,
+        basis=estimate.basis,
+        labels=estimate.labels,
+        is_defined=estimate.is_defined,
     )
 
 
@@ -162,13 +162,13 @@ def software() -> str:
     return f"@software{{rageval,\n{lines}\n}}"
 
 
-def _typeset_measure(name: str, measure: AnyMeasure | None, numbers: Sequence[_Number], most: int) -> str:
-    """Return a measure as it is typeset, with its papers, and its queries where these are not all."""
+def _typeset_measure(name: str, measure: AnyMeasure | None, scores: Sequence[_CitedScore], most: int) -> str:
+    """Return a measure in LaTeX with its papers, and its number of queries if some are missing."""
     if measure is None:
         typeset = latex_text(name)
     else:
         typeset = latex_typeset(measure.typeset_whole) + _cited(entries(measure.about.papers))
-    queries = [number.queries for number in numbers if number.name == name]
+    queries = [score.queries for score in scores if score.name == name]
     least, largest = min(queries), max(queries)
     return typeset + (f" (n={f'{least:,} to ' * (least < largest)}{largest:,})" if least < most else "")
 
@@ -187,7 +187,7 @@ def _query_counts(queries: Sequence[int]) -> str:
 
 
 def _judge_sentences(bases: Mapping[str, Basis]) -> Iterator[str]:
-    """Say of which measures all rests on a judge that is no person, or on words alone."""
+    """Say which values are by an automatic judge, and which are computed from texts alone."""
     for basis in dict.fromkeys(basis for basis in bases.values() if basis.is_judge):
         names = [latex_text(name) for name, other in bases.items() if other == basis]
         what = "All values" if len(names) == len(bases) else f"Values by {_join_words(names)}"
@@ -198,20 +198,20 @@ def _judge_sentences(bases: Mapping[str, Basis]) -> Iterator[str]:
         yield f"Values by {_join_words(words)} are {NO_WINNER}."
 
 
-def _label_sentences(numbers: Sequence[_Number]) -> Iterator[str]:
-    """Say of which measures labels correct the means, and where they are no reason for a mean."""
-    corrected = [number for number in numbers if number.is_corrected]
-    for basis in dict.fromkeys(number.basis for number in corrected):
-        own = [number for number in corrected if number.basis == basis]
-        if defined := [number for number in own if number.is_defined]:
-            names = _join_words(list(dict.fromkeys(latex_text(number.name) for number in defined)))
-            labels = _query_counts([number.labels or 0 for number in defined])
+def _label_sentences(scores: Sequence[_CitedScore]) -> Iterator[str]:
+    """Say which means labels correct, and which they do not allow."""
+    corrected = [score for score in scores if score.is_corrected]
+    for basis in dict.fromkeys(score.basis for score in corrected):
+        own = [score for score in corrected if score.basis == basis]
+        if defined := [score for score in own if score.is_defined]:
+            names = _join_words(list(dict.fromkeys(latex_text(score.name) for score in defined)))
+            labels = _query_counts([score.labels or 0 for score in defined])
             labelers, judge = latex_text(name_labels(basis)), latex_text(name_judges(basis.source))
             corrected_by = f"corrected by {labelers} of {labels}~\\cite{{{_BY_LABELS}}}"
             yield f"Means by {names} are by {judge}, {corrected_by}."
         lost: dict[str, int] = {}
-        for number in own:
-            lost[number.name] = lost.get(number.name, 0) + (not number.is_defined)
+        for score in own:
+            lost[score.name] = lost.get(score.name, 0) + (not score.is_defined)
         for name, count in lost.items():
             if count:
                 runs = f"{count:,} run{'s' * (count > 1)}"

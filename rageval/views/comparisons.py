@@ -324,7 +324,7 @@ def values_of(
     for name in comparison.measures:
         head = typeset(comparison.typeset(name), comparison.better.get(name, ""))
         # In LaTeX, --: nothing is defined, or people labeled too few.
-        columns.append(Column(name, NUMBER, places, none=Latex("--") if for_latex else "-", typeset=head))
+        columns.append(Column(name, NUMBER, places, none=Latex("--") if for_latex else "-", latex_head=head))
     rows: list[list[Any]] = []
     for run, letter in letters_of(comparison).items():
         cells = [comparison.cell(run, measure) for measure in comparison.measures]

@@ -360,7 +360,8 @@ def _fitted_short(
     return (
         f"short: cross-validated on {labels:,} labels, the fitted judge errs on {after:.1%} of them"
         f" ({before:.1%} before), at {loss_after:.3f} bits a label ({loss_before:.3f} before)"
-        f"{'' if is_changed else '; not changed'}{conditions_of(Basis.parse(basis, corrected_from, drawn))}"
+        f"{conditions_of(Basis.parse(basis, corrected_from, drawn))}"
+        f"{'' if is_changed else '; the packed curve is kept'}"
     )
 
 

@@ -11,6 +11,7 @@ from rageval.comparison.estimates import corrected_mean, estimate_value, slices
 from rageval.core.basis import UNSTATED
 from rageval.core.record import plain_fields
 from rageval.core.remark import joined_text
+from rageval.core.signature import split_version
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER
 from rageval.measures.official import OFFICIAL, in_trec_eval
@@ -81,7 +82,7 @@ class ScoresDisplay(Display[Scores]):
         rows = []
         for name, score in zip(names, self.shown.scores, strict=True):
             judged = "" if score.people is None else f"  (judge {score.value:.4f})"
-            signature = score.signature.rpartition("|v:")[0] or score.signature
+            signature, _ = split_version(score.signature)
             rows.append(f"{name:<{width}}  {_estimate_cell(score):.4f}{judged}  {signature}")
         return "\n".join(
             [_titled(head, are_labels_passed([self.shown])), *rows, *map(str, self.shown.remarks)]
@@ -103,7 +104,7 @@ class ScoresTableDisplay(Display[ScoresTable]):
         }
         columns = [Column("run")]
         for name, measure in measures.items():
-            columns.append(Column(name, NUMBER, typeset=measure.typeset))
+            columns.append(Column(name, NUMBER, latex_head=measure.typeset))
             columns += [Column(f"{name} by the judge", NUMBER)] * (name in corrected)
         rows: list[list[Any]] = []
         for run, scores in self.shown.items():
@@ -280,7 +281,7 @@ def _means(
                     total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
                 note = _bounds_note(score, layout)
                 note += f" (n={score.queries:,})" if with_n and score.queries < total else ""
-                rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
+                rows[-1].append(Marked(score.value, note=note, is_bold=scores.run in best.get(name, ())))
     return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
 
@@ -296,8 +297,8 @@ def _latex_lines(results: list[Scores], layout: Layout) -> Iterator[str]:
     table = _means(results, layout, best, with_n=True)
     heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
     columns = [
-        column._replace(typeset=head)
-        for column, head in zip(table.columns, [""] * table.labels + heads, strict=True)
+        column._replace(latex_head=head)
+        for column, head in zip(table.columns, [""] * table.label_columns + heads, strict=True)
     ]
     what = "Values of each query" if layout.by_query else "Values"
     notes = "; the best in bold" * any(best.values())
@@ -559,7 +560,7 @@ def _slices(sliced: _Sliced, layout: Layout, *, is_read: bool = False, is_starre
         columns.append(number("judge"))
     if not is_read or any(one.labels for *_, one in sliced):
         columns.append(count("labels"))
-    columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
+    columns += [Column(name, is_for_programs=True) for name in ("basis", "corrected_from", "drawn")]
     if not is_read or any(one.reasons for *_, one in sliced):
         columns.append(Column("why"))
     rows = []

@@ -119,6 +119,14 @@ def test_judgements_of_people_need_no_grade_beside_the_label(tmp_path: Path) -> 
             read_support(path)
 
 
+def test_a_line_of_support_without_label_and_grade_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "support.jsonl"
+    path.write_text(json.dumps({"query_id": 1, "run_id": "documents", "item_id": "d", "aspect": 0}) + "\n")
+    with pytest.raises(InputError, match="found neither") as caught:
+        read_support(path)
+    assert "None" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("rubric", "bad", "good", "texts"),
     [

@@ -237,6 +237,15 @@ class TestCrag:
         assert sorted(parts[0] + parts[1]) == sorted(everything)
         assert len([path for path in server.paths() if "/media/" in path]) == 1
 
+    def test_a_file_with_a_published_digest_is_fetched_again_if_asked(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        put_crag(server, monkeypatch, samples.crag_bz2())
+        fetch(CRAG, ["questions"], accept_license=True)
+        assert len([path for path in server.paths() if "/media/" in path]) == 1
+        fetch(CRAG, ["questions"], again=True)
+        assert len([path for path in server.paths() if "/media/" in path]) == 2
+
     def test_pages(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         put_crag(server, monkeypatch, samples.crag_bz2())
         pages = list(load(CRAG, accept_license=True).documents())

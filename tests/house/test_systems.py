@@ -41,8 +41,8 @@ OPENERS |= {"NamedTemporaryFile", "ProcessPoolExecutor", "Pool", "Process"}
 GUARDS = ("sys.platform", "os.name", "hasattr(os,", "get_all_start_methods", "except ImportError")
 # Where the guard stands in who calls: `processes` knows who forks, and `is_near` who may ask for a process.
 GUARDED_BY_CALLER = {
-    ("parallel/_engines.py", "_signals_later"),
-    ("parallel/_engines.py", "_signals_now"),
+    ("parallel/_engines.py", "_block_signals"),
+    ("parallel/_engines.py", "_unblock_signals"),
     ("judges/store.py", "is_dead"),
 }
 # Paths that only Linux has; each is looked at with care for its absence.

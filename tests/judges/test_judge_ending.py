@@ -273,12 +273,12 @@ def test_a_signal_while_a_batch_is_worked_on_loses_nothing(server: LlmServer, nu
 
 WAITING = """
 import os, signal, sys, time
-from rageval.parallel._engines import each_in_a_process
+from rageval.parallel._engines import results_of_forked
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def work(item):
     os.write(1, b"%d\\n" % item)  # at once, beside the other's
     time.sleep(3600)
-list(each_in_a_process(work, [1, 2], 2))
+list(results_of_forked(work, [1, 2], 2))
 """
 
 
@@ -299,7 +299,7 @@ def test_processes_that_score_end_with_the_one_that_started_them() -> None:
 
 STARTING = """
 import multiprocessing.process, os, signal
-from rageval.parallel._engines import each_in_a_process
+from rageval.parallel._engines import results_of_forked
 signal.signal(signal.SIGINT, signal.default_int_handler)
 fork, started = os.fork, []
 def forked():
@@ -310,7 +310,7 @@ def forked():
     return child
 os.fork = forked
 try:
-    list(each_in_a_process(lambda item: item, [1, 2], 2))
+    list(results_of_forked(lambda item: item, [1, 2], 2))
 except KeyboardInterrupt:
     for child in started:
         try:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
+from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels, UsageError
 from rageval.judges import gathered, rubric_named, short
 from rageval.judges._exact import contains, folded, token_f1
@@ -218,7 +219,14 @@ def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not(
     assert changed.curve.name != short.packed().name
     kept = short.cross_fit(rows, agreeing, groups)
     assert kept.before == 0
-    assert ("not changed" in str(kept)) == (kept.curve == short.packed())
+    assert ("the packed curve is kept" in str(kept)) == (kept.curve == short.packed())
+
+
+def test_the_condition_of_a_fit_belongs_to_its_error_rate() -> None:
+    facts = {"labels": 40, "before": 0.2, "after": 0.25, "loss_before": 0.5, "loss_after": 0.5}
+    basis = {"basis": "people", "corrected_from": "", "drawn": "unstated"}
+    text = str(Remark("fitted_short", facts={**facts, "is_changed": False, **basis}))
+    assert text.endswith(", if these labels are a random draw; the packed curve is kept")
 
 
 def test_random_labels_do_not_pretend_to_teach() -> None:

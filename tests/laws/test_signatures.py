@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rageval
 from rageval.comparison.gate import GateSettings
 from rageval.comparison.results import Settings
-from rageval.core.signature import join_signature
+from rageval.core.signature import join_signature, split_version
 
 NAMES = st.lists(st.sampled_from([*"|:=,+%ab", "%7C", "%25", "v:0", "|v:9", "judge:x"]), min_size=1).map(
     lambda parts: "a" + "".join(parts)
@@ -45,3 +45,11 @@ def test_a_name_is_no_part_of_a_signature(place: str, name: str, other: str) -> 
     sign = SIGNED[place]
     assert _keys(sign(name)) == _keys(sign("a")), name
     assert (sign(name) == sign(other)) == (name == other)
+
+
+@given(name=NAMES)
+def test_the_version_is_split_off_whatever_the_names(name: str) -> None:
+    parts = {"judge": name}
+    whole = join_signature(name, {**parts, "v": "1.0"})
+    assert split_version(whole) == (join_signature(name, parts), "|v:1.0")
+    assert split_version(join_signature(name, parts)) == (join_signature(name, parts), "")

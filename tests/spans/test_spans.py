@@ -238,6 +238,33 @@ def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) ->
         assert "|gold:spans@" in rageval.evaluate("rr", {"0": {"all": 1.0}}, qrels)["rr"].signature
 
 
+def test_only_spans_at_another_place_count_as_moved(tmp_path: Path) -> None:
+    """A source that grew at its end holds all spans where they were, with and without their quotes."""
+    without_quotes = [span._replace(quote="", sha256=digest(span.quote)) for span in SPANS]
+    for before, moved in (("", 0), ("A new line.\n", 95)):
+        text = f"{before}{TEXT}\nThe end."
+        projected = project(*write(tmp_path, cut(256), text=text))
+        assert isinstance(projected, SpanQrels)
+        assert projected.projected.moved == moved
+    spans, chunks, docs = write(tmp_path, cut(256), without_quotes, f"{TEXT}\nThe end.")
+    qrels = project(spans, chunks, docs)
+    assert isinstance(qrels, SpanQrels)
+    assert (qrels.projected.moved, list(qrels.projected.stale)) == (0, [])
+    assert "moved_spans" not in {remark.code for remark in qrels.projected.remarks()}
+
+
+def test_copies_of_a_span_without_its_quote_are_looked_for_in_the_changed_source(tmp_path: Path) -> None:
+    span = SPANS[0]
+    quote = TEXT[span.start : span.end]
+    marked = span._replace(quote="", sha256=digest(quote), also=((len(TEXT) - 5, len(TEXT)),))
+    text = f"{TEXT[:-10]}\n{quote}"
+    qrels = project(*write(tmp_path, cut(256), [marked], text))
+    assert isinstance(qrels, SpanQrels)
+    (current,) = qrels.projected.spans
+    assert (current.start, current.quote) == (span.start, "")
+    assert current.also == ((len(text) - len(quote), len(text)),)
+
+
 @pytest.mark.slow
 def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
     separate = [span for span in SPANS if not any(overlap(span, other) for other in SPANS if other != span)]
