@@ -22,6 +22,7 @@ from rageval.logs.rows import (
     LogReading,
     Passage,
     Row,
+    convert_to,
     each_of,
     facts_in,
     folded,
@@ -35,7 +36,6 @@ from rageval.logs.rows import (
     log_reader,
     metrics_in,
     number_of,
-    read_as,
     spent_as,
     text_of,
     turn_of,
@@ -134,7 +134,7 @@ def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
         records = each_of(content, "results", "results")
     for record in records:
         value = record.value()
-        result = read_as(_Result, value, record.where)
+        result = convert_to(_Result, value, record.where)
         provider = result.provider
         test = result.test_case or _PromptfooTest()
         question, key = _promptfoo_question(result.vars)
@@ -331,7 +331,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         value = record.value()
         if isinstance(value, dict) and value.get("attachments"):
             value = _restore_attachments(value, value["attachments"])
-        sample = read_as(_InspectSample, value, record.where)
+        sample = convert_to(_InspectSample, value, record.where)
         output = sample.output or _Output()
         error = sample.error
         if isinstance(error, dict):
@@ -552,7 +552,7 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
         content.records() if path is None else chain(each_of(content, *path), each_of(content, *talks))
     ):
         value = record.value()
-        case = read_as(_Case, _snake(value), record.where)
+        case = convert_to(_Case, _snake(value), record.where)
         about = case.metadata or case.additional_metadata
         asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
         if asked is None and case.turns is None:
@@ -647,7 +647,7 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the answers that the metrics are of: one a sample, or all repeats where the filter keeps them."""
     for record in content.records():
         value = record.value()
-        sample = read_as(_LmEvalSample, value, record.where)
+        sample = convert_to(_LmEvalSample, value, record.where)
         first = sample.filtered_resps[0] if sample.filtered_resps else None
         # An answer that is null is none.
         answers = (first or [None]) if isinstance(first, list) else [first]
