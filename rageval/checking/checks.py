@@ -33,16 +33,40 @@ def validate(
     topics: FileLike | Mapping[str, str] | None = None,
     strict_length: bool = False,
 ) -> Findings:
-    """Return what the track (`rag25`, …, `run` for runs, `answers` for tables) would reject in a file.
+    """Return the errors and warnings of a file by the rules of a track.
 
-    `topics` are the questions, a file or `{id: text}`: answers to other questions and missing answers are
-    findings. Reports longer than their topic allows give warnings, or errors with `strict_length`.
+    Parameters
+    ----------
+    source
+        The file: a run, answers, reports or questions, whichever the track takes.
+    track
+        The name of a track (`rag25`, ...), `run` for any run, or `answers` for tables of answers.
+    topics
+        The questions of the track, a file or `{id: text}`. With them, answers to other questions and missing
+        answers are findings, too.
+    strict_length
+        Reports longer than their topic allows are errors, not warnings.
 
+    Returns
+    -------
+    Findings
+        The findings by line; those that concern the whole file come last.
+
+    Raises
+    ------
+    UsageError
+        If there is no such track, or if `strict_length` is set and topics of the track have no length limit.
+    InputError
+        If the file cannot be read.
+
+    Examples
+    --------
     >>> import io
     >>> validate(io.BytesIO(b"q1 Q0 d1 1 0.9 r\\nq1 Q0 d1 2 0.8 r\\n"), "run").errors
     1
     """
-    result, name = validation(source, track, topics, strict_length=strict_length), name_of(source)
+    result = validation(source, track, topics, strict_length=strict_length)
+    name = name_of(source)
     return Findings([finding.in_file(name) for finding in result], str(result.tally))
 
 

@@ -125,7 +125,7 @@ def references_of(record: Record) -> list[Any]:
     return references if isinstance(references, list) else []
 
 
-def references_are_texts(record: Record) -> Iterator[Finding]:
+def check_references(record: Record) -> Iterator[Finding]:
     """Require that every reference is an id in a text."""
     for index, reference in enumerate(references_of(record)):
         if not isinstance(reference, str) or not reference.strip():
@@ -204,7 +204,7 @@ def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
             yield place, list(sentence["citations"])
 
 
-def are_sentences(record: Record) -> Iterator[Finding]:
+def check_sentences(record: Record) -> Iterator[Finding]:
     """Require that the answer is a list of objects with a text and a list of citations."""
     sentences = record.get("answer")
     for index, sentence in enumerate(sentences if isinstance(sentences, list) else []):
@@ -284,8 +284,8 @@ def citations_lead_somewhere(ids: bool) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
         documents, count = known_documents(references), len(references)
-        for place, cited in citations_of(record):
-            for citation in cited:
+        for place, citations in citations_of(record):
+            for citation in citations:
                 value = value_facts(citation)
                 if is_number(citation):
                     if not 0 <= citation < count:
@@ -304,9 +304,9 @@ def citations_not_repeated(level: str = ERROR) -> Rule:
     def rule(record: Record) -> Iterator[Finding]:
         references = references_of(record)
         documents = known_documents(references)
-        for place, cited in citations_of(record):
+        for place, citations in citations_of(record):
             seen: set[str] = set()
-            for citation in cited:
+            for citation in citations:
                 doc = document_cited(citation, references, documents)
                 if doc is not None and doc in seen:
                     yield error("repeated_citation", field=place, document=excerpt(doc)).of_level(level)
@@ -320,9 +320,9 @@ def at_most_citations(limit: int) -> Rule:
     """Require that no sentence cites more documents than the track takes."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        for place, cited in citations_of(record):
-            if len(cited) > limit:
-                yield error("too_many_citations", field=place, number=len(cited), limit=limit)
+        for place, citations in citations_of(record):
+            if len(citations) > limit:
+                yield error("too_many_citations", field=place, number=len(citations), limit=limit)
 
     return rule
 
@@ -333,8 +333,8 @@ def use_all_references(record: Record) -> Iterator[Finding]:
     documents = known_documents(references)
     cited = {
         document_cited(citation, references, documents)
-        for _, cited in citations_of(record)
-        for citation in cited
+        for _, citations in citations_of(record)
+        for citation in citations
     }
     idle = len(documents - cited)
     if idle:
@@ -444,8 +444,8 @@ class OneWayToCite(Watch):
 
     def see(self, line: int, record: Record) -> Iterator[Finding]:
         """Compare each citation with the first one."""
-        for _, cited in citations_of(record):
-            for citation in cited:
+        for _, citations in citations_of(record):
+            for citation in citations:
                 if not is_number(citation) and not isinstance(citation, str):
                     continue
                 is_id = isinstance(citation, str)
@@ -477,7 +477,7 @@ def report_says_something(record: Record) -> Iterator[Finding]:
     yield from (finding.of_level(WARNING) for finding in says_something(record))
 
 
-def are_responses(record: Record) -> Iterator[Finding]:
+def check_responses(record: Record) -> Iterator[Finding]:
     """Require a list of sentences, each an object with a text and citations: ids, or ids with numbers."""
     if "responses" in record and "answer" in record:
         yield error("two_lists_of_sentences")
@@ -490,39 +490,37 @@ def are_responses(record: Record) -> Iterator[Finding]:
         yield error("unexpected_value", field=key, expected="list", **value_facts(sentences))
     elif key == "answer":
         yield warning("sentences_in_answer")
-    for index, part in enumerate(sentences if isinstance(sentences, list) else []):
-        if isinstance(part, dict):
-            yield from _check_text(f"{key}[{index}]", part)
-            where = f"{key}[{index}]"
-            citations_place = f"{where}.citations"
-            cited = part.get("citations", MISSING)
-            if cited is MISSING:
-                yield error("missing_field", field=citations_place, expected="citations")
-            elif isinstance(cited, list):
-                for doc in cited:
-                    if not isinstance(doc, str) or not doc.strip():
-                        yield error("citation_not_text", field=where, **value_facts(doc))
-            elif isinstance(cited, dict):
-                for doc, number in cited.items():
-                    if not is_confidence(number):
-                        yield error(
-                            "confidence_not_number", field=where, document=excerpt(doc), **value_facts(number)
-                        )
-            else:
-                yield error(
-                    "unexpected_value", field=citations_place, expected="citations", **value_facts(cited)
-                )
+    for index, sentence in enumerate(sentences if isinstance(sentences, list) else []):
+        place = f"{key}[{index}]"
+        if isinstance(sentence, dict):
+            yield from _check_text(place, sentence)
+            yield from _check_citations(place, sentence)
         else:
-            place = f"{key}[{index}]"
-            yield error("unexpected_value", field=place, expected="sentence", **value_facts(part))
+            yield error("unexpected_value", field=place, expected="sentence", **value_facts(sentence))
 
 
-def _check_text(where: str, part: Record) -> Iterator[Finding]:
-    place = f"{where}.text"
-    if "text" not in part:
+def _check_text(sentence_place: str, sentence: Record) -> Iterator[Finding]:
+    place = f"{sentence_place}.text"
+    if "text" not in sentence:
         yield error("missing_field", field=place, expected="text")
-    elif not isinstance(part["text"], str):
-        yield error("unexpected_value", field=place, expected="text", **value_facts(part["text"]))
+    elif not isinstance(sentence["text"], str):
+        yield error("unexpected_value", field=place, expected="text", **value_facts(sentence["text"]))
+
+
+def _check_citations(sentence_place: str, sentence: Record) -> Iterator[Finding]:
+    place = f"{sentence_place}.citations"
+    citations = sentence.get("citations", MISSING)
+    if citations is MISSING:
+        yield error("missing_field", field=place, expected="citations")
+    elif not isinstance(citations, list | dict):
+        yield error("unexpected_value", field=place, expected="citations", **value_facts(citations))
+    else:
+        for doc in citations:
+            if not isinstance(doc, str) or not doc.strip():
+                yield error("citation_not_text", field=sentence_place, **value_facts(doc))
+            elif isinstance(citations, dict) and not is_confidence(citations[doc]):
+                facts = value_facts(citations[doc])
+                yield error("confidence_not_number", field=sentence_place, document=excerpt(doc), **facts)
 
 
 def is_confidence(value: Any) -> bool:
@@ -534,11 +532,10 @@ def confidences_within(low: float, high: float) -> Rule:
     """Warn of confidences outside the track's range, all together."""
 
     def rule(record: Record) -> Iterator[Finding]:
-        parts = ((place, part.get("citations")) for place, part in sentences_of(record))
         every = (
             (place, *pair)
-            for place, citations in parts
-            if isinstance(citations, dict)
+            for place, sentence in sentences_of(record)
+            if isinstance(citations := sentence.get("citations"), dict)
             for pair in citations.items()
         )
         outside = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
@@ -571,7 +568,7 @@ def cites_listed(record: Record) -> Iterator[Finding]:
         yield warning("unlisted_citations", field=place, document=excerpt(doc), number=len(lost))
 
 
-def references_are_cited(record: Record) -> Iterator[Finding]:
+def check_references_cited(record: Record) -> Iterator[Finding]:
     """Require that the references are what is cited: all of it, and nothing else."""
     if not isinstance(record.get("references"), list):
         return
@@ -589,7 +586,7 @@ def references_are_cited(record: Record) -> Iterator[Finding]:
 
 def cites_something(record: Record) -> Iterator[Finding]:
     """Warn of sentences that cite nothing."""
-    counts = [len(cited) for _, cited in citations_of(record)]
+    counts = [len(citations) for _, citations in citations_of(record)]
     if 0 in counts:
         yield warning("sentences_without_citation", number=counts.count(0), total=len(counts))
 

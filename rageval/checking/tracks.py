@@ -43,10 +43,12 @@ from rageval.checking.rules import (
     Watch,
     Watches,
     WithinLimit,
-    are_responses,
-    are_sentences,
     at_most_citations,
     at_most_references,
+    check_references,
+    check_references_cited,
+    check_responses,
+    check_sentences,
     citations_lead_somewhere,
     citations_match,
     citations_not_repeated,
@@ -61,8 +63,6 @@ from rageval.checking.rules import (
     no_other_fields,
     no_reference_twice,
     one_topic,
-    references_are_cited,
-    references_are_texts,
     references_match,
     report_says_something,
     response_length_agrees,
@@ -143,11 +143,11 @@ _RULES_24 = (
     ),
     no_other_fields("", "run_id topic_id topic references response_length answer"),
     no_blanks("run_id"),
-    references_are_texts,
+    check_references,
     at_most_references(_REFERENCES_24),
     references_match(_SEGMENT, _SEGMENTS),
     no_reference_twice,
-    are_sentences,
+    check_sentences,
     says_something,
     no_control_characters,
     citations_lead_somewhere(ids=False),
@@ -190,11 +190,11 @@ _RULES_25 = (
     no_other_fields("", "metadata references answer"),
     no_other_fields("metadata", "team_id run_id narrative_id type narrative prompt"),
     no_blanks("metadata.run_id"),
-    references_are_texts,
+    check_references,
     at_most_references(_REFERENCES_25),
     references_match(_SEGMENT, _SEGMENTS, WARNING),
     no_reference_twice,
-    are_sentences,
+    check_sentences,
     says_something,
     no_control_characters,
     citations_lead_somewhere(ids=True),
@@ -236,10 +236,10 @@ _RULES_26 = (
     ),
     no_other_fields("", "metadata references answer"),
     no_blanks("metadata.run_id"),
-    references_are_texts,
+    check_references,
     references_match(r"shard_\d+_\d+", "climbmix_documents", WARNING),
     no_reference_twice,
-    are_sentences,
+    check_sentences,
     says_something,
     no_control_characters,
     citations_lead_somewhere(ids=True),
@@ -273,7 +273,7 @@ _QUESTIONS = 500
 _URN = re.compile(r"<urn:uuid:[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}>")
 
 
-def _passages_are_whole(record: Record) -> Iterator[Finding]:
+def _check_passages(record: Record) -> Iterator[Finding]:
     """Require that every passage has its text and the documents it is from."""
     passages = record.get("passages")
     if isinstance(passages, list) and not passages:
@@ -306,7 +306,7 @@ _RULES_LIVERAG = (
         field("answer", TEXT),
     ),
     no_other_fields("", "id question passages final_prompt answer"),
-    _passages_are_whole,
+    _check_passages,
 )
 
 _LIVERAG = Track(
@@ -332,7 +332,7 @@ _REPORT_RULES = (
     no_other_fields("", "metadata responses answer references documents"),
     no_blanks("metadata.run_id"),
     one_topic,
-    are_responses,
+    check_responses,
     no_control_characters,
     citations_not_repeated(WARNING),
 )
@@ -356,7 +356,7 @@ _REPORT = Track(
     "report",
     (
         fields(*_OF_REPORTS, field("references", LIST)),
-        references_are_texts,
+        check_references,
         *_REPORT_RULES,
         report_says_something,
         cites_listed,
@@ -387,11 +387,11 @@ _RAGTIME25 = Track(
     "report",
     (
         fields(*_OF_REPORTS, field("metadata.task", TEXT), field("references", LIST)),
-        references_are_texts,
+        check_references,
         *_REPORT_RULES,
         says_something,
         confidences_within(0, 100),
-        references_are_cited,
+        check_references_cited,
         citations_match(_UUIDS, "ragtime_documents"),
         cites_something,
     ),

@@ -110,19 +110,19 @@ def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
     if packing == GZIP:
         import gzip
 
-        # This one tells what is damaged in any member.
+        # GzipFile itself reports damage in any member.
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
     if packing == BZIP2:
         import bz2
 
-        return cast("IO[bytes]", _Streams(raw, bz2.BZ2Decompressor))
+        return cast("IO[bytes]", _MultiStreamReader(raw, bz2.BZ2Decompressor))
     if packing == XZ:
         import lzma
 
         # A header states how much memory its content needs: 65 MiB is what `xz -9` takes.
         begin = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        return cast("IO[bytes]", _Streams(raw, begin, padding=4))
-    return cast("IO[bytes]", _Streams(raw, _zstandard().ZstdDecompressor))
+        return cast("IO[bytes]", _MultiStreamReader(raw, begin, padding=4))
+    return cast("IO[bytes]", _MultiStreamReader(raw, _zstandard().ZstdDecompressor))
 
 
 def _zstandard() -> Any:
@@ -137,16 +137,16 @@ def _zstandard() -> Any:
     return zstd
 
 
-class _Streams(io.RawIOBase):
-    """Everything that streams one behind the other hold; what is damaged in any of them is an error.
+class _MultiStreamReader(io.RawIOBase):
+    """Reads compressed streams that follow one another as one; damage in any of them is an error.
 
-    The files of the standard library take a damaged second stream for waste behind the first, and end there.
+    The standard library ignores a damaged stream after the first, as if it were trailing garbage.
     """
 
-    def __init__(self, raw: IO[bytes], begin: Callable[[], Any], padding: int = 0) -> None:
-        self._raw, self._begin, self._padding = raw, begin, padding
-        self._unpacker: Any = None
-        self._rest = b""  # packed bytes behind the stream that ended
+    def __init__(self, raw: IO[bytes], new_decompressor: Callable[[], Any], padding: int = 0) -> None:
+        self._raw, self._new_decompressor, self._padding = raw, new_decompressor, padding
+        self._decompressor: Any = None
+        self._rest = b""  # packed bytes after the stream that ended
         self._padded = 0
 
     def readable(self) -> bool:
@@ -155,41 +155,40 @@ class _Streams(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         blocks = []
         while size:
-            block = self._block(size if size > 0 else _BLOCK)
+            block = self._next_block(size if size > 0 else _BLOCK)
             if not block:
                 break
             blocks.append(block)
             size -= len(block) if size > 0 else 0
         return b"".join(blocks)
 
-    def _block(self, size: int) -> bytes:
-        """Return some of the content; nothing at its end."""
+    def _next_block(self, size: int) -> bytes:
+        """Return up to `size` unpacked bytes; nothing at the end of the last stream."""
         while True:
-            if self._unpacker is None or self._unpacker.eof:
+            if self._decompressor is None or self._decompressor.eof:
                 packed = self._rest or self._raw.read(_BLOCK)
                 self._rest = b""
-                # xz allows zero bytes between streams, in fours; nothing else is taken for padding.
-                while self._padding and self._unpacker is not None and packed[:1] == b"\0":
-                    kept = packed.lstrip(b"\0")
-                    self._padded += len(packed) - len(kept)
-                    packed = kept or self._raw.read(_BLOCK)
+                # Between its streams, xz allows zero bytes in multiples of four; no other byte is padding.
+                while self._padding and self._decompressor is not None and packed[:1] == b"\0":
+                    after_zeros = packed.lstrip(b"\0")
+                    self._padded += len(packed) - len(after_zeros)
+                    packed = after_zeros or self._raw.read(_BLOCK)
                 if self._padding and self._padded % self._padding:
                     raise ValueError(
                         f"{self._padded} zero bytes after a stream, not a multiple of {self._padding}"
                     )
                 self._padded = 0
-                if packed:
-                    self._unpacker = self._begin()
                 if not packed:
                     return b""
+                self._decompressor = self._new_decompressor()
             else:
-                # What it holds already goes out first: one block may unpack to many.
-                packed = self._raw.read(_BLOCK) if self._unpacker.needs_input else b""
-                if self._unpacker.needs_input and not packed:
+                # One packed block can unpack to many: read more only when the decompressor needs it.
+                packed = self._raw.read(_BLOCK) if self._decompressor.needs_input else b""
+                if self._decompressor.needs_input and not packed:
                     raise EOFError("the last stream is truncated")
-            block: bytes = self._unpacker.decompress(packed, size)
-            if self._unpacker.eof:
-                self._rest = self._unpacker.unused_data
+            block: bytes = self._decompressor.decompress(packed, size)
+            if self._decompressor.eof:
+                self._rest = self._decompressor.unused_data
             if block:
                 return block
 
@@ -348,7 +347,7 @@ class File(os.PathLike[str]):
         """Return the first lines, unpacked."""
         if longest not in self._heads:
             self._heads[longest] = self._looked_into(
-                lambda stream: next(_chunks(stream, self._path, self.limits, longest, _HEAD), b"")
+                lambda stream: next(_whole_line_chunks(stream, self._path, self.limits, longest, _HEAD), b"")
             )
         return self._heads[longest]
 
@@ -517,30 +516,36 @@ def is_packed(source: Source) -> bool:
 
 
 def chunks(source: Source, longest: int | None = None, size: int = CHUNK) -> Iterator[bytes]:
-    """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end.
+    """Yield the unpacked content, cut only after line ends; the last chunk may lack its line end.
 
-    `longest` is how many bytes a line may have: what the limit of lines says, unless it is given.
+    `longest` is the most bytes that a line may have; by default, the limit of `source`.
     """
     name, limits = name_of(source), limits_of(source)
     with _raw(source, name) as raw:
-        yield from _chunks(raw, name, limits, limits.line if longest is None else longest, size)
+        yield from _whole_line_chunks(raw, name, limits, limits.line if longest is None else longest, size)
 
 
-def _chunks(raw: IO[bytes], name: str, limits: Limits, longest: int, size: int) -> Iterator[bytes]:
-    rest: list[bytes] = []  # pieces of a line that is not yet whole
-    for block in _unpacked(raw, name, limits, size):
+def _whole_line_chunks(
+    raw: IO[bytes], name: str, limits: Limits, max_line: int, block_size: int
+) -> Iterator[bytes]:
+    """Yield the unpacked content, cut after line ends; stop after a line of more than `max_line` bytes."""
+    partial_line: list[bytes] = []
+    partial_size = 0
+    for block in _unpacked(raw, name, limits, block_size):
         cut = block.rfind(b"\n") + 1
         if not cut:
-            rest.append(block)
-            if sum(map(len, rest)) > longest:
-                yield b"".join(rest)  # the reader reports the line as too long, with its number
+            partial_line.append(block)
+            partial_size += len(block)
+            if partial_size > max_line:
+                yield b"".join(partial_line)  # the reader reports the line as too long, with its number
                 return
             continue
         # A memoryview is joined without a copy of its own.
-        yield b"".join([*rest, memoryview(block)[:cut]])
-        rest = [block[cut:]]
-    if any(rest):
-        yield b"".join(rest)
+        yield b"".join([*partial_line, memoryview(block)[:cut]])
+        partial_line = [block[cut:]]
+        partial_size = len(block) - cut
+    if partial_size:
+        yield b"".join(partial_line)
 
 
 def head(source: Source, longest: int | None = None) -> bytes:

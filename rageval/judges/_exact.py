@@ -75,8 +75,8 @@ _NUMERAL = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(?<=\d)\s?[–—-]\s?(?=\d)")
-_RAISED = re.compile("[¼-¾⅐-⅞²³¹⁰⁴-⁹₀-₉]+")  # 10² is not 102, nor 2½ 21/2
-_LONGEST = 40  # digits; more are an id, compared as text
+_SMALL_DIGITS = re.compile("[¼-¾⅐-⅞²³¹⁰⁴-⁹₀-₉]+")  # 10² is not 102, nor 2½ 21/2
+_MAX_DIGITS = 40  # digits; more are an id, compared as text
 
 
 def folded(text: str) -> str:
@@ -240,18 +240,21 @@ def _count_words(text: str) -> Counter[str]:
 
 
 def numbers_in(text: str) -> list[Decimal]:
-    """Find all numbers written in digits, in order; a dash between two numbers is no minus.
+    """Return the numbers written in digits, in order; a dash between two numbers is no minus.
+
+    Digits right after a letter, a dot or a comma are skipped. Numbers of more than 40 digits, which are ids,
+    are skipped, too.
 
     >>> [str(number) for number in numbers_in("1,000 of 3.5 million in 1998-2003, at -4 °C")]
     ['1000', '3500000', '1998', '2003', '-4']
     """
-    text = compatible(_RAISED.sub(r" \g<0> ", text)).replace("−", "-")
+    text = compatible(_SMALL_DIGITS.sub(r" \g<0> ", text)).replace("−", "-")
     text = _RANGE.sub(" to ", text)
     numbers = []
     for match in _NUMERAL.finditer(text):
-        if len(match["digits"]) <= _LONGEST:
-            plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
-            scale = _SCALES.get((match["scale"] or "").lower(), 0)
+        if len(match["digits"]) <= _MAX_DIGITS:
+            significand = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
+            exponent = _SCALES.get((match["scale"] or "").lower(), 0)
             # Exact, however long: no float comes between.
-            numbers.append(Decimal(f"{Decimal(f'{plain}E{scale}'):f}"))
+            numbers.append(Decimal(f"{Decimal(f'{significand}E{exponent}'):f}"))
     return numbers

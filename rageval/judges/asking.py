@@ -33,8 +33,8 @@ from rageval.judges.budget import Budget, Reservation
 from rageval.judges.store import BEAT, STORABLE, Store, Unstorable, refuse_credentials
 from rageval.text import visible
 
-# Told of each reply as it comes, and whether it was in the store before; True: ask nothing more.
-Hear = Callable[[int, Reply, bool], bool]
+# Called with the number of a request, its reply, and whether the store had it; True stops asking.
+OnReply = Callable[[int, Reply, bool], bool]
 _LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is asked again anyway
 _FIRST_PAUSE = 1.0  # seconds
 _TOLERATED = 4  # failures in a row, unless a server asks for a pause
@@ -64,18 +64,18 @@ class Patience:
     longest_pause: float = _LONGEST_PAUSE
 
 
-USUAL = Patience()
+DEFAULT_PATIENCE = Patience()
 GRACE = 2.0  # seconds that calls under way may take to come back once the job is to end
 _TIDYING = 10.0  # seconds that may be spent on closing connections
 
 
-def check(model: Model, budget: Budget) -> None:
-    """Refuse what would only fail after a call that was paid for."""
+def refuse_unpayable(model: Model, budget: Budget) -> None:
+    """Refuse, before any call is paid for, credentials in the address and a budget without prices."""
     refuse_credentials(model.endpoint)
     budget.check_prices(model.name)
 
 
-def keyed(requests: Iterable[tuple[int, Request]], model: Model) -> Iterator[tuple[int, str, Request]]:
+def with_keys(requests: Iterable[tuple[int, Request]], model: Model) -> Iterator[tuple[int, str, Request]]:
     """Yield each number, the key of its request, and the request."""
     for number, request in requests:
         yield number, request.key(model.name, model.endpoint), request
@@ -121,8 +121,8 @@ def sane(seconds: float | None, longest: float = _LONGEST_PAUSE) -> float | None
     return min(seconds, longest)
 
 
-def hear_nothing(number: int, reply: Reply, was_stored: bool) -> bool:
-    """Go on, whatever the replies are."""
+def never_stop(number: int, reply: Reply, was_stored: bool) -> bool:
+    """Return False, so that asking goes on."""
     return False
 
 
@@ -340,8 +340,8 @@ class Job:
         self._progress.update(self._tally)
 
 
-def in_a_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_Item]:
-    """Yield the items of the stream that `make` makes; leaving early lets the stream end in good order."""
+def iterate_in_thread(make: Callable[[], AsyncGenerator[_Item, None]]) -> Iterator[_Item]:
+    """Yield the items of the stream that `make` returns, which runs in a thread; closing this closes it."""
     bridge = _Bridge(make)
     bridge.start()
     try:
@@ -439,8 +439,8 @@ _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
 
 
-class _Enough(Exception):
-    """Whoever hears the replies wants no more of them for now."""
+class _StopRequested(Exception):
+    """The `on_reply` callback returned True."""
 
 
 def ask_all(
@@ -452,31 +452,31 @@ def ask_all(
     budget: Budget | None = None,
     refresh: bool = False,
     progress: JobProgress | None = None,
-    patience: Patience = USUAL,
-    hear: Hear = hear_nothing,
+    patience: Patience = DEFAULT_PATIENCE,
+    on_reply: OnReply = never_stop,
 ) -> Iterator[tuple[int, Reply]]:
-    """Yield the reply to each numbered request, in their order; the same, however long each took.
+    """Yield (number, reply) in the order of the requests, whatever order the replies arrive in.
 
-    A reply that is not `ok` is returned as it is; one with the status `error` is not stored, so that the next
-    job asks again. `refresh` asks for everything once more. `hear` is told of each reply as it comes. When it
-    wants no more, calls under way come back, and the requests that were not asked are left out.
-    Raises `JudgeFailed` if the model cannot be asked any further and `BudgetReached` if no call may follow;
-    what was under way then is stored first.
+    A reply that is not `ok` is yielded as it is. One with the status `error` is not stored, so the next job
+    asks again. `refresh` asks every request again. `on_reply` is called with each reply as it arrives. If it
+    returns True, calls under way finish, and requests that were not asked are left out.
+    Raises `JudgeFailed` if the model cannot be asked any more, and `BudgetReached` if another call would
+    exceed the budget; replies to calls under way are stored first.
     """
     if concurrency < 1:
         raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
     budget = budget or Budget()
-    check(model, budget)
-    job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, hear)
+    refuse_unpayable(model, budget)
+    job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, on_reply)
     total = len(requests) if isinstance(requests, Sized) else None
-    return in_a_thread(lambda: job.stream(keyed(requests, model), concurrency, total))
+    return iterate_in_thread(lambda: job.stream(with_keys(requests, model), concurrency, total))
 
 
 @dataclass(eq=False)
 class _LiveJob(Job):
     """One go at a stream of requests, within one event loop."""
 
-    _hear: Hear = hear_nothing
+    _on_reply: OnReply = never_stop
     _ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = field(init=False, default_factory=deque)
     # By key: the same question is asked once.
     _tasks: dict[str, asyncio.Task[Reply]] = field(init=False, default_factory=dict)
@@ -568,9 +568,9 @@ class _LiveJob(Job):
         return len(self._ahead) >= _MOST_WAITING or isinstance(first, Reply) or first.done()
 
     def _tell(self, number: int, reply: Reply, was_stored: bool = False) -> None:
-        """Let whoever hears the replies decide whether to go on."""
-        if self._trouble is None and self._hear(number, reply, was_stored):
-            self._stop(_Enough())
+        """Pass a reply to `on_reply`, and stop asking if it returns True."""
+        if self._trouble is None and self._on_reply(number, reply, was_stored):
+            self._stop(_StopRequested())
 
     async def _first(self) -> tuple[int, Reply] | None:
         """Return the next reply, None for a request that is left out.
@@ -587,7 +587,7 @@ class _LiveJob(Job):
             # stored.
             while self._flying:
                 await asyncio.wait(self._flying)
-            if isinstance(self._trouble, _Enough):
+            if isinstance(self._trouble, _StopRequested):
                 return None
             raise self._trouble
         return number, awaited.result()

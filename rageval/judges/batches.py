@@ -20,20 +20,20 @@ from typing import Any, TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import (
+    DEFAULT_PATIENCE,
     GRACE,
-    USUAL,
-    Hear,
     Job,
     JobProgress,
+    OnReply,
     Patience,
     backoff,
-    check,
     close,
-    hear_nothing,
-    in_a_thread,
+    iterate_in_thread,
     keep_beating,
-    keyed,
+    never_stop,
+    refuse_unpayable,
     sane,
+    with_keys,
 )
 from rageval.judges.base import (
     ENDED,
@@ -69,23 +69,25 @@ def ask_in_batches(
     rebuy: bool = False,
     poll_every: float = 60.0,
     progress: JobProgress | None = None,
-    patience: Patience = USUAL,
-    hear: Hear = hear_nothing,
+    patience: Patience = DEFAULT_PATIENCE,
+    on_reply: OnReply = never_stop,
 ) -> Iterator[tuple[int, Reply]]:
     """Yield the reply to each numbered request, in their order, once all batches have ended.
 
     As `asking.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
     hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
-    the status `error`. `hear` is told of replies that are stored already; nothing that is handed over can be
+    the status `error`. `on_reply` is told of stored replies; nothing that is handed over can be
     taken back.
     """
     if not hasattr(model, "submit"):
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
-    check(model, budget)
-    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy, hear)
-    return in_a_thread(lambda: job.stream(keyed(requests, model), poll_every))
+    refuse_unpayable(model, budget)
+    job = _BatchJob(
+        model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy, on_reply
+    )
+    return iterate_in_thread(lambda: job.stream(with_keys(requests, model), poll_every))
 
 
 @dataclass(eq=False)
@@ -94,7 +96,7 @@ class _BatchJob(Job):
 
     _model: BatchModel
     _rebuys: bool = False
-    _hear: Hear = hear_nothing
+    _on_reply: OnReply = never_stop
     _requests: dict[str, Request] = field(init=False, default_factory=dict)
     _unsettled: dict[str, Request] = field(init=False, default_factory=dict)
     _reserved: dict[str, Reservation] = field(init=False, default_factory=dict)
@@ -123,7 +125,7 @@ class _BatchJob(Job):
             if stored is None:
                 self._unsettled[key] = request
             else:
-                self._hear(number, stored, True)
+                self._on_reply(number, stored, True)
         self._tally.total, self._tally.stored = (
             len(self._requests),
             len(self._requests) - len(self._unsettled),

@@ -16,7 +16,7 @@ from typing import Any
 
 from rageval.errors import InputError, JudgeFailed
 from rageval.judges._exact import first_stage, script_stage
-from rageval.judges.asking import Hear
+from rageval.judges.asking import OnReply
 from rageval.judges.base import (
     ERROR,
     FILTERED,
@@ -129,7 +129,7 @@ class UnreadableRun:
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
 Asked = Iterable[tuple[int, Request]]
 # What is asked, who is told of each reply as it comes, and whether to ask again what is stored.
-_Ask = Callable[[Asked, Hear, bool], Iterator[tuple[int, Reply]]]
+_Ask = Callable[[Asked, OnReply, bool], Iterator[tuple[int, Reply]]]
 _Read = tuple["_Outcome", Request | None]
 _REPETITION_STEP = 1_000  # between the sample numbers of two repetitions
 _MOST_PIECES = 50  # each is looked for in the whole text
@@ -281,9 +281,9 @@ class _Round:
             else:
                 some = [*self._waiting]
             requests = {number: self._waiting[number] for number in some}
-            for number, reply in self._judge.ask(requests.items(), self._hear, self._refresh):
+            for number, reply in self._judge.ask(requests.items(), self._on_reply, self._refresh):
                 if number not in self._read:
-                    self._hear(number, reply, was_stored=False)
+                    self._on_reply(number, reply, was_stored=False)
                 self._keep_outcome(number, reply, *self._read.pop(number))
             # With nothing left to ask, an error would save nothing.
             if not self._waiting:
@@ -309,7 +309,7 @@ class _Round:
         # Far enough from one another for the further tries of each.
         return replace(request, sample=request.sample + _REPETITION_STEP * self._judge.repetition)
 
-    def _hear(self, number: int, reply: Reply, was_stored: bool) -> bool:
+    def _on_reply(self, number: int, reply: Reply, was_stored: bool) -> bool:
         """Read a reply as it comes, in whatever thread; tell whether nothing more should be asked for now."""
         task = self._now[number]
         self._read[number] = outcome, _ = _read_reply(self._rubric, task, self._waiting[number], reply)

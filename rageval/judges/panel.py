@@ -13,7 +13,7 @@ from typing import Any
 from rageval.core.remark import Remark
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.judges import short
-from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
+from rageval.judges.asking import DEFAULT_PATIENCE, JobProgress, OnReply, ask_all
 from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
@@ -585,15 +585,15 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
         is_timed = settings.timeout is not None and is_remote(model)
         model = model_named(model, **({"timeout": settings.timeout} if is_timed else {}))
     patience = replace(
-        USUAL,
-        deadline=USUAL.deadline if settings.timeout is None else settings.timeout,
-        away=USUAL.away if settings.patience is None else settings.patience,
+        DEFAULT_PATIENCE,
+        deadline=DEFAULT_PATIENCE.deadline if settings.timeout is None else settings.timeout,
+        away=DEFAULT_PATIENCE.away if settings.patience is None else settings.patience,
     )
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
 
-    def ask(requests: Asked, hear: Hear, refresh: bool) -> Iterator[tuple[int, Reply]]:
+    def ask(requests: Asked, on_reply: OnReply, refresh: bool) -> Iterator[tuple[int, Reply]]:
         with Store(settings.store) as store:
             yield from asking(
                 requests,
@@ -603,7 +603,7 @@ def _judge_client(who: str | Model, settings: Settings, budget: Budget) -> Judge
                 refresh=settings.refresh or refresh,
                 progress=JobProgress(quiet=settings.quiet),
                 patience=patience,
-                hear=hear,
+                on_reply=on_reply,
             )
 
     return JudgeClient(

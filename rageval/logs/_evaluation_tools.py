@@ -22,6 +22,7 @@ from rageval.logs.rows import (
     LogReading,
     Passage,
     Row,
+    convert_to,
     each_of,
     facts_in,
     folded,
@@ -35,7 +36,6 @@ from rageval.logs.rows import (
     log_reader,
     metrics_in,
     number_of,
-    read_as,
     spent_as,
     text_of,
     turn_of,
@@ -124,7 +124,7 @@ def _is_promptfoo(content: Content) -> bool:
 def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the results, lines of their own or within the one value of a whole evaluation."""
     if content.is_table:
-        yield from _promptfoo_table(content, reading)
+        yield from _promptfoo_table(content)
         return
     if content.first.get("results") is None:
         records: Iterable[Record] = content.records()
@@ -134,7 +134,7 @@ def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
         records = each_of(content, "results", "results")
     for record in records:
         value = record.value()
-        result = read_as(_Result, value, record.where)
+        result = convert_to(_Result, value, record.where)
         provider = result.provider
         test = result.test_case or _PromptfooTest()
         question, key = _promptfoo_question(result.vars)
@@ -147,7 +147,7 @@ def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
         yield Row(
             record.where,
             question,
-            output if isinstance(output, str) or output is None else msgspec.json.encode(output).decode(),
+            None if output is None else _as_text(output),
             variant=f"prompt{result.prompt_idx}",
             run=provider if isinstance(provider, str) else provider.label or provider.id,
             # One that failed has a score of 0, and none of the named ones that all others have.
@@ -183,53 +183,70 @@ def _promptfoo_question(variables: Mapping[str, Any]) -> tuple[str, str]:
 
 
 _SYSTEM = re.compile(r"\[(?P<provider>[^\]]+)\] .*", re.DOTALL)
-_DISARMED = re.compile(r"'(?=[\s\u200b-\u200d]*[=@+-])")  # how it keeps a text from being a formula
+# promptfoo writes an apostrophe before a text that a spreadsheet would take for a formula.
+_FORMULA_ESCAPE = re.compile(r"\A'(?=[\s\u200b-\u200d]*[=@+-])")
 
 
-def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the answers of a CSV, a column a system: behind each stand its status, scores and reasons."""
-    names = content.first.keys()
-    begins = [
+def _promptfoo_table(content: Content) -> Iterator[Row]:
+    """Yield the answers of a CSV: after the output of each system come its status, scores and reason."""
+    columns = content.first.keys()
+    output_columns = [
         start - 1
-        for start in range(1, len(names) - 2)
-        if tuple(name.partition(".")[0] for name in names[start : start + 3]) == _OUTPUT
+        for start in range(1, len(columns) - 2)
+        if tuple(name.partition(".")[0] for name in columns[start : start + 3]) == _OUTPUT
     ]
-    if not begins:
+    if not output_columns:
         raise InputError(at=content.first.where, expected=f"{', '.join(_OUTPUT)} behind each output")
-    about = [name for name in names[: begins[0]] if name != "Description"]
+    variable_names = [name for name in columns[: output_columns[0]] if name != "Description"]
     for record in content.records():
-        cells = {name: _DISARMED.sub("", text, count=1) for name, text in record.object().items()}
-        variables = {name: cells[name] for name in about}
+        cells = {name: _promptfoo_cell(value) for name, value in record.object().items()}
+        variables = {name: cells[name] for name in variable_names}
         question, key = _promptfoo_question(variables)
-        described = cells.get("Description", "").strip()
-        for number, begin in enumerate(begins):
-            end = begins[number + 1] if number + 1 < len(begins) else len(names)
-            mine = {name.partition(".")[0]: cells[name] for name in names[begin + 1 : end]}
-            if not mine["Status"]:
+        description = text_of(cells.get("Description"))
+        for number, output_column in enumerate(output_columns):
+            end = output_columns[number + 1] if number + 1 < len(output_columns) else len(columns)
+            fields = {name.partition(".")[0]: cells[name] for name in columns[output_column + 1 : end]}
+            if not fields["Status"]:
                 continue  # a system that was not asked this
-            system = _SYSTEM.fullmatch(names[begin])
-            where = record.where.below("Named Scores")
-            named = parsed_json(mine["Named Scores"], where) if mine["Named Scores"] else {}
-            if not isinstance(named, dict):
-                raise InputError(at=where, expected="an object of scores", found=f"{named!r:.80}")
-            reason = mine.get("Grader Reason", "")
-            label = {"PASS": "pass", "FAIL": "fail"}.get(mine["Status"])
-            has_failed = mine["Status"] == "ERROR"
-            grades = [graded(name, value, "") for name, value in named.items()]
-            if not named and not has_failed:
-                grades = [graded("score", mine["Score"], "", reason, label)]
+            system = _SYSTEM.fullmatch(columns[output_column])
+            output = _as_text(cells[columns[output_column]])
+            has_failed = fields["Status"] == "ERROR"
             yield Row(
                 record.where,
                 question,
-                None if has_failed else cells[names[begin]],
+                None if has_failed else output,
                 run=system["provider"] if system else "",
                 variant=f"prompt{number}",
-                grades=grades,
-                ids=ids_in(variables) | ({"description": described} if described else {}),
+                grades=[] if has_failed else _grades_of_columns(fields, record.where),
+                ids=ids_in(variables) | ({"description": description} if description else {}),
                 key=key,
-                failed=(reason or cells[names[begin]] or "error") if has_failed else "",
+                failed=(_as_text(fields.get("Grader Reason", "")) or output or "error") if has_failed else "",
                 record=cells,
             )
+
+
+def _promptfoo_cell(value: Any) -> Any:
+    """Return a cell of a CSV, unescaped; in Parquet, a cell may be a number, and an empty one is null."""
+    if value is None or value != value:
+        return ""
+    return _FORMULA_ESCAPE.sub("", value) if isinstance(value, str) else value
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _grades_of_columns(fields: Mapping[str, Any], row: Place) -> list[Grade]:
+    """Return the named scores of an output; its one score, if there are none."""
+    where, named_scores = row.below("Named Scores"), fields["Named Scores"] or {}
+    if isinstance(named_scores, str):
+        named_scores = parsed_json(named_scores, where)
+    if not isinstance(named_scores, dict):
+        raise InputError(at=where, expected="an object of scores", found=f"{named_scores!r:.80}")
+    if named_scores:
+        return [graded(name, value, "") for name, value in named_scores.items()]
+    label = {"PASS": "pass", "FAIL": "fail"}.get(str(fields["Status"]))
+    return [graded("score", fields["Score"], "", _as_text(fields.get("Grader Reason", "")), label)]
 
 
 def _promptfoo_grades(result: _Result) -> Iterator[Grade]:
@@ -314,7 +331,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         value = record.value()
         if isinstance(value, dict) and value.get("attachments"):
             value = _restore_attachments(value, value["attachments"])
-        sample = read_as(_InspectSample, value, record.where)
+        sample = convert_to(_InspectSample, value, record.where)
         output = sample.output or _Output()
         error = sample.error
         if isinstance(error, dict):
@@ -535,7 +552,7 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
         content.records() if path is None else chain(each_of(content, *path), each_of(content, *talks))
     ):
         value = record.value()
-        case = read_as(_Case, _snake(value), record.where)
+        case = convert_to(_Case, _snake(value), record.where)
         about = case.metadata or case.additional_metadata
         asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
         if asked is None and case.turns is None:
@@ -630,7 +647,7 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the answers that the metrics are of: one a sample, or all repeats where the filter keeps them."""
     for record in content.records():
         value = record.value()
-        sample = read_as(_LmEvalSample, value, record.where)
+        sample = convert_to(_LmEvalSample, value, record.where)
         first = sample.filtered_resps[0] if sample.filtered_resps else None
         # An answer that is null is none.
         answers = (first or [None]) if isinstance(first, list) else [first]
@@ -680,8 +697,9 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
         reading,
     )
     for where, cells in rows:
-        texts, docs = cells.get("retrieved_contents") or [], cells.get("retrieved_ids") or []
-        scores = cells.get("retrieve_scores") or [None] * len(texts)  # where nothing was scored
+        texts = _list_in_cell(cells, "retrieved_contents", where, (str, type(None)))
+        docs = _list_in_cell(cells, "retrieved_ids", where)
+        scores = _list_in_cell(cells, "retrieve_scores", where) or [None] * len(texts)  # nothing was scored
         counts = [len(texts), len(docs), len(scores)]
         if len(set(counts)) > 1:
             raise InputError(at=where, expected="as many texts as ids and scores", found=f"{counts}")
@@ -710,6 +728,18 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
         )
 
 
+def _list_in_cell(
+    cells: Mapping[str, Any], column: str, where: Place, kinds: tuple[type, ...] = (object,)
+) -> list[Any]:
+    """Return the list in a cell; an empty one if the cell is empty."""
+    value = cells.get(column)
+    if value in (None, "") or value != value:  # pandas writes NaN in an empty cell
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, kinds) for item in value):
+        raise InputError(at=where, expected=f"a list as {column}", found=f"{value!r:.80}")
+    return value
+
+
 # Results of open-rag-eval (CSV): a row a passage, the answer in the first, citing passages as [1].
 
 _NO_ANSWER_OF_OPEN_RAG_EVAL = ("NO_ANSWER", "API_ERROR")
@@ -727,13 +757,14 @@ def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         if lacking:
             raise InputError(at=record.where, expected=f"the columns {', '.join(lacking)}, too")
         reading.unread.update(name for name, cell in cells.items() if cell and name not in needed)
+        texts = {name: _text_in_cell(cells[name], name, record.where) for name in needed}
         # The rows of a query in one run are one answer; each has another passage.
-        place = str(cells["query_id"]), str(cells["query_run"])
+        place = texts["query_id"], texts["query_run"]
         row = rows.get(place)
         if row is None:
             row = rows[place] = Row(
                 record.where,
-                cells["query"],
+                texts["query"],
                 run="",
                 repeat=place[1],
                 ids={"query_id": place[0]},
@@ -741,13 +772,24 @@ def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
                 key=place[0],
                 record=cells,
             )
-        if cells["passage"]:
-            number = cells["passage_id"].strip().strip("[]")
+        if texts["passage"]:
+            number = texts["passage_id"].strip().strip("[]")
             row.cites[number] = len(row.contexts)
-            row.contexts.append(Passage(cells["passage"]))
-        answer = cells["generated_answer"].strip()
+            row.contexts.append(Passage(texts["passage"]))
+        answer = texts["generated_answer"].strip()
         if answer in _NO_ANSWER_OF_OPEN_RAG_EVAL:
             row.failed = answer
         elif answer or row.answer is None:
             row.answer = answer  # it stands in the first row of each; in all others the cell is empty
     yield from rows.values()
+
+
+def _text_in_cell(value: Any, column: str, where: Place) -> str:
+    """Return the text of a cell; whole numbers are ids, which pandas may have turned into floats."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(at=where, expected=f"a text as {column}", found=f"{value!r:.80}")
+    return str(value)

@@ -26,6 +26,7 @@ from rageval.logs.rows import (
     Passage,
     Row,
     answer_in,
+    convert_to,
     facts_in,
     grade_of_cell,
     graded,
@@ -39,7 +40,6 @@ from rageval.logs.rows import (
     parse_json_text,
     passages_of,
     question_in,
-    read_as,
     spent_as,
     text_of,
 )
@@ -179,7 +179,7 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
         yield _frame_span(record)
         return
     if record.get("resourceSpans") is None:
-        printed = read_as(_SdkSpan, record.value(), record.where)
+        printed = convert_to(_SdkSpan, record.value(), record.where)
         about = printed.resource.get("attributes")
         yield _normalize_span(
             _OtelSpan(
@@ -201,7 +201,7 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
         service = text_of(named.get("service.name"))
         for scope in _children(resource, "scopeSpans"):
             for span_record in _children(scope, "spans"):
-                span = read_as(_OtlpSpan, span_record.value(), span_record.where)
+                span = convert_to(_OtlpSpan, span_record.value(), span_record.where)
                 trace = span.trace_id.lower()
                 # An id is hexadecimal in OTLP/JSON; some exporters write base64.
                 if not re.fullmatch("[0-9a-f]{32}", trace):
@@ -584,7 +584,7 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
     rows = []
     for record in content.records():
         value, where = record.value(), record.where
-        trace = read_as(_MlflowTrace, _flat(value, where), where)
+        trace = convert_to(_MlflowTrace, _flat(value, where), where)
         root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
         request = (
             trace.request
@@ -773,7 +773,7 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
             data = page.get("data")
             for record in data.each() if data else ():
                 value = record.value()
-                trace = read_as(_Observation, value, record.where).trace_id
+                trace = convert_to(_Observation, value, record.where).trace_id
                 traces.setdefault(trace, []).append(value)
                 where.setdefault(trace, record.where)
         if last is not None and last.value() is not None:
@@ -782,11 +782,11 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
             )
         for trace, observations in traces.items():
             whole = {"id": trace, "observations": observations}
-            yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
+            yield _langfuse_row(convert_to(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
         return
     for record in content.records():
         value = record.value()
-        yield _langfuse_row(read_as(_LangfuseTrace, value, record.where), value, record.where, reading)
+        yield _langfuse_row(convert_to(_LangfuseTrace, value, record.where), value, record.where, reading)
 
 
 def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: LogReading) -> Row:
@@ -877,7 +877,7 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
     traces: dict[str, list[_Kept]] = {}
     for record in content.records():
         value = record.value()
-        run = read_as(_Run, value, record.where)
+        run = convert_to(_Run, value, record.where)
         traces.setdefault(run.trace_id, []).append(_Kept(run, value, record.where))
     means: dict[str, None] = {}
     for trace, kept in traces.items():

@@ -130,20 +130,20 @@ def holding(*ways: str) -> Callable[[Content], bool]:
     return fits
 
 
-def read_as(form: type[_Struct], record: Any, where: Place) -> _Struct:
-    """Return a decoded value as a struct declares it; `InputError` names the field that is not so."""
+def convert_to(struct_type: type[_Struct], value: Any, where: Place) -> _Struct:
+    """Return a decoded value as a struct; `InputError` names the field that does not fit."""
     try:
-        # Not strict: from tables and some exporters numbers come as texts.
-        return msgspec.convert(record, form, strict=False)
+        # Not strict: tables and some exporters write numbers as text.
+        return msgspec.convert(value, struct_type, strict=False)
     except (ValueError, RecursionError) as error:
-        # A null stands for a field that is not there.
-        if (fewer := without_nulls(record)) is not None:
+        # A null counts as a missing field.
+        if (without_null_fields := without_nulls(value)) is not None:
             with suppress(ValueError, RecursionError):
-                return msgspec.convert(fewer, form, strict=False)
-        what, _, place = str(error).partition(" - at `$")
-        inside = f" in {place.rstrip('`').lstrip('.')}" if place.rstrip("`") else ""
+                return msgspec.convert(without_null_fields, struct_type, strict=False)
+        problem, _, path = str(error).partition(" - at `$")
+        inside = f" in {path.rstrip('`').lstrip('.')}" if path.rstrip("`") else ""
         raise InputError(
-            f"{visible(what)[:200]}{inside}",
+            f"{visible(problem)[:200]}{inside}",
             at=where,
             remedy="if the tool changed its format, set the paths: --tool records --map question=…,answer=…",
         ) from None

@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from rageval.comparison.results import BEST
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.ruling import Ruling
@@ -304,29 +306,71 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+_EXPECTED = "a page that rageval report wrote"
+_MAX_BYTES = 2**30  # of a page, which has the values of every run and query
+
+
+class _Cell(msgspec.Struct):
+    run: str
+    measure: str
+    value: float | None
+
+
+class _PackedPairs(msgspec.Struct):
+    fields: list[str]
+    rows: list[list[Any]]
+
+
+class _Comparison(msgspec.Struct):
+    pairs: list[dict[str, Any]] | _PackedPairs
+
+
+class _Queries(msgspec.Struct):
+    values: dict[str, dict[str, str]]
+
+
+class _EmbeddedReport(msgspec.Struct):
+    """The fields of an embedded report that are read here, to check their types."""
+
+    title: str
+    runs: list[str]
+    measures: list[str]
+    cells: list[_Cell]
+    comparison: _Comparison | None = None
+    queries: _Queries | None = None
+
+
 def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     """Return everything the page shows, columns of values as lists with None for undefined ones."""
-    text = text_of_whole(source, _EXPECTED, _LARGEST)
-    # By its mark, without an HTML parser: the block is ours, and `<` is escaped in it.
+    place = Place(str(source))
+    text = text_of_whole(source, _EXPECTED, _MAX_BYTES)
+    # The marks are found without an HTML parser: rageval wrote the block, and `<` is escaped in it.
     _, opening, rest = text.partition(OPENING)
-    block, closed, _ = rest.partition(CLOSING)
-    if not opening or not closed:
-        raise InputError(at=Place(str(source)), problem="has no report", expected=_EXPECTED)
+    report_json, closing, _ = rest.partition(CLOSING)
+    if not opening or not closing:
+        raise InputError(at=place, problem="has no report", expected=_EXPECTED)
     try:
-        report = json.loads(block)
+        report = json.loads(report_json, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            at=Place(str(source)), problem=f"its numbers are damaged ({error})", expected=_EXPECTED
-        ) from None
+        raise _damaged(place, error) from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
-        raise InputError(
-            at=Place(str(source)), expected=f"a report of format {FORMAT}", remedy="make it again"
-        )
-    return with_columns(pairs_unpacked(report), unpacked)
+        raise InputError(at=place, expected=f"a report of format {FORMAT}", remedy="make it again")
+    try:
+        msgspec.convert(report, _EmbeddedReport)
+        return with_columns(pairs_unpacked(report), unpacked)
+    except InputError as error:
+        raise error.located(place) from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(place, error) from None
 
 
-_EXPECTED = "a page that rageval report wrote"
-_LARGEST = 2**30  # bytes of a page: it holds the values of every run and query
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python reads as numbers and JSON does not have."""
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _damaged(place: Place, error: Exception) -> InputError:
+    return InputError(at=place, problem=f"its numbers are damaged ({error})", expected=_EXPECTED)
 
 
 _SCRIPTS = (

@@ -51,21 +51,23 @@ _MOST_NAMES = 20  # of rubrics, and of judges
 _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
 
 
-def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str]) -> list[str]:
+def write_pages(
+    plan: TrackPlan, submissions: Sequence[Submission], judgement_files: Iterable[str]
+) -> list[str]:
     """Write the pages of a track; return their names in its folder."""
     provenance = [("track", plan.track)]
     if plan.gold:
         provenance.append(("human labels", f"chosen: {Path(plan.gold_chosen).name or 'not said'}"))
-    shown = LeaderboardPages(
+    pages = LeaderboardPages(
         plan.heading,
         read_standings(plan.out / STANDINGS),
         read_leaderboard(plan.out / VALUES),
         provenance,
         texts={name: asked.text for name, asked in (questions_of(plan) or {}).items()},
         nuggets=read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else (),
-        judged=[str(plan.out / name) for name in judged],
+        judgement_files=[str(plan.out / name) for name in judgement_files],
     )
-    return [f"{_PAGES}/{name}" for name in shown.write(plan.out / _PAGES, submissions)]
+    return [f"{_PAGES}/{name}" for name in pages.write(plan.out / _PAGES, submissions)]
 
 
 def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
@@ -101,14 +103,14 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
         provenance = []
         if manifest.labels:
             provenance.append(("human labels", f"chosen: {Path(manifest.labels_chosen).name or 'not said'}"))
-        shown = LeaderboardPages(
+        pages = LeaderboardPages(
             manifest.title,
             read_standings(bundle.path(STANDINGS)),
             read_leaderboard(str(bundle.path(VALUES))),
             provenance,
             texts={question.query_id: question.text for question in asked},
             nuggets=() if nuggets is None else read_nuggets(str(nuggets)),
-            judged=[str(bundle.path(file.file)) for file in manifest.judgements],
+            judgement_files=[str(bundle.path(file.file)) for file in manifest.judgements],
         )
         content: dict[str, bytes | Path] = {ARCHIVE: path}
         content |= {name: bundle.path(name) for name in (TABLE, STANDINGS, VALUES)}
@@ -123,7 +125,7 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
             "steps": verification.as_dict()["steps"],
             "believed": verification.believed,
         }
-        written = shown.write(folder, check=check)
+        written = pages.write(folder, check=check)
         for name, source in content.items():
             place = folder / name
             make_folder(place.parent)
@@ -159,13 +161,19 @@ class LeaderboardPages:
     Parameters
     ----------
     title
-        What it is called.
-    standings, values
-        Where runs stand, and the values of every topic.
+        Title of the leaderboard.
+    standings
+        Rank, value and interval of each run, by measure.
+    values
+        Value of each run and topic, by measure.
     provenance
-        More of how it was made, as names and texts.
-    texts, nuggets, judged
-        What was asked by topic, what was to be said, and files of judgements of it, where these are known.
+        Further rows of the table of provenance, as (name, text).
+    texts
+        Text of each topic; topics without a text show only their name.
+    nuggets
+        Nuggets of the topics, if there are any.
+    judgement_files
+        Paths of the files of judgements, for the marks of nuggets and the names of judges and rubrics.
     """
 
     def __init__(
@@ -177,7 +185,7 @@ class LeaderboardPages:
         *,
         texts: Mapping[str, str],
         nuggets: Iterable[Nugget],
-        judged: Iterable[str],
+        judgement_files: Iterable[str],
     ) -> None:
         self.title, self.standings = title, standings
         self.measures = list(dict.fromkeys(row.measure for row in self.standings))
@@ -208,7 +216,7 @@ class LeaderboardPages:
         self.marks: dict[tuple[str, str, str], str] = {}
         rubrics: dict[str, None] = {}
         judges: dict[str, None] = {}
-        for path in judged:
+        for path in judgement_files:
             for _, row in read_records(path, _ShownJudgement, "judgements"):
                 rubrics.setdefault(row.rubric)
                 judges.setdefault(row.judge)

@@ -112,6 +112,8 @@ RULES: list[tuple[str, Json, str]] = [
     ("report", reply("x"), "error: expected a list of ids, or {id: number} as responses[0].citations"),
     ("report", reply([0]), "error: responses[0] cites 0, expected an id in a text"),
     ("report", reply([" "]), "error: responses[0] cites ' ', expected an id in a text"),
+    ("report", reply({"": 0.5}), "error: responses[0] cites '', expected an id in a text"),
+    ("report", reply({" ": 0.5}), "error: responses[0] cites ' ', expected an id in a text"),
     ("report", reply({"d1": True}), "error: responses[0] cites 'd1' with true, expected a number"),
     ("report", reply({"d1": 1}, ["d1"]), "error: responses[1] cites by id, line 1 by id and confidence"),
     ("report", reply(["d1", "d1"]), "warning: responses[0] cites 'd1' more than once"),

@@ -122,7 +122,7 @@ def test_a_server_that_goes_away_after_it_has_answered_is_given_the_patience_one
         server.say(*[server.otherwise] * (3 if how else 1), go_away)
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
         words = ("--judge", "openai:m", "--concurrency", "1", "--patience", "0", "--quiet", *how)
-        monkeypatch.setattr(panel, "USUAL", Patience(first_pause=0.001))
+        monkeypatch.setattr(panel, "DEFAULT_PATIENCE", Patience(first_pause=0.001))
         outcome = command(*CRAG, *words)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (3, "", 1)
     assert "no server at" in outcome.err
@@ -130,7 +130,7 @@ def test_a_server_that_goes_away_after_it_has_answered_is_given_the_patience_one
 
 
 def test_the_time_of_one_call_can_be_told(server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panel, "USUAL", Patience(tries=1))
+    monkeypatch.setattr(panel, "DEFAULT_PATIENCE", Patience(tries=1))
     server.default = lambda asked: Saying(delay=3600)
     outcome = command(*CRAG, "--judge", "openai:m", "--timeout", "0.05", "--quiet", "-o", "judged")
     assert outcome.code == 3

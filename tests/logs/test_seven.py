@@ -128,6 +128,35 @@ def test_promptfoo_disarms_formulas_and_reading_takes_that_back(tmp_path: Path) 
     assert texts_of(logs.read(str(path)))[SEVEN["a3"]] == "-5 degrees."
 
 
+@pytest.mark.parametrize("answer", ["print('=' * 10)", "the users' -5 rating", "' or '-1"])
+def test_a_quote_within_a_text_of_promptfoo_is_kept(answer: str, tmp_path: Path) -> None:
+    text = (LOGS / "promptfoo/seven/results.csv").read_text(encoding="utf-8")
+    path = tmp_path / "log.csv"
+    path.write_text(text.replace(",From 60 euros.,", f",{answer},"), encoding="utf-8")
+    assert texts_of(logs.read(str(path)))[SEVEN["a3"]] == answer
+
+
+@pytest.mark.parametrize("name", ["results", "two_systems"])
+def test_a_csv_of_promptfoo_that_pandas_saved_as_parquet_is_the_same_log(name: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "log.parquet"
+    pandas.read_csv(LOGS / f"promptfoo/seven/{name}.csv").to_parquet(path)
+    first, other = read(f"promptfoo/seven/{name}.csv"), logs.read(str(path))
+    assert other.answers == first.answers
+    assert other.questions == first.questions
+    assert other.judgements == first.judgements
+
+
+def test_an_error_in_a_csv_of_promptfoo_has_no_grades_as_in_its_json(tmp_path: Path) -> None:
+    text = (LOGS / "promptfoo/seven/results.csv").read_text(encoding="utf-8")
+    assert ",ERROR,0.00,," in text
+    path = tmp_path / "log.csv"
+    path.write_text(text.replace(",ERROR,0.00,,", ',ERROR,0.00,"{""odd"":0}",'), encoding="utf-8")
+    log, whole = logs.read(str(path)), read("promptfoo/seven/results.csv")
+    assert log.judgements == whole.judgements
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from rageval import logs
 from rageval.cli import main
 from rageval.errors import InputError
 from snippets import ROOT, blocks
+from spoilt_logs import LOGS
 
 PAGE = (ROOT / "docs/import.md").read_text(encoding="utf-8").partition("## CSV tables\n")[2]
 HEADER = ["question", "expected_answer", "our_answer", "contexts"]
@@ -259,3 +263,32 @@ def test_mlflow_fails_where_a_metric_of_numbers_said_none(tmp_path: Path) -> Non
         "error",
         "ok",
     ]
+
+
+_TABLES = [
+    *("promptfoo/seven/results.csv", "promptfoo/seven/two_systems.csv", "open-rag-eval/results.csv"),
+    *("ragas/result.parquet", "ragas/seven/result.parquet", "ragas/conversations/dataset.csv"),
+    *("autorag/nodes.parquet", "mlflow/seven/result_df.parquet", "mlflow/seven/eval_results_table.csv"),
+    "otel/seven/phoenix.parquet",
+]
+_ODD = {"null": None, "a float": 0.5, "not a number": math.nan, "true": True, "a list": ["a"], "blank": ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odd", _ODD)
+@pytest.mark.parametrize("name", _TABLES)
+def test_a_column_of_any_type_is_read_or_refused(name: str, odd: str, tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = LOGS / name
+    if name.endswith(".csv"):
+        header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig")))
+        columns = [pa.array(cells) for cells in zip(*rows, strict=True)]
+    else:
+        table = parquet.read_table(path)
+        header, columns = table.column_names, table.columns
+    for number, column in enumerate(columns):
+        changed = [*columns]
+        changed[number] = pa.array([_ODD[odd]] * len(column))
+        parquet.write_table(pa.table(changed, names=header), tmp_path / "log.parquet")
+        with suppress(InputError):
+            logs.read(str(tmp_path / "log.parquet"))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+import traceback
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,8 +23,18 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
+from rageval.errors import InputError
 from rageval.files.kinds import kind_of
-from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
+from rageval.pages._parts import (
+    CLOSING,
+    FORMAT,
+    OPENING,
+    as_block,
+    packed,
+    pairs_packed,
+    pairs_unpacked,
+    unpacked,
+)
 from rageval.pages.evidence import fitting
 from rageval.pages.page import page, read_report
 from rageval.pages.report import PageInputs, _most_telling, finished, measured
@@ -228,6 +241,76 @@ def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
     page_ = str(tmp_path / "report.html")
     assert "run.trec" in rageval_("report", "show", page_, "--format", "table").stdout
     assert json.loads(rageval_("report", "show", page_, "--format", "json").stdout)["title"] == "Mine"
+
+
+_OTHER_VALUES: list[Any] = [
+    None,
+    True,
+    7,
+    10**400,
+    0.5,
+    math.nan,
+    "text",
+    "\ud800",
+    [],
+    [None],
+    {},
+    {"a": [0]},
+]
+
+
+def _with_other_values(value: Any) -> Iterator[Any]:
+    """Yield a value of JSON with another value in each of its places in turn, and without each of its keys.
+
+    Of a list its first item stands for all.
+    """
+    yield from _OTHER_VALUES
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield {name: other for name, other in value.items() if name != key}
+            yield from (value | {key: changed} for changed in _with_other_values(inner))
+    elif isinstance(value, list) and value:
+        yield from ([changed, *value[1:]] for changed in _with_other_values(value[0]))
+
+
+@pytest.mark.slow
+def test_a_page_with_anything_else_in_it_is_read_or_refused(tmp_path: Path) -> None:
+    reported(tmp_path, *RUNS, "-m", MEASURES)
+    path = tmp_path / "report.html"
+    _, _, rest = path.read_text(encoding="utf-8").partition(OPENING)
+    report = json.loads(rest.partition(CLOSING)[0])
+    read = ("runs", "measures", "title", "cells", "comparison", "queries")
+    for name in read:
+        for changed in _with_other_values(report[name]):
+            block = json.dumps(report | {name: changed})
+            path.write_text(f"{OPENING}{block}{CLOSING}", encoding="utf-8")
+            for style in ("table", "json"):
+                result = CliRunner().invoke(main, ["report", "show", str(path), "--format", style])
+                problem = "".join(traceback.format_exception(result.exception)[-3:])
+                assert result.exit_code in (0, 2), (name, style, str(changed)[:200], problem)
+                assert result.exit_code == 0 or "report.html: " in result.stderr, (name, changed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"queries": ["q1"]},
+        {"queries": {"ids": ["q1"]}},
+        {"queries": {"values": {"rr": {"run": "not base64"}}}},
+        {"comparison": {"pairs": {"fields": ["run"], "rows": [[1, 2]]}}},
+        {"comparison": ["pairs"]},
+        {"cells": [{"run": "a", "measure": "rr"}]},
+        {"runs": None},
+    ],
+)
+def test_a_damaged_page_is_told_with_its_file(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    report = {"format": FORMAT, "title": "Mine", "runs": ["a"], "measures": ["rr"], "cells": []} | change
+    path.write_text(f"{OPENING}{json.dumps(report)}{CLOSING}", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"report\.html: (its (numbers|pairs) are damaged|expected a column)"
+    ):
+        read_report(path)
 
 
 def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(
