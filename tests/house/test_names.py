@@ -86,6 +86,7 @@ LEFT: dict[str, int] = {
 }
 # What these count may fall, and not rise.
 MOST_PRIVATE = 21.8  # private functions in 1,000 lines
+MOST_MEANINGS = 327  # names that stand for more than three annotated types
 MOST_SHARED = 57  # names of functions, but methods of protocols, that stand in four files and more
 
 
@@ -180,4 +181,20 @@ def test_few_functions_of_one_name_stand_in_many_files() -> None:
     assert len(shared) <= MOST_SHARED, (
         f"{len(shared)} names of functions stand in four files or more, at most {MOST_SHARED} may: give the"
         f" function that is new a name that says more, or rename one of these: {listed}"
+    )
+
+
+def test_few_names_stand_for_many_types() -> None:
+    types: dict[str, set[str]] = defaultdict(set)
+    for tree in trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg) and node.annotation is not None:
+                types[node.arg].add(ast.unparse(node.annotation))
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                types[node.target.id].add(ast.unparse(node.annotation))
+    many = sorted(((len(some), name) for name, some in types.items() if len(some) > 3), reverse=True)
+    shown = ", ".join(f"{name} ({count})" for count, name in many[:20])
+    assert len(many) <= MOST_MEANINGS, (
+        f"{len(many)} names stand for more than three types, at most {MOST_MEANINGS} may: give what is new a"
+        f" name of its own; most stand for: {shown}"
     )
