@@ -64,7 +64,7 @@ def responses(paths: Sequence[File]) -> Iterator[Answer]:
 
 
 def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
-    """Yield people's labels in the words of CRAG: they only told right answers from others."""
+    """Yield human labels in the words of CRAG: they only told right answers from others."""
     for judged_answer in judged_answers(paths):
         yield {
             "query_id": judged_answer.answer.query_id,
