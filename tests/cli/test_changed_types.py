@@ -279,7 +279,7 @@ def test_changed_types_are_told_what_is_wrong(
     prepare(server)
     monkeypatch.setattr(
         rageval.judges.panel,
-        "USUAL",
+        "DEFAULT_PATIENCE",
         Patience(tries=2, deadline=5.0, total=2.0, away=0.3, first_pause=0.01, longest_pause=0.02),
     )
     groups: dict[tuple[str, str], list[Case]] = {}
