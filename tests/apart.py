@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 import sys
 import traceback
@@ -60,6 +59,8 @@ def ended(run: Callable[[], int], log: Path) -> Ended:
     if child == 0:  # pragma: no cover
         code = 99
         try:
+            import resource  # which not every system has
+
             resource.setrlimit(resource.RLIMIT_AS, (SPACE, SPACE))
             for number in (signal.SIGALRM, signal.SIGPROF):
                 signal.signal(number, signal.SIG_DFL)
@@ -85,6 +86,6 @@ def ended(run: Callable[[], int], log: Path) -> Ended:
 def _held() -> int:
     """The bytes that this process has; 0 where the system does not say."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

@@ -51,10 +51,10 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
         samples = "".join(f"{line}\n" for line in _sample_lines(about, run, values.get(run, ()))).encode()
         record = _evaluation_record(bundle, about, run, standings, now)
         if samples:
-            files[f"{name}_sample_lines.jsonl"] = samples
+            files[f"{name}_samples.jsonl"] = samples
             record["detailed_evaluation_results"] = {
                 "format": "jsonl",
-                "file_path": f"{name}_sample_lines.jsonl",
+                "file_path": f"{name}_samples.jsonl",
                 "hash_algorithm": "sha256",
                 "checksum": hashlib.sha256(samples).hexdigest(),
                 "total_rows": samples.count(b"\n"),

@@ -251,7 +251,7 @@ class TestFuzzing:
     @pytest.mark.slow
     def test_a_planted_fault_is_found_and_made_small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """rageval halves the reciprocal rank whenever there is a second document."""
-        right = RunVector.found
+        right = RunVector.compute
 
         def wrong(self: RunVector, measures: Sequence[str], rules: Any = {}) -> Any:  # noqa: B006
             values = right(self, measures, rules)
@@ -263,7 +263,7 @@ class TestFuzzing:
                 for name, by in values.items()
             }
 
-        monkeypatch.setattr(RunVector, "found", wrong)
+        monkeypatch.setattr(RunVector, "compute", wrong)
         differences = (one for round_ in fuzz_peers.fuzz("pytrec_eval", 3600) for one in round_.differences)
         difference = next(differences)
         assert difference.verdict.measure == "rr"
