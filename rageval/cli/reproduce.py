@@ -47,7 +47,8 @@ def reproduce(
         deliver(lines(style, lambda: [listed], lambda: listed), output)
         return
     if output is not None and os.path.isdir(data):
-        refuse_place(output, *(entry.path for entry in os.scandir(data)))
+        with os.scandir(data) as entries:
+            refuse_place(output, *(entry.path for entry in entries))
     result = reproduced(name, data)
     say(*(visible(file) for file in result.missing))
     deliver(lines(style, lambda: _reproduction_parts(result), result.records), output)

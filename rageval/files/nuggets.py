@@ -493,8 +493,9 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
     files: list[Source] = [source]
     if isinstance(source, str | os.PathLike) and os.path.isdir(source):
-        entries = (entry for entry in os.scandir(source) if entry.is_file())
-        files = [*sorted(entry.path for entry in entries if _IN_A_FOLDER.search(entry.name))]
+        with os.scandir(source) as entries:
+            named = [entry.path for entry in entries if entry.is_file() and _IN_A_FOLDER.search(entry.name)]
+        files = [*sorted(named)]
         if not files:
             raise InputError(
                 at=Place(name_of(source)), expected="files of nuggets (*.json, *.jsonl)", found="none"
