@@ -308,7 +308,6 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 _EXPECTED = "a page that rageval report wrote"
 _MAX_BYTES = 2**30  # of a page, which has the values of every run and query
-_MOST_DIGITS = 300  # of a number that a float holds
 
 
 class _Cell(msgspec.Struct):
@@ -351,7 +350,7 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     if not opening or not closing:
         raise InputError(at=place, problem="has no report", expected=_EXPECTED)
     try:
-        report = json.loads(report_json, parse_constant=_refuse_constant, parse_int=_whole_number)
+        report = json.loads(report_json, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise _damaged(place, error) from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
@@ -363,13 +362,6 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
         raise error.located(place) from None
     except (ValueError, RecursionError) as error:
         raise _damaged(place, error) from None
-
-
-def _whole_number(text: str) -> int:
-    """Return a whole number; refuse one that is beyond a float, at which older versions of msgspec fail."""
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(text):,} digits")
-    return int(text)
 
 
 def _refuse_constant(name: str) -> Any:
