@@ -24,7 +24,7 @@ class Ended(NamedTuple):
     """The exit code, what was printed, and the bytes that it took beyond those of its parent."""
 
     code: int
-    said: str
+    output: str
     memory: int
 
     @property
@@ -34,9 +34,9 @@ class Ended(NamedTuple):
             return f"takes more than {SECONDS} s"
         if self.code not in CODES:
             return f"ended with {self.code}"
-        if "Traceback" in self.said:
+        if "Traceback" in self.output:
             return "a traceback"
-        if "\x1b" in self.said:
+        if "\x1b" in self.output:
             return "a control character"
         return f"{self.memory:,} bytes" if self.memory > MEMORY else ""
 
@@ -54,7 +54,7 @@ def of_line(words: list[str]) -> int:
 def ended(run: Callable[[], int], log: Path) -> Ended:
     """Run a function in a process of its own, which is ended where it hangs."""
     gc.collect()
-    held = _held()
+    used_before = memory_in_use()
     child = os.fork()
     if child == 0:  # pragma: no cover
         code = 99
@@ -78,12 +78,12 @@ def ended(run: Callable[[], int], log: Path) -> Ended:
         finally:
             os._exit(code)
     _, status, used = os.wait4(child, 0)
-    said = log.read_text(encoding="utf-8", errors="replace")
-    memory = used.ru_maxrss * 1024 - held if held else 0
-    return Ended(os.waitstatus_to_exitcode(status), said, memory)
+    output = log.read_text(encoding="utf-8", errors="replace")
+    memory = used.ru_maxrss * 1024 - used_before if used_before else 0
+    return Ended(os.waitstatus_to_exitcode(status), output, memory)
 
 
-def _held() -> int:
+def memory_in_use() -> int:
     """The bytes that this process has; 0 where the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -15,7 +15,7 @@ from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.datasets import catalogue, home
-from rageval.datasets.dataset import ids_at_ir_datasets, import_files, load
+from rageval.datasets.dataset import ids_at_ir_datasets, import_files, import_ir_datasets, load
 from rageval.datasets.exports import checked, compared, exported
 from rageval.datasets.home import amount, is_accepted, is_on_disk, place_of, size_on_disk
 from rageval.errors import FAULTS, InputError, Place, UsageError
@@ -264,11 +264,9 @@ def _dataset_page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
     for name in ids_at_ir_datasets(spec):
         try:
-            import ir_datasets
+            is_there = name in import_ir_datasets().registry
         except ImportError:
             is_there = False
-        else:
-            is_there = name in ir_datasets.registry
         yield f"also       {name}, of ir_datasets{'' if is_there else ' (not in the version here)'}"
     if spec.note:
         yield f"note       {spec.note}"

@@ -33,7 +33,7 @@ from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, Unknow
 from rageval.errors import InputError, MissingPackage, OutputError, Place, UsageError, missing_file
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.opening import DEFAULT, File
-from rageval.files.writing import put
+from rageval.files.writing import others_cannot_write, put
 from rageval.plugins import plugin
 from rageval.records import Answer, Nugget, Qrel, Question
 
@@ -258,10 +258,17 @@ def papers_of(dataset: str) -> tuple[str, ...]:
     )
 
 
+def import_ir_datasets() -> Any:
+    """Import ir_datasets; others cannot write the folders that it makes, however lax the umask is."""
+    with others_cannot_write():
+        import ir_datasets
+    return ir_datasets
+
+
 def ids_at_ir_datasets(spec: Spec) -> list[str]:
     """Return the ids under which ir_datasets may have the same set, this very one included if it is there."""
     try:
-        import ir_datasets
+        ir_datasets = import_ir_datasets()
     except ImportError:
         return list(spec.also)
     return [*spec.also, *([spec.id] if spec.id in ir_datasets.registry else [])]
@@ -274,10 +281,9 @@ _NUGGET_FIELDS = tuple(name for name in NUGGET_COLUMNS if name not in ITERATIONS
 def ir_datasets_or_error(purpose: str) -> Any:
     """Return the package, imported."""
     try:
-        import ir_datasets
+        return import_ir_datasets()
     except ImportError:
         raise MissingPackage("ir_datasets", purpose, extra="datasets") from None
-    return ir_datasets
 
 
 def _load_ir_dataset(dataset: str) -> Any:

@@ -161,6 +161,20 @@ def make_kept_folder(folder: Path, mode: int) -> None:
             needed.mkdir(mode=mode, exist_ok=True)
 
 
+@contextmanager
+def others_cannot_write() -> Iterator[None]:
+    """Let no other user write what is made meanwhile, however lax the umask: the caches of a library."""
+    if os.name != "posix":  # only there a file has such rights
+        yield
+        return
+    before = os.umask(0o022)
+    os.umask(before | 0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def opener_of(mode: int) -> Callable[[str, int], int]:
     """Return an `opener` for `open` that makes files with this mode, but for what the umask takes away."""
     return lambda name, flags: os.open(name, flags, mode)

@@ -19,7 +19,7 @@ import numpy as np
 
 from rageval.comparison.estimates import estimate_mean, estimate_value
 from rageval.errors import MissingPackage, UsageError
-from rageval.files.writing import whole_file
+from rageval.files.writing import others_cannot_write, whole_file
 from rageval.table import shortened
 from rageval.text import parted_at_formulas, visible
 from rageval.views.bases import describe_basis, single_values_note
@@ -74,8 +74,9 @@ def _by_our_rules(draw: Callable[_Given, Figure]) -> Callable[_Given, Figure]:
     @wraps(draw)
     def drawn(*args: _Given.args, **options: _Given.kwargs) -> Figure:
         try:
-            from matplotlib import rc_context
-            from matplotlib.figure import Figure  # noqa: F401
+            with others_cannot_write():  # its cache of fonts
+                from matplotlib import rc_context
+                from matplotlib.figure import Figure  # noqa: F401
         except ImportError:
             raise _missing() from None
         # What text is, is decided where it is made; fonts, where it is saved.

@@ -234,7 +234,7 @@ def test_changed_files_are_told_what_is_wrong(world: Path, tmp_path_factory: pyt
         if problem:
             faults.append(
                 f"case {case} ({name}, {change.__name__} of {target}): {problem}: {words}"
-                f"\n{done.said[-1500:]}"
+                f"\n{done.output[-1500:]}"
             )
         _put_back(kept, world)
     assert not faults, f"{len(faults)} of {RUNS}:\n" + "\n".join(faults)
@@ -262,5 +262,5 @@ def test_what_once_failed_is_told_what_is_wrong(
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8", errors="surrogatepass")
     done = ended(partial(run, case["line"]), tmp_path / "log")
-    assert not done.wrong, done.said
-    assert "no such file" not in done.said.lower()
+    assert not done.wrong, done.output
+    assert "no such file" not in done.output.lower()

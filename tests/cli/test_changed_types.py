@@ -315,7 +315,7 @@ def test_changed_types_are_told_what_is_wrong(
         codes[done.code] += 1
         most = max(most, done.memory)
         if done.wrong:
-            faults.append(f"case {number} ({case}, {kind}): {done.wrong}\n{done.said[-1500:]}")
+            faults.append(f"case {number} ({case}, {kind}): {done.wrong}\n{done.output[-1500:]}")
             print(faults[-1], flush=True)
         put_back(kept, tmp_path, was)
     print(f"{sum(codes.values()):,} changes of {len(groups):,} files: {dict(codes)}, {most:,} bytes")

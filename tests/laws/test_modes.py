@@ -43,30 +43,30 @@ def _lax() -> Any:
 def watched(words: list[str], temporary: str, faults: Path) -> int:
     """Run a line, and write down what is made in the folder of temporary files that others may read."""
     opened = os.open
-    found: list[str] = []
+    faults_seen: list[str] = []
 
     def watching(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         if flags & os.O_CREAT and os.path.dirname(os.fsdecode(path)) == temporary and mode & OTHERS_READ:
-            found.append(f"{path} with {mode:o}")
+            faults_seen.append(f"{path} with {mode:o}")
         return opened(path, flags, mode, **more)
 
     def hear(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "os.mkdir" and os.path.dirname(os.fsdecode(arguments[0])) == temporary:
             if arguments[1] & OTHERS_READ:
-                found.append(f"{arguments[0]} with {arguments[1]:o}")
+                faults_seen.append(f"{arguments[0]} with {arguments[1]:o}")
         elif event == "open" and isinstance(arguments[0], str | bytes) and isinstance(arguments[1], str):
             in_it = os.path.dirname(os.fsdecode(arguments[0])) == temporary
             if in_it and set(arguments[1]) & set("wxa") and not os.path.exists(arguments[0]):
-                found.append(f"{arguments[0]} by open")
+                faults_seen.append(f"{arguments[0]} by open")
         elif event == "socket.bind" and arguments[1][0] not in ("127.0.0.1", "::1"):
-            found.append(f"port at {arguments[1]}")
+            faults_seen.append(f"port at {arguments[1]}")
 
     os.open = watching
     sys.addaudithook(hear)
     try:
         return of_line(words)
     finally:
-        faults.write_text("\n".join(found))
+        faults.write_text("\n".join(faults_seen))
 
 
 def open_to_others(folder: Path, forbidden: int) -> list[str]:
@@ -95,7 +95,7 @@ def test_nothing_kept_is_for_others(
     faults = outside / "faults"
     words = [word for word in LINES[name] if word != "--dry-run"]
     done = ended(partial(watched, words, str(places["TMPDIR"]), faults), outside / "log")
-    assert done.code in range(6), done.said
+    assert done.code in range(6), done.output
     assert faults.read_text() == ""
     assert open_to_others(outside / "new", OTHERS_READ) == []
     for key in ("XDG_CACHE_HOME", "IR_DATASETS_HOME", "HOME"):
@@ -145,15 +145,15 @@ def test_what_replaces_a_private_file_is_private_from_the_beginning(tmp_path: Pa
 
 def test_only_these_modules_make_files_by_another_way() -> None:
     """A module that makes temporary files, folders or ports is known here, and looked at above."""
-    found = set()
+    writers = set()
     names = {"mkstemp", "NamedTemporaryFile", "mktemp", "ThreadingHTTPServer", "HTTPServer", "mkdir"}
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = node.func if isinstance(node, ast.Call) else None
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in names:
-                found.add((path.relative_to(SOURCE).as_posix(), name))
-    assert found == {
+                writers.add((path.relative_to(SOURCE).as_posix(), name))
+    assert writers == {
         ("files/writing.py", "mkdir"),
         ("pytest_gates.py", "mkdir"),  # pytest's own cache
         ("track/bundle.py", "mkdir"),  # within a temporary folder

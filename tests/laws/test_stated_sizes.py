@@ -392,6 +392,6 @@ def test_sizes_are_checked(module: str, number: int, tmp_path: Path, monkeypatch
         for run in runs if every == 1 or not is_plain else [runs[at % len(runs)]]:
             done = ended(run, tmp_path / "log")
             if done.wrong:
-                faults.append(f"{what}: {done.wrong}: {done.said[-600:]}")
+                faults.append(f"{what}: {done.wrong}: {done.output[-600:]}")
                 print(faults[-1], flush=True)
     assert not faults, "\n".join(faults)
