@@ -73,11 +73,6 @@ def is_at_most_1(measure: Measure, case: RunCase, rng: random.Random) -> bool:
 
 
 @law_of_some
-def is_never_negative(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    return all(value >= 0 for value in case.values(measure).values())
-
-
-@law_of_some
 def an_absent_query_scores_0(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     values = case.values(measure)
     return all(values[query] == 0 for query in set(case.qrels) - set(case.run))

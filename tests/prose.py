@@ -97,11 +97,7 @@ _BANNED = [
     (re.compile(rf"(?<![\w-])(?:{phrase})(?![\w-])", re.IGNORECASE), to) for phrase, to in INSTEAD.items()
 ]
 _CODE = re.compile(r"(`+)(?:(?!\1).)+\1", re.DOTALL)
-_NO_PROSE = re.compile(r"[|<#:]|!\[|\(\S+\)=$|\[\S+\]:")  # tables, HTML, headings, pictures, marks
-_OPEN = re.compile(r"[`:~]{3,}\{(?:note|admonition|tip|warning|container|dropdown)")  # holds prose
 _END = re.compile(r"(?<=[.!?:])[\"')*]*\s+(?=[A-Z\"'(*`—–])|;\s+")
-_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_ERRORS = ("Error", "Warning", "BadParameter", "Exception", "Refused")
 _SAYING = {"say", "warn", "echo", "note", "secho"}
 
 

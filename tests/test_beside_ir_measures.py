@@ -67,6 +67,7 @@ def test_nobody_imports_ir_measures_for_it() -> None:
     python(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", OF_RUNS, ids=str)
 def test_every_measure_of_runs_has_there_the_values_that_it_has_here(measure: rageval.Measure) -> None:
     import ir_measures
@@ -158,6 +159,7 @@ def frames() -> tuple[Any, Any, Any]:
     return topics, qrels, run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"perquery": True}, {"batch_size": 1}])
 def test_experiments_of_pyterrier(options: dict[str, Any]) -> None:
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
+from rageval.building.audit import _sampled
 from rageval.building.collection import (
     _RULES,
     KEPT,
@@ -119,14 +119,6 @@ def test_judgements_of_people_need_no_grade_beside_the_label(tmp_path: Path) -> 
             read_support(path)
 
 
-def test_a_line_of_support_without_label_and_grade_is_named_as_such(tmp_path: Path) -> None:
-    path = tmp_path / "support.jsonl"
-    path.write_text(json.dumps({"query_id": 1, "run_id": "documents", "item_id": "d", "aspect": 0}) + "\n")
-    with pytest.raises(InputError, match="found neither") as caught:
-        read_support(path)
-    assert "None" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("rubric", "bad", "good", "texts"),
     [
@@ -187,25 +179,6 @@ def labeled(
         lines.append({**place, "item_id": "d", "aspect": "0", "rubric": "audit", "label": label})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-def test_table_5_from_what_people_said(tmp_path: Path) -> None:
-    # FreshStack's pairs: 43 of 60 relevant, 7 partially, 10 not.
-    pairs = ["relevant"] * 43 + ["Partially Relevant"] * 7 + ["non-relevant"] * 10
-    path = labeled(tmp_path / "sample", pairs, redundant=2, hallucinated=1, lacking=3)
-    labels, open_ = _read_labels(path)
-    figures = {figure.name: figure for figure in _figures(labels)}
-    assert open_ == 0
-    assert figures["precision"].value == pytest.approx((59 + 2 / 4) / 60)
-    assert figures["recall"].value == pytest.approx((59 + 2 / 5) / 60)
-    assert figures["groundedness"].value == pytest.approx((59 + 3 / 4) / 60)
-    assert [round(100 * figures[label].value, 1) for label in _LABELS] == [71.7, 11.7, 16.7]
-    assert all(
-        figure.questions == 60 and figure.low < figure.value < figure.high for figure in figures.values()
-    )
-    printed = command("collection", "audit", "--read", path)
-    assert printed.code == 0
-    assert printed.out.splitlines()[3] == "relevant             71.7 %  [59.2, 81.5]  n=60"
 
 
 def test_wilson_is_the_inverse_of_its_test() -> None:

@@ -16,7 +16,6 @@ from rageval.files.opening import DEFAULT
 from rageval.files.trec import LineForm
 from rageval.judges.rubric import rubric_named
 from test_bad_input import HOSTILE, assert_refused, command
-from test_readme import ROOT
 
 RUN = "q1 Q0 d1 1 9 t\nq1 Q0 d2 2 8 t\nq2 Q0 d1 1 7 t\nq2 Q0 d3 2 6 t\n"
 QRELS = "q1 n1 d1 1\nq1 n2 d2 1\nq2 n1 d1 1\nq2 n2 d3 1\n"
@@ -117,45 +116,6 @@ def test_each_fault_of_a_run_is_found_once(text: str, code: int, finding: str) -
     assert exit_code == code
     assert len([line for line in lines if line.startswith(finding)]) == 1, lines
     assert not HOSTILE.search("\n".join(lines).replace("\n", ""))
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "finding"),
-    [
-        (
-            QRELS + "q2 n2 d3 0\n",
-            1,
-            "qrels.nugget:5: error: grade 0 for document 'd3', nugget 'n2' of query 'q2',",
-        ),
-        (
-            QRELS + "q2 n2 d3 1\n",
-            0,
-            "qrels.nugget:5: warning: duplicate rows: 1, first 'q2 n2 d3'; no effect",
-        ),
-        (
-            QRELS + "q2 n3 d3 0\n",
-            0,
-            "qrels.nugget:5: warning: nuggets that no document supports: 1, first 'n3' of",
-        ),
-        (
-            QRELS + "q3 n1 d3 0\nq3 n2 d3 0\n",
-            0,
-            "qrels.nugget:5: warning: queries without a relevant document: 1",
-        ),
-        (
-            QRELS + "q2 n2 d1 -1\n",
-            0,
-            "qrels.nugget:5: warning: documents with a negative grade: 1, first 'd1'",
-        ),
-        ("q1 0 d1 1\nq2 0 d1 1\n", 0, "qrels.nugget:1: warning: one nugget per query everywhere"),
-        ("q1 n1 d1 x\n", 1, "qrels.nugget:1: error: "),
-    ],
-)
-def test_each_fault_of_judgements_is_found(text: str, code: int, finding: str) -> None:
-    exit_code, lines = doctor(qrels_nugget=text)
-    assert exit_code == code
-    assert [line for line in lines if line.startswith(finding)], lines
-    assert len(lines) == 2, lines
 
 
 def test_plain_qrels_are_not_suspicious_for_being_plain() -> None:
@@ -366,29 +326,6 @@ def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]
     assert not HOSTILE.search(outcome.out.replace("\n", "") + outcome.err.replace("\n", ""))
 
 
-def test_the_bundled_samples_are_told_apart() -> None:
-    from rageval.checking.doctor import _kind_of_file
-
-    folder = ROOT / "examples" / "data"
-    kinds = {path.name: _kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}
-    assert {name: kind for name, kind in kinds.items() if "judged" in name} == dict.fromkeys(
-        [name for name in kinds if "judged" in name], "judgements"
-    )
-    assert [name for name, kind in kinds.items() if kind == "answers"] == [
-        "crag.answers.jsonl",
-        "liverag.answers.jsonl",
-        "plain.answers.jsonl",
-        "rag24.jsonl",
-        "rag25.jsonl",
-        "rag26.jsonl",
-        "report.answers.jsonl",
-    ]
-    assert (kinds["crag.jsonl"], kinds["liverag.questions.jsonl"]) == ("topics", "topics")
-    assert (kinds["nuggets.jsonl"], kinds["rubrics.jsonl"]) == ("nuggets", "nuggets")
-    assert kinds["assignments.jsonl"] == "assignments"
-    assert _kind_of_file(str(folder / "run.trec")) == "run"
-
-
 def drawn(rng: random.Random) -> tuple[str, str]:
     """A run and judgements, with ties, repetitions, contradictions, scattered queries and wrong lines."""
     run, qrels = [], []
@@ -410,6 +347,7 @@ def drawn(rng: random.Random) -> tuple[str, str]:
     return "\n".join(run) + "\n", "\n".join(qrels) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [40, 2**20])
 def test_rows_read_together_and_one_by_one_give_the_same_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from declared import require_golden
 from rageval.checking.runs import validate_run
-from test_bad_input import BAD_RUN_LINES, BAD_SCORES, Outcome, command
+from test_bad_input import BAD_SCORES, Outcome, command
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-SAMPLE = Path(__file__).parents[2] / "examples/data/run.trec"
 GOOD = b"1 Q0 a 1 3.0 t\n1 Q0 b 2 2.0 t\n2 Q0 a 1 1e-3 t\n"
 Checker = Callable[..., Outcome]
 
@@ -29,30 +24,6 @@ def checker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checker:
         return command("validate", "file", "--track", "run", *options)
 
     return check
-
-
-@pytest.mark.parametrize(
-    "change", [bytes, gzip.compress, lambda run: b"\xef\xbb\xbf" + run.replace(b"\n", b"\r\n\r\n")]
-)
-def test_a_run_without_fault(check: Checker, change: Callable[[bytes], bytes]) -> None:
-    assert check(change(GOOD)) == Outcome(0, "file: 3 rows, fine\n", "")
-
-
-def test_the_sample_run_is_fine() -> None:
-    assert command("validate", SAMPLE, "--track", "run") == Outcome(0, f"{SAMPLE}: 300 rows, fine\n", "")
-
-
-@pytest.mark.parametrize("name", BAD_RUN_LINES)
-def test_bad_lines_are_findings_and_the_rest_is_read(check: Checker, name: str) -> None:
-    line, message = BAD_RUN_LINES[name]
-    topic = b"1" if line.startswith(b"q1") else b""
-    run = GOOD[:30] + line.replace(b"q1 Q0 d1", topic + b" Q0 a") + b"3 Q0 x 1 nan t\n"
-    outcome = check(run)
-    assert outcome.code == 1
-    assert "file:3: error: " in outcome.out
-    if name != "a document again":
-        assert message in outcome.out
-    assert "file:4: error: expected a finite decimal number as score, found 'nan'" in outcome.out
 
 
 def test_documents_ranked_twice(check: Checker) -> None:
@@ -70,27 +41,6 @@ def test_documents_ranked_twice(check: Checker) -> None:
         "duplicate documents were not checked"
         in command("validate", "-", "--track", "run", stdin=GOOD + b"1 Q0 c 3 1 t\n").out
     )
-
-
-@pytest.mark.parametrize(
-    ("rows", "tied", "contradicted"),
-    [
-        (b"1 Q0 a 1 2 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", True, False),  # a further score hides no tie
-        (b"1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n1 Q0 a 3 1 t\n", False, False),  # nor does one make a tie
-        (b"1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n1 Q0 a 3 9 t\n", False, False),  # nor contradict a rank
-        (b"1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n1 Q0 a 3 9 t\n", False, True),
-    ],
-)
-def test_validate_and_doctor_count_what_is_ranked_twice_where_it_stands_first(
-    check: Checker, rows: bytes, tied: bool, contradicted: bool
-) -> None:
-    output = check(rows).out
-    findings = command("doctor", "file", "--at", "1").out
-    assert "ranked twice" in output
-    assert "documents ranked twice: 1" in findings
-    assert ("equal scores" in output, "contradicts" in output) == (tied, contradicted)
-    shown = any(word in findings for word in ("with equal scores", "all scores of each query are equal"))
-    assert (shown, "contradicts" in findings) == (tied, contradicted)
 
 
 @pytest.mark.parametrize("score", BAD_SCORES)
@@ -124,21 +74,6 @@ def test_what_a_run_may_do_and_its_author_should_know(check: Checker, rows: byte
     assert outcome.out.startswith(message)
     assert outcome.out.count("\n") == 2
     assert outcome.code == 0
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        b"3 Q0 a - 1 t\n3 Q0 b - 2 t\n",  # no rank to contradict
-        b"3 Q0 a 1 2 t\n3 Q0 b 1 1 t\n",  # equal ranks say nothing
-        b"".join(b"3 Q0 d%d %d %d t\n" % (rank, rank, 2000 - rank) for rank in range(1000)),
-        b"3\tQ0\ta b\t1\t2\tt\n",
-    ],
-)
-def test_what_is_fine(check: Checker, rows: bytes) -> None:
-    outcome = check(GOOD + rows)
-    assert outcome.code == 0
-    assert outcome.out.endswith("rows, fine\n")
 
 
 def test_topics_that_differ_from_the_run_are_warned_of(check: Checker) -> None:
@@ -184,22 +119,6 @@ def test_comments_are_an_error_data_or_skipped(check: Checker) -> None:
     assert "file:1: error: begins with '#'; use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
     assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"
-
-
-def test_an_empty_run(check: Checker) -> None:
-    outcome = check(b"\n")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "file: is empty; expected lines of 6 columns (qid Q0 docid rank score tag)" in outcome.err
-
-
-def test_the_whole_output(check: Checker) -> None:
-    rows = b"1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n1 Q0 b 3 0 t\nx\n2 Q0 c 1 1 u\n2 Q0 d 2 1 t\n1 Q0 e 1 nan t\n"
-    outcome = check(rows)
-    path = GOLDEN / "validate_run.txt"
-    if os.environ.get("REWRITE_GOLDEN"):
-        path.write_text(outcome.out, encoding="utf-8")
-    require_golden(outcome.out, path)
-    assert outcome.code == 1
 
 
 @pytest.mark.nightly

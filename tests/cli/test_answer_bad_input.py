@@ -129,6 +129,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_LINES)
 def test_a_bad_line(name: str) -> None:
     text, expected = BAD_LINES[name]
@@ -205,6 +206,7 @@ def test_the_first_ten_findings_then_a_count() -> None:
     assert len(outcome.err.splitlines()) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "empty",
     [b"", b"\n\n", b" \t \n", b"\xef\xbb\xbf", gzip.compress(b""), lzma.compress(b"\n")],
@@ -355,6 +357,7 @@ class TestMeasuresAndFiles:
     def test_lengths_of_answers_that_are_not_there(self) -> None:
         assert_refused(score(lines(GOOD), "length"), "needs the answers; give them (--answers FILE)")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "options",
         [
@@ -585,6 +588,7 @@ class TestHostileText:
         assert not HOSTILE.search(outcome.out + outcome.err)
         assert outcome.out.count("domain") == 3
 
+    @pytest.mark.slow
     @pytest.mark.some(3)
     @pytest.mark.parametrize("control", EVIL, ids=ascii)
     def test_errors_neither(self, control: str) -> None:
@@ -647,6 +651,7 @@ class TestHostileText:
             assert not HOSTILE.search(outcome.out + outcome.err)
         assert [outcome.code for outcome in outcomes] == [2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 3]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", '="x",y', "a,b", 'a"b']
     )

@@ -125,6 +125,7 @@ BAD_GRADES = ["x", "relevant", "0.9.1", "1e9", "-inf", "٧", "1_0", "0x1", "nan"
 BAD_GRADES += ["2147483648", "-2147483648", "4294967297", "1000001", "-1000001", "9" * 400]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_RUN_LINES)
 def test_a_bad_line_in_a_run(score: Scorer, name: str) -> None:
     line, expected = BAD_RUN_LINES[name]
@@ -132,6 +133,7 @@ def test_a_bad_line_in_a_run(score: Scorer, name: str) -> None:
     assert_refused(score(run=RUN + b"\n" + line + b"q3 Q0 d1 1 9 t\n"), "run:5: ", expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BAD_SCORES)
 def test_a_score_that_is_no_finite_number(score: Scorer, text: str) -> None:
     line = f"q1 Q0 d3 3 {text} t\n".encode()

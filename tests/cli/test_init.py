@@ -59,20 +59,6 @@ def test_of_runs_the_gate_has_a_measure_of_their_judgements() -> None:
     assert settled("--overwrite")[0]["measures"] == ["ndcg@10"]
 
 
-@pytest.mark.parametrize("judge", ["short@9f2c41aa", "openai:m@1234", "person:kim"])
-def test_of_judged_answers_the_gate_has_their_rubric(judge: str) -> None:
-    fields = {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": judge}
-    written("v1.jsonl", **fields)
-    written("v2.jsonl", **fields)
-    gate, lines = settled()
-    assert (gate["measures"], gate["rubric"]) == (["crag_score"], "crag")
-    # A judge that costs is for a person to name.
-    assert gate.get("judge") == ("short" if judge.startswith("short") else None)
-    assert lines[-1] == ["gate", "v2.jsonl"]
-    for line in lines:
-        assert command(*line).code == 0
-
-
 def test_two_systems_in_one_file() -> None:
     written("judged.jsonl", ("old", "my new"), label="perfect", rubric="crag", judge="short")
     _, lines = settled()

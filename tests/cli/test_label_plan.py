@@ -71,35 +71,6 @@ def planned(tmp_path: Path, *words: object) -> LabelPlan:
     return read_plan(str(tmp_path / "ask.jsonl"))
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_another_order(tmp_path: Path, judged: Path) -> None:
-    contents = []
-    for seed in (3, 3, 4):
-        planned(tmp_path, judged, "-n", 10, "--seed", seed)
-        contents.append((tmp_path / "ask.jsonl").read_bytes())
-    assert contents[0] == contents[1] != contents[2]
-
-
-def test_a_larger_plan_begins_with_the_smaller_one(tmp_path: Path, judged: Path) -> None:
-    orders = [planned(tmp_path, judged, "-n", number).order for number in (3, 10, 38)]
-    assert orders[0] == orders[1][:3] == orders[2][:3]
-    assert orders[1] == orders[2][:10]
-
-
-def test_the_order_of_the_file_does_not_matter(tmp_path: Path, judged: Path) -> None:
-    before = planned(tmp_path, judged, "-n", 10).order
-    judged.write_text("".join(sorted(judged.read_text().splitlines(keepends=True), key=hash)))
-    assert planned(tmp_path, judged, "-n", 10).order == before
-
-
-def test_only_what_was_judged_of_all_systems_is_asked(tmp_path: Path, judged: Path) -> None:
-    plan = planned(tmp_path, judged, "-n", 38)
-    assert (plan.queries, plan.systems, plan.rubric.partition("@")[0]) == (38, SYSTEMS, "crag")
-    assert sorted(plan.order) == sorted({f"q{number:02d}" for number in range(40)} - {"q02", "q04"})
-    assert {tuple(ask.run_id for ask in query.asks) for query in plan.asked} == {SYSTEMS}
-    result = run(judged, "-n", 38, "--overwrite", "-o", tmp_path / "ask.jsonl")
-    assert "2 queries lack a system or a verdict" in result.stderr
-
-
 @pytest.mark.slow
 def test_every_query_is_as_likely_as_any_other(tmp_path: Path, judged: Path) -> None:
     first: Counter[str] = Counter()
@@ -108,27 +79,6 @@ def test_every_query_is_as_likely_as_any_other(tmp_path: Path, judged: Path) -> 
     assert len(first) == 38
     assert max(first.values()) < 45  # 30 expected, 3.9 the standard deviation
     assert min(first.values()) > 15
-
-
-def test_a_comparison_asks_only_where_answers_differ(
-    tmp_path: Path, judged: Path, answers: Path, questions: Path
-) -> None:
-    words = (judged, "-n", 29, "--answers", answers, "--questions", questions)
-    plan = planned(tmp_path, *words, "--compare", "ours", "theirs")
-    assert plan.compare == SYSTEMS
-    assert set(plan.same) == {f"q{number:02d}" for number in range(0, 40, 4)} - {"q04"}
-    assert (plan.queries, plan.rest, plan.share, plan.inclusion) == (38, 29, 29 / 38, 1.0)
-    assert planned(tmp_path, judged, "-n", 19).inclusion == 0.5
-    assert set(plan.order).isdisjoint(plan.same)
-    assert not planned(tmp_path, *words).same
-    result = run(
-        *words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2
-    )
-    assert (
-        "expected at most 29, the queries that can be labeled (9 more have the same answers)" in result.stderr
-    )
-    result = run(judged, "-n", 9, "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl")
-    assert "without --answers it is unknown where both systems gave the same answer" in result.stderr
 
 
 def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
@@ -161,66 +111,6 @@ def test_a_plan_that_is_there_is_not_replaced_unless_asked(tmp_path: Path, judge
     assert place.read_bytes() == before
     run(judged, "-n", 4, "--overwrite", "-o", place)
     assert place.read_bytes() != before
-
-
-CASES: dict[str, tuple[list[str], str, dict[str, float], int, set[str]]] = {
-    "support of nuggets": (
-        ["assignments.jsonl", "--answers", "both.jsonl", "--nuggets", "nuggets.jsonl"],
-        "label",
-        {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
-        4,
-        {"question", "answer"},
-    ),
-    "citations": (
-        ["support.judged.jsonl", "--answers", "rag24.jsonl", "--passages", "segments.jsonl"],
-        "label",
-        {"full_support": 1.0, "partial_support": 0.5, "no_support": 0.0},
-        2,
-        {"sentence", "passage"},
-    ),
-    "pairs": (
-        [
-            "crag.judged.jsonl",
-            "--rubric",
-            "pairwise",
-            "--answers",
-            "crag.answers.jsonl",
-            "--questions",
-            "crag.jsonl",
-        ],
-        "pair",
-        {"a": 1.0, "b": 0.0, "tie": 0.5},
-        1,
-        {"question", "answer_a", "answer_b"},
-    ),
-    "criteria": (
-        ["rubrics.judged.jsonl"],
-        "label",
-        {"support": 1.0, "partial_support": 0.5, "not_support": 0.0},
-        4,
-        set(),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_all_that_people_can_label(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words, kind, labels, asks, shown = CASES[name]
-    for path in SAMPLES.glob("*.jsonl"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    text = (SAMPLES / "rag24.jsonl").read_text()
-    (tmp_path / "both.jsonl").write_text(text + text.replace('"sample-24"', '"baseline-24"'))
-    monkeypatch.chdir(tmp_path)
-    plan = planned(tmp_path, *words, "-n", 1)
-    (query,) = plan.asked
-    assert (plan.kind, plan.labels, len(query.asks)) == (kind, labels, asks)
-    assert {key for context in query.contexts for key in context} == shown
-    if name == "support of nuggets":  # the judge names nuggets by their texts
-        assert {ask.text for ask in query.asks} == {ask.aspect for ask in query.asks}
-        assert {ask.importance for ask in query.asks} <= {"vital", "okay"}
-    if name == "citations":
-        assert {ask.sentences for ask in query.asks} == {2}
-        assert query.contexts[0]["passage"].startswith("Yeast\n")
 
 
 def test_documents_of_runs(tmp_path: Path) -> None:
@@ -421,26 +311,6 @@ def test_a_pilot_of_documents(tmp_path: Path) -> None:
     assert plan.measure == "p@4"
 
 
-def test_criteria_are_met_or_not(tmp_path: Path) -> None:
-    plan = planned(tmp_path, SAMPLES / "rubrics.judged.jsonl", "-n", 2)
-    assert plan.rubric.partition("@")[0] == "rubric"
-    assert plan.names == {"support": "met", "partial_support": "partly", "not_support": "not"}
-    assert "Some describe a fault" in plan.instructions
-
-
-def test_documents_that_a_judge_judged_in_lines(tmp_path: Path) -> None:
-    place = {"query_id": "q", "run_id": "documents", "rubric": "relevance", "label": "related"}
-    judged = lines(tmp_path / "judged.jsonl", [{**place, "item_id": doc} for doc in ("d1", "d2")])
-    corpus = lines(
-        tmp_path / "corpus.jsonl", [{"id": doc, "text": f"Text {doc}"} for doc in ("d1", "d2", "d3")]
-    )
-    asked = lines(tmp_path / "questions.jsonl", [{"query_id": "q", "question": "Why?"}])
-    plan = planned(tmp_path, judged, "--passages", corpus, "--questions", asked, "-n", 1)
-    (query,) = plan.asked
-    assert [context["passage"] for context in query.contexts] == ["Text d1", "Text d2"]
-    assert [ask.item_id for ask in query.asks] == ["d1", "d2"]
-
-
 def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -> None:
     data = ROOT / "examples/data"
     words = [data / name for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -452,42 +322,3 @@ def test_as_many_documents_are_labeled_as_the_measure_looks_at(tmp_path: Path) -
     assert "-m recall@20: uses 20 documents of each run; expected --depth 20 or more" in result.stderr
     assert "-m map: uses whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
     assert "rubric crag: judges answer; with runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
-
-
-def test_the_same_answer_from_other_passages_is_labeled_where_these_are_judged(tmp_path: Path) -> None:
-    answers = [
-        {
-            "query_id": f"q{number}",
-            "run_id": run,
-            "answer": "So.",
-            "passages": [{"id": "d", "text": run if number else "P"}],
-        }
-        for number in range(2)
-        for run in "ab"
-    ]
-    lines(tmp_path / "answers.jsonl", answers)
-    lines(
-        tmp_path / "questions.jsonl",
-        [{"query_id": f"q{number}", "question": "?", "answer": "So."} for number in range(2)],
-    )
-    rows = [{"query_id": f"q{number}", "run_id": run, "grade": 1} for number in range(2) for run in "ab"]
-    words = (
-        "--compare",
-        "a",
-        "b",
-        "--answers",
-        tmp_path / "answers.jsonl",
-        "--questions",
-        tmp_path / "questions.jsonl",
-    )
-    judged = lines(
-        tmp_path / "faith.jsonl", [{**row, "rubric": "liverag", "aspect": "faithfulness"} for row in rows]
-    )
-    plan = planned(tmp_path, judged, *words, "-n", 1)
-    assert (plan.order, plan.same) == (("q1",), ("q0",))
-    rows = [{key: value for key, value in row.items() if key != "grade"} for row in rows]
-    judged = lines(tmp_path / "crag.jsonl", [{**row, "rubric": "crag", "label": "perfect"} for row in rows])
-    result = run(judged, *words, "-n", 1, "-o", tmp_path / "new.jsonl", code=2)
-    assert (
-        "expected at most 0, the queries that can be labeled (2 more have the same answers)" in result.stderr
-    )

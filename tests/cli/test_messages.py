@@ -13,8 +13,6 @@ from rageval.cli import COMMANDS
 from rageval.errors import InputError
 from test_bad_input import command
 
-ANSWERS = ("query_id", "run_id", "answer")
-
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,22 +52,6 @@ def test_what_the_policy_says_wrong_is_its_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "instead"),
-    [
-        ("evaluate", "rageval score"),
-        ("eval", "rageval score"),
-        ("help", "rageval --help"),
-        ("version", "rageval --version"),
-    ],
-)
-def test_words_of_other_tools_are_answered_with_ours(word: str, instead: str) -> None:
-    for more in ((), ("run", "qrels"), ("score",)):
-        assert refused(word, *more) == f"rageval: {word}: not a command, file or measure; say {instead}\n"
-    Path(word).write_text(Path("run").read_text())
-    assert command(word, "qrels", "-m", "recall@5").code == 0
-
-
-@pytest.mark.parametrize(
     ("file", "measure"), [("judged.jsonl", "crag_score"), ("support.jsonl", "nugget_recall")]
 )
 def test_the_measure_of_judged_answers_is_their_rubric_s(file: str, measure: str) -> None:
@@ -79,16 +61,6 @@ def test_the_measure_of_judged_answers_is_their_rubric_s(file: str, measure: str
     assert "the baseline has no values" in refused(
         "gate", file, "--baseline", "base.jsonl", "--margin", "0.1"
     )
-
-
-def test_of_judgements_of_another_tool_a_measure_is_said_that_can_be_typed() -> None:
-    for line in (("theirs.jsonl",), ("compare", "theirs.jsonl")):
-        assert "no measure named; use -m 'grade(aspect=tone)' (see: rageval measures)" in refused(*line)
-    assert command("theirs.jsonl", "-m", "grade(aspect=tone)").code == 0
-
-
-def test_the_measure_of_runs_is_one_of_runs() -> None:
-    assert "use -m ndcg@10, with nuggets -m alpha_ndcg@10" in refused("run", "qrels")
 
 
 @pytest.mark.parametrize("judge", ["contains", "exact", "short"])
@@ -136,7 +108,3 @@ def test_a_file_of_a_command_s_name_is_told_from_it(name: str) -> None:
     assert message not in command(f"./{name}", "qrels", "-m", "recall@5").err
     # Where no file follows there is no doubt.
     assert message not in command(name, "--help").err
-
-
-def test_names_that_people_give_to_files_are_no_commands() -> None:
-    assert not {"run", "qrels", "topics", "run.trec", "answers", "questions"} & set(COMMANDS)

@@ -10,7 +10,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import rageval
 from rageval.cli import main
 from rageval.cli._output import print_lines
 
@@ -24,13 +23,6 @@ def test_a_line_that_cannot_be_encoded_is_printed() -> None:
 
     result = CliRunner().invoke(printing)
     assert (result.exit_code, result.stdout) == (0, "first odd\\udcff\nsecond\n")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
-def test_a_run_is_called_after_its_file(tmp_path: Path) -> None:
-    path = tmp_path / ODD
-    path.write_text("q Q0 a 1 1 t\n")
-    assert rageval.evaluate("p@1", path, {"q": {"a": 1}}).run == "odd\\udcff"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")

@@ -423,6 +423,7 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.some(9)
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
@@ -438,6 +439,7 @@ def test_no_input_is_written_over(which: tuple[str, str]) -> None:
             assert_refused_whole(which, out, "is also an input; write to another file")
 
 
+@pytest.mark.slow
 @pytest.mark.some(9)
 @EVERY
 def test_folders_are_refused(which: tuple[str, str]) -> None:
@@ -553,6 +555,7 @@ def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, num
     assert Path("out/x").read_bytes() == b"of an earlier run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", sorted(FOLDERS), ids=" ".join)
 def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> None:
     jobs = {

@@ -14,6 +14,8 @@ from click.testing import CliRunner
 from every_command import leaves, walked
 from rageval.cli import main
 
+pytestmark = pytest.mark.slow
+
 FULL = Path("/dev/full")
 
 

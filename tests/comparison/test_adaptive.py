@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 import rageval
 from commands import run_checked
-from rageval.files.plans import plan_lines, read_plan
-from rageval.judges.store import Store
 from reasons import why
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "adaptive"
@@ -37,23 +34,7 @@ def write(path: str, rows: list[dict[str, Any]]) -> str:
     return path
 
 
-@pytest.mark.parametrize(
-    ("words", "value"),
-    [
-        (("answers.jsonl", "-m", "crag_score"), 1.0),
-        (("pairs.jsonl", "-m", "win_rate"), 0.85),
-        (("a.trec", "next.qrels", "-m", "p@2"), 0.15),
-        (("a.trec", "claim.qrels", "-m", "rr@3"), 0.5),
-    ],
-)
-def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: float) -> None:
-    result = run_checked(*words, "--format", "json")
-    score = json.loads(result.stdout)["results"][0]
-    assert score["value"] == pytest.approx(value)
-    assert "|pool:adaptive|" in score["signature"]
-    assert f"{words[-3]}: {SAID}" in result.stderr
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -88,6 +69,7 @@ def test_human_labels_do_not_correct_them() -> None:
         assert SAID in run_checked("compare", *RUNS, qrels, "-m", "p@2", "--gold", "gold", code=2).output
 
 
+@pytest.mark.slow
 def test_the_arena_gives_no_interval() -> None:
     result = run_checked("arena", "pairs.jsonl", "--format", "json")
     assert SAID in result.stderr
@@ -98,42 +80,11 @@ def test_the_arena_gives_no_interval() -> None:
     assert None not in {row["low"] for row in json.loads(result.stdout)}
 
 
-def test_one_line_that_says_so_is_enough() -> None:
-    rows = [
-        {**row, "claim": row["claim"] if not index else None}
-        for index, row in enumerate(records("answers.jsonl"))
-    ]
-    with pytest.warns(UserWarning, match=SAID):
-        scores = rageval.evaluate_answers("crag_score", rows)
-    assert rageval.compare(scores).pairs[0].verdict == "refused"
-    rows[0]["claim"] = None
-    assert rageval.compare(rageval.evaluate_answers("crag_score", rows)).pairs[0].verdict != "refused"
-
-
 def test_qrels_of_such_lines_have_the_note_beside_them() -> None:
     assert "add -o FILE" in run_checked("collection", "qrels", "documents.jsonl", code=2).output
     run_checked("collection", "qrels", "documents.jsonl", "-o", "made.qrels")
     with pytest.warns(UserWarning, match=SAID):
         assert rageval.evaluate("rr@3", "a.trec", "made.qrels", nothing_judged="zero").is_adaptive
-
-
-def test_the_note_counts_where_its_documents_are_judged() -> None:
-    Path("other.qrels").write_text("q00 0 z0 1\n", "utf-8")
-    shutil.copy("next.qrels.adaptive.jsonl", "other.qrels.adaptive.jsonl")
-    shutil.copy("next.qrels", "alone.qrels")
-    for qrels in ("other.qrels", "alone.qrels"):
-        assert not rageval.evaluate("p@2", "a.trec", qrels, nothing_judged="zero").is_adaptive
-
-
-@pytest.mark.parametrize("is_compiled", [False, True])
-def test_low_grades_count_as_judged(is_compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only documents that are not relevant were asked for: a reader that needs no such grades sees them."""
-    if not is_compiled:
-        monkeypatch.setattr("rageval.scoring.sources.kernel", None)
-    rows = [line for line in Path("claim.qrels").read_text().splitlines() if line.endswith(" 0")]
-    Path("claim.qrels").write_text("\n".join([*rows, "q00 0 z1 1"]) + "\n")
-    with pytest.warns(UserWarning, match=SAID):
-        assert rageval.evaluate("p@2", "a.trec", "claim.qrels", nothing_judged="zero").is_adaptive
 
 
 def test_what_holds_for_every_judgement_is_said_where_bounds_are_asked_for() -> None:
@@ -146,19 +97,3 @@ def test_what_holds_for_every_judgement_is_said_where_bounds_are_asked_for() -> 
 def test_a_note_that_cannot_be_read_is_an_error(line: str) -> None:
     Path("next.qrels.adaptive.jsonl").write_text(f"{line}\n")
     assert "next.qrels.adaptive.jsonl:1: " in run_checked("a.trec", "next.qrels", "-m", "p@2", code=2).output
-
-
-def test_a_store_with_claims_is_opened() -> None:
-    with gzip.open("store.sqlite.gz") as packed:
-        Path("store.sqlite").write_bytes(packed.read())
-    with Store("store.sqlite") as store, store.reading() as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM ledgers").fetchall()
-    assert number == 4
-    assert run_checked("store", "stats", "--store", "store.sqlite").stdout
-    run_checked("store", "merge", "store.sqlite", "-o", "merged.sqlite")
-
-
-def test_a_plan_of_labels_keeps_its_claim_and_its_sha() -> None:
-    plan = read_plan("plan.jsonl")
-    assert plan.decide == ("ours", "theirs")
-    assert list(plan_lines(plan)) == Path("plan.jsonl").read_text("utf-8").splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,25 +12,15 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from rageval.cli.label_agree import passport_lines
-from rageval.comparison import GateSettings, arena, gate, leaderboards, passport
+from rageval.comparison import GateSettings, gate, leaderboards, passport
 from rageval.comparison.arena import position_remarks
 from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.scores import BaselineHeader
 from rageval.scoring.answers import read_judgements
-from rageval.statistics.agreement import Agreement
 from rageval.statistics.rankings import tau_b
 from rageval.views import plots
-
-
-def test_rankings_of_unknown_order_are_no_different_ones() -> None:
-    place = {"place": 1, "lead": 0.1, "low": 0.0, "high": 0.2, "answers": 9}
-    orders = {"pairs": None, "lists": [place], "rankings": 6, "unknown": 2, "games": 0, "orders": 4}
-    assert not any("different" in text for text in map(str, position_remarks(orders)))
-    of_three = position_remarks(orders | {"orders": 3})
-    assert any("6 rankings (3 different)" in text for text in map(str, of_three))
 
 
 def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
@@ -73,25 +62,6 @@ def test_a_baseline_may_lack_judgements_of_one_question_in_fifty(missing: int) -
     else:
         with pytest.raises(MissingJudgements, match="missing in 2 of 50 questions, more than 2%"):
             gate.baseline_of(gate.GateSide(scores, header), "today")
-
-
-def test_settings_of_a_gate_can_be_kept_by_what_they_are() -> None:
-    one, other = (GateSettings(margin=0.1, fail_under={"rr": 0.5}, clusters={"q": "c"}) for _ in range(2))
-    assert len({one, other}) == 1
-
-
-def test_strengths_have_an_interval_where_samples_of_queries_agree_that_they_are_finite() -> None:
-    place = {"rubric": "pairwise"}
-    rows = [
-        place | {"query_id": f"q{index}", "aspect": str(game), "run_id": run, "label": label}
-        for index in range(12)
-        for game in (0, 1)
-        for run, label in zip("ab", ("win", "loss") if game or index % 3 else ("loss", "win"), strict=True)
-    ]
-    first, second = arena.strengths(arena.games(read_judgements(rows)), resamples=50)
-    assert first.system == "a"
-    assert first.low < first.strength < first.high
-    assert second.low < second.strength < second.high
 
 
 def test_leaderboards_are_compared_by_the_measures_that_are_named() -> None:
@@ -156,12 +126,6 @@ def test_judgements_of_one_file_alone_are_told(
     assert [sentence for sentence in figures.sentences() if sentence.startswith("not compared")] == sentences
 
 
-def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
-    """A letter of 7 points is 4.06 points wide, and an inch has 72: 70.9 letters in four inches."""
-    sheet: Any = SimpleNamespace(panel=4.0)
-    assert plots._Sheet.room.fget(sheet) == 70  # type: ignore[attr-defined]
-
-
 def judged_lines(path: Path, number: int, **last: Any) -> str:
     rows = [
         {
@@ -180,24 +144,6 @@ def test_what_lines_say_alike_is_held_once(tmp_path: Path) -> None:
     assert len(judged) == 3000
     assert len(set(map(id, judged.values()))) == 2  # they differ in their usage
     assert passport.passport(judged, judged).facts["tokens"] == 3000 * 5 + 1500
-
-
-def test_a_key_that_stands_twice_in_a_field_is_refused_once_lines_are_known(tmp_path: Path) -> None:
-    path = Path(
-        judged_lines(tmp_path / "judged", 3000)
-    )  # several stretches: the first shows the others' form
-    path.write_text(path.read_text()[:-3] + ', "input": 6}}\n')
-    with pytest.raises(InputError, match=r"judged:3000: the key 'input' appears twice"):
-        passport.read(str(path))
-
-
-def test_a_coefficient_that_rounds_to_zero_has_no_minus(tmp_path: Path) -> None:
-    judged = passport.read(judged_lines(tmp_path / "judged", 20))
-    figures = replace(passport.passport(judged, judged), coefficients=[Agreement("kappa", -1e-5, -0.1, 0.1)])
-    for style in ("table", "csv", "md"):
-        shown = "\n".join(passport_lines(figures, None, 0, style))
-        assert "-0.000" not in shown
-        assert "0.000" in shown
 
 
 def test_odd_ids_are_told_with_their_line(tmp_path: Path) -> None:

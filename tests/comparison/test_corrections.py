@@ -279,6 +279,7 @@ class TestPartlyJudged:
                               parts={index: Part(0.5, part) for index, part in enumerate(share)})  # fmt: skip
             assert correction.value == pytest.approx(sum(people.values()) / 40)
 
+    @pytest.mark.slow
     def test_chances_weigh_parts_as_well(self) -> None:
         """Half of the answers, the odd ones, were drawn four times as seldom."""
         judged, gold = self.drawn(np.random.default_rng(4), 200, 0.4, 0.9, 0.2, False)

@@ -245,6 +245,7 @@ def test_clusters_widen_the_interval_of_corrected_differences() -> None:
     assert "clusters" in why(few.pairs[0])
 
 
+@pytest.mark.slow
 def test_stated_chances_are_weights(tmp_path: Path) -> None:
     judgements, people = judged()
     labeled = first(people, drawn(60))
@@ -279,6 +280,7 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("head", ["compare", "label correct", "report -o page.html"])
 def test_chances_that_the_labels_contradict_are_refused_or_doubted(
@@ -557,6 +559,7 @@ def of_runs(tmp_path: Path, number: int = N) -> tuple[list[str], Path, Path]:
     return runs, tmp_path / "model.qrels", tmp_path / "people.qrels"
 
 
+@pytest.mark.slow
 def test_peoples_qrels_over_a_models_a_query_at_a_time(tmp_path: Path) -> None:
     runs, model, people = of_runs(tmp_path)
     (pair,) = compared(*runs, model, "--gold", people, measure="nDCG@5")["pairs"]
@@ -679,6 +682,7 @@ def test_the_share_of_wins_of_a_pair_is_the_corrected_mean(tmp_path: Path) -> No
     assert strength["a"] - strength["b"] == pytest.approx(math.log(share / (1 - share)), abs=2e-4)
 
 
+@pytest.mark.slow
 def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Path) -> None:
     judgements = write_jsonl(tmp_path / "j", battles("m", QUERIES, LIKED, 1))
     some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
@@ -725,6 +729,7 @@ def test_slices_are_corrected_by_their_own_labels(files: list[str]) -> None:
     assert part["judged"] == pytest.approx(cell.judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "has_interval"), [(9, False), (10, True), (14, True), (15, True)])
 def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
     tmp_path: Path, number: int, has_interval: bool
@@ -782,6 +787,7 @@ def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
     return path, plan, labels
 
 
+@pytest.mark.slow
 def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Path) -> None:
     path, plan, labels = planned(tmp_path, "--compare", "ours", "theirs")
     gold = write_jsonl(tmp_path / "people.jsonl", labels)
@@ -1041,6 +1047,7 @@ def test_what_was_refused_can_be_drawn_and_reported(tmp_path: Path) -> None:
     run_checked("compare", *words, "--plot", tmp_path / "figure.svg")
 
 
+@pytest.mark.slow
 def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     judgements, people = judged(seed=2, lenient=0.9)
     turned = [{**row, "label": "incorrect"} if row["run_id"] == "ours" else row for row in people]
@@ -1100,6 +1107,7 @@ def test_names_of_who_labeled_are_inert_everywhere(tmp_path: Path, who: str) -> 
     assert not {"\x1b", "\x07"} & {*html}
 
 
+@pytest.mark.slow
 def test_a_data_set_is_gold_and_the_model_that_judged_is_not(tmp_path: Path) -> None:
     runs, model, people = of_runs(tmp_path)
     rows = [line.split() for line in people.read_text().splitlines()]

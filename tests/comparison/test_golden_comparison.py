@@ -16,6 +16,8 @@ from rageval.table import FORMATS
 from rageval.version import __version__
 from rageval.views.comparisons import latex_of, lines_of
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "compare"
 # The best run is as noisy as its mean is high; the second beats the third on every query.
 RUNS = {"noisy": (0.1, 0.9), "second": (0.5, 0.5), "third": (0.4, 0.4)}

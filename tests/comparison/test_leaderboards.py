@@ -17,9 +17,7 @@ from rageval.comparison.leaderboards import (
 )
 from rageval.errors import InputError
 from rageval.files.scores import LeaderboardRow, read_leaderboard, write_leaderboard
-from rageval.scoring.evaluation import evaluate
 from rageval.statistics.rankings import nearer, tau_b
-from rageval.track.values import rows_of_scores
 from test_bad_input import assert_refused, command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
@@ -132,6 +130,7 @@ def test_where_there_can_be_no_interval_none_is_printed(change, reason: str) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_constant_side_is_undefined_and_never_0() -> None:
     values = np.random.default_rng(2).random((8, 4))
     (agreement,) = compare_leaderboards(board(values), board(np.full((8, 4), 0.5)))
@@ -159,23 +158,6 @@ def test_of_measures_of_ours_less_may_be_better() -> None:
     (agreement,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))
     assert agreement["tau_b"].value == agreement["tau_ap"].value == 1.0
     assert "hole@10: lower is better" in map(str, agreement.remarks)
-
-
-def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
-    qrels = {f"q{n}": {"a": 1, "b": n % 2} for n in range(7)}
-    run = {f"q{n}": {"a": 1 / 3, "b": float(n), "c": 0.5} for n in range(7)}
-    lines = "".join(f"{q} Q0 {d} 0 {s!r} t\n" for q, docs in run.items() for d, s in docs.items())
-    (tmp_path / "run").write_text(lines)
-    (tmp_path / "qrels").write_text(
-        "".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items())
-    )
-    scores = evaluate("ndcg@10,rr", str(tmp_path / "run"), str(tmp_path / "qrels"))
-    rows = list(rows_of_scores([scores]))
-    for form in ("tot", "ir_measures", "jsonl"):
-        words = [str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "ndcg@10,rr", "-q"]
-        text = command(*words, "--format", f"leaderboard-{form}").out
-        (tmp_path / form).write_text(text)
-        assert sorted(read_leaderboard(tmp_path / form)) == sorted(rows)
 
 
 def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp_path: Path) -> None:
@@ -312,6 +294,7 @@ def test_a_judge_is_seldom_called_nearer_that_is_not(kind: str, topics: int, run
     assert np.mean(np.array(p) < 0.05) <= 0.05 + 1.5 * math.sqrt(0.05 * 0.95 / number)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_nearer_is_mostly_called_so() -> None:
     generator = np.random.default_rng(3)
     detected = 0

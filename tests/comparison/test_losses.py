@@ -16,7 +16,6 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import diagnose
-from rageval.comparison.losses import KINDS
 from rageval.errors import InputError, MissingJudgements, UsageError
 
 Rows = list[dict[str, Any]]
@@ -50,31 +49,6 @@ def by_hand() -> tuple[Rows, Run, Qrels]:
     docs = ("top", "below", "far")
     qrels = {"q": {kind: {doc: of.get(doc, 0) for doc in docs} for kind, (_, of) in BY_HAND.items()}}
     return judged, {"q": ranked("top", "below")}, qrels
-
-
-def test_a_table_worked_by_hand() -> None:
-    judged, run, qrels = by_hand()
-    losses = diagnose(judged, run, qrels, depth=1)
-    for kind in KINDS:
-        assert losses.shares[kind] == (1 / 6, 1 / 6, 1 / 6)
-        assert losses.counts[kind] == 1
-    assert (losses.recall, losses.in_passages, losses.nuggets) == (1 / 3, 1 / 3, 6)
-    assert losses.what_if == {"retriever": None, "generator": None}  # six nuggets say nothing of it
-    assert {how: nugget for nugget, how in losses.worst()[0].lost} == {
-        kind: kind for kind in ("lost_by_generator", "cut", "missed", "gap")
-    }
-    # Of weight: the one that is used is vital, the others okay.
-    for row in judged:
-        row["importance"] = "vital" if row["aspect"] == "used" else "okay"
-    losses = diagnose(judged, run, qrels, depth=1)
-    assert losses.shares["used"].value == pytest.approx(2 / 7)
-    assert losses.shares["gap"].value == pytest.approx(1 / 7)
-    # With all that was retrieved nothing is cut, and what came from below was used.
-    losses = diagnose(judged, run, qrels)
-    assert (losses.depth, losses.shares["cut"].value) == (2, 0.0)
-    assert losses.shares["used"].value == pytest.approx(3 / 7)
-    # At grade 2 only one nugget is in the passages.
-    assert diagnose(judged, run, qrels, depth=1, rel=2).in_passages == pytest.approx(1 / 7)
 
 
 def drawn(
@@ -230,15 +204,6 @@ def test_of_one_question_there_is_no_interval() -> None:
     assert losses.what_if["retriever"] is None
 
 
-def test_repeats_are_one_question() -> None:
-    judged, run, qrels = by_hand()
-    repeats = [{**row, "label": "support", "repeat": "2"} for row in judged]
-    losses = diagnose([*({**row, "repeat": "1"} for row in judged), *repeats], run, qrels, depth=1)
-    assert len(losses.questions) == 1
-    assert losses.recall == pytest.approx((2 / 6 + 1) / 2)
-    assert losses.shares["used"].value == pytest.approx((1 / 6 + 2 / 6) / 2)
-
-
 def test_refusals_are_parted_by_the_evidence_in_the_passages() -> None:
     judged, run, qrels = many()
     rng = random.Random(4)
@@ -355,20 +320,6 @@ class TestRightAnswers:
         ]
         texts = [{"id": doc, "text": text} for doc, text in passages.items()]
         return {"judgements": rows, "run": run, "questions": questions, "passages": texts}
-
-    def test_every_kind_of_loss_is_counted(self) -> None:
-        losses = diagnose(**self.files())
-        kinds = Counter(kind for _, _, kind in self.CASES)
-        assert {kind: number for kind, number in losses.counts.items() if number} == kinds
-        lost = {loss.query_id: loss.lost for loss in losses.worst()}
-        assert lost == {
-            f"q{index}": [("answer", kind)]
-            for index, (label, _, kind) in enumerate(self.CASES)
-            if label in ("incorrect", "missing")
-        }
-        assert losses.texts["q0", "answer"] == "Oslo"
-        assert "|gold:right-answer|" in losses.signature
-        assert losses.abstention["refused_with_evidence"] == pytest.approx(1 / len(self.CASES))
 
     def test_a_passage_without_a_text_is_unknown_and_a_failed_judgement_is_missing(self) -> None:
         given = self.files()

@@ -76,24 +76,6 @@ def test_a_measure_of_ones_own_says_its_name_and_its_paper() -> None:
         entries(["clark2008"])
 
 
-def test_the_table_says_what_it_rests_on() -> None:
-    text = latex()
-    assert is_balanced(text)
-    assert r"& run & $\alpha$-nDCG@10 & Recall@10 & Hole@5 $\downarrow$ \\" in text
-    assert r"\textbf{0.4281}$^{\mathrm{b}}$" in text
-    assert (
-        r"\caption{Means over 12 queries, the best in bold. Superscripts name the runs that are significantly"
-        r" worse (sign-flip randomization with mid-p, Holm over one pair, each measure by itself, $p<0.05$)."
-        r" $\downarrow$: low values are good.}"
-    ) in text
-    assert r"\label{tab:comparison}" in text
-    none = latex("--level", "0.99999", "--test", "t")
-    assert (
-        "No difference is significant (paired t-test, Holm over one pair, each measure by itself, $p<1e-05$)."
-        in none
-    )
-
-
 def test_no_test_is_named_where_nothing_was_tested() -> None:
     run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     comparison = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
@@ -130,18 +112,6 @@ def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
     assert is_balanced(both)
 
 
-def test_the_words_of_the_author_are_printed_and_the_marks_still_explained() -> None:
-    text = latex("--caption", r"50% of a_b by $\alpha$ & co", "--label", "tab:mine", "--names", "tag")
-    assert is_balanced(text)
-    assert r"\caption{50\% of a\_b by $\alpha$ \& co}" in text
-    assert r"\label{tab:mine}" in text
-    assert "\na & run & " in text  # by its tag
-    assert r"\par{\footnotesize Superscripts name the runs" in text
-    alone = latex("--caption", "")
-    assert not re.search(r"\\(caption|label|begin{table}|par)", alone)
-    assert is_balanced(alone)
-
-
 def test_intervals_and_p_stand_beside_the_means_on_request() -> None:
     text = latex("--show", "interval")
     assert r"0.3804 {\footnotesize [0.2630, 0.5412]}" in text
@@ -172,6 +142,7 @@ def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
     assert "pdfLaTeX may lack" in rageval.compare("rr", {"模型": run, "b": run}, {"q1": {"a": 1}}).to_latex()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "caption", ["$50%$ & more", "$\\frac{$", "a $}$ b", "$x\x1b$", "$", "$$", "a\n$b\n$", "$a\\\\$", r"\$5 #"]
 )

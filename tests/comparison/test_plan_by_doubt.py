@@ -34,23 +34,6 @@ def test_chances_in_proportion(sizes: list[float], data: st.DataObject) -> None:
     assert not certain or not free or min(certain) >= max(size for size, _ in free) * (1 - 1e-9)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("number", [20, 60])
-def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> None:
-    draw = random.Random(1)
-    sizes = {f"q{index}": draw.choice([0.1, 0.2, 0.5]) for index in range(100)}
-    replays = 3_000
-    counts = dict.fromkeys(sizes, 0)
-    for seed in range(replays):
-        for query in _weighted_order(sizes, random.Random(seed))[:number]:
-            counts[query] += 1
-    chances = dict(zip(sizes, in_proportion(list(sizes.values()), number), strict=True))
-    for size in (0.1, 0.2, 0.5):
-        some = [query for query in sizes if sizes[query] == size]
-        seen = sum(counts[query] for query in some) / len(some) / replays
-        assert seen == pytest.approx(chances[some[0]], abs=0.02)
-
-
 def test_the_order_depends_on_the_seed_alone() -> None:
     sizes = {f"q{index}": 0.1 + index / 50 for index in range(50)}
     assert _weighted_order(sizes, random.Random(4)) == _weighted_order(dict(sizes), random.Random(4))
@@ -161,12 +144,6 @@ def test_a_chance_is_one(tmp_path: Path, chance: object) -> None:
     result = run_command(path, "-m", "crag_score")
     assert result.exit_code == 2
     assert f"{path}:1" in result.stderr
-
-
-def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
-    result = run_command(files(tmp_path), "-m", "crag_score")
-    assert "160 of 800 verdicts are uncertain" in result.stderr
-    assert "q000 of a (0.55)" in result.stderr
 
 
 def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:

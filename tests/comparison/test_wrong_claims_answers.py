@@ -896,6 +896,7 @@ def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
     assert re.search("different nuggets in 12 queries", why(comparison.pairs[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("label", ["incorrect", "perfect"])
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination", "crag_score"])

@@ -46,6 +46,7 @@ def test_the_files_are_what_the_oracles_say() -> None:
     assert text_of("answers") == golden_vectors.encoded(golden_vectors.answer_vectors()).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("name", VECTORS)
 def test_rageval_is_right(name: str) -> None:

@@ -47,12 +47,7 @@ def test_the_written_form_of_a_judge_is_read_as_the_same_judge(judge: AnyJudge) 
     assert parse_judge(str(judge)) == judge
 
 
-@given(st.text(max_size=20) | _NAMES)
-def test_any_text_is_read_as_a_judge(text: str) -> None:
-    judge = parse_judge(text)
-    assert parse_judge(str(judge)) == judge
-
-
+@pytest.mark.slow
 @given(st.lists(_judges(is_asked=False).filter(lambda judge: judge != Judge()), min_size=1, max_size=3))
 def test_the_text_for_programs_names_the_same_judges(judges: list[AnyJudge]) -> None:
     assert split_judges(join_judges(judges)) == tuple(judges)

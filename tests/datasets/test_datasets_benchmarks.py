@@ -205,6 +205,7 @@ class TestFreshStack:
         assert len([path for path in server.paths() if path.startswith("/api/")]) == 2
         assert any("waiting for another process" in err for (_, err), _ in ends)
 
+    @pytest.mark.slow
     def test_a_bomb_of_parquet(self, server: Server) -> None:
         """Rows of one text, which parquet keeps once, that swell to more than 200 times the file's size."""
         rows = [

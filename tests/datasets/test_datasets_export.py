@@ -12,10 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import datasets_samples as samples
-import rageval
 from datasets_server import serving
 from rageval.cli import main
-from rageval.datasets import catalogue, exports, import_files, load, register
+from rageval.datasets import import_files, load, register
 from rageval.datasets.exports import exported
 from rageval.errors import UsageError
 from rageval.files.nuggets import read_nuggets
@@ -57,56 +56,9 @@ def ours(dataset: str, what: str, *options: str) -> str:
     return result.stdout
 
 
-def ranking() -> dict[str, dict[str, float]]:
-    """A run with hits and misses at different depths."""
-    docs = [row["_id"].replace("docs with space", "docs") for row in samples.FRESHSTACK_DOCS]
-    queries = [row["query_id"] for row in samples.FRESHSTACK_QUERIES]
-    return {
-        q: {doc: 100.0 - (7 * index + 11 * i) % 45 for i, doc in enumerate(docs)}
-        for index, q in enumerate(queries)
-    }
-
-
 class TestQrels:
     def test_are_what_ir_datasets_writes(self) -> None:
         assert ours(WITHOUT_SPACES, "qrels") == theirs(WITHOUT_SPACES, "qrels", "trec")
-
-    def test_ids_with_spaces_are_parted_by_tabs(self, tmp_path: Path) -> None:
-        path = tmp_path / "qrels"
-        path.write_text(ours(FRESHSTACK, "qrels"), encoding="utf-8")
-        assert sorted(rageval.read_qrels(path)) == sorted(load(FRESHSTACK).qrels())
-        torn = [line for line in theirs(FRESHSTACK, "qrels", "trec").splitlines() if len(line.split()) != 4]
-        assert len(torn) == 9  # which is why
-
-    def test_score_the_same_everywhere(self, tmp_path: Path) -> None:
-        """rageval from the id and from the file, ndeval, and ir_measures with the measures it shares."""
-        import ir_measures
-        import pyndeval
-
-        path = tmp_path / "qrels"
-        path.write_text(ours(WITHOUT_SPACES, "qrels"), encoding="utf-8")
-        run = ranking()
-        by_id = rageval.evaluate("alpha_ndcg@10, strec@10, recall@20, rr", run, load(WITHOUT_SPACES))
-        by_file = rageval.evaluate("alpha_ndcg@10, strec@10, recall@20, rr", run, path)
-        assert [score.value for score in by_id.scores] == [score.value for score in by_file.scores]
-        assert 0 < by_id["alpha_ndcg@10"].value < 1
-        rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-        qrels = [pyndeval.SubtopicQrel(query, nugget, doc, int(grade)) for query, nugget, doc, grade in rows]
-        scored = [
-            pyndeval.ScoredDoc(query, doc, score)
-            for query, docs in run.items()
-            for doc, score in docs.items()
-        ]
-        ndeval = pyndeval.ndeval(qrels, scored, measures=["alpha-nDCG@10", "strec@10"])
-        for name, ndeval_name in (("alpha_ndcg@10", "alpha-nDCG@10"), ("strec@10", "strec@10")):
-            for query, value in by_id[name].by_query.items():
-                assert ndeval[query][ndeval_name] == pytest.approx(value, abs=1e-6)
-        documents: dict[str, dict[str, int]] = {}
-        for qrel in ir_measures.read_trec_qrels(str(path)):
-            grades = documents.setdefault(qrel.query_id, {})
-            grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, 0))
-        means = ir_measures.calc_aggregate([ir_measures.R @ 20], documents, run)
-        assert means[ir_measures.R @ 20] == pytest.approx(by_id["recall@20"].value, abs=1e-9)
 
     @pytest.mark.parametrize("style", ["tsv", "jsonl"])
     def test_other_forms(self, style: str) -> None:
@@ -178,11 +130,3 @@ def test_what_a_data_set_has_not_is_not_exported() -> None:
 def test_a_style_that_there_is_not() -> None:
     with pytest.raises(UsageError, match="--format trec: docs are written as jsonl or tsv"):
         exported(load(FRESHSTACK), "docs", "trec")
-
-
-def test_every_benchmark_says_what_it_exports() -> None:
-    """What a data set holds can be asked for by one of the words of the command."""
-    words = {"questions": "queries", "documents": "docs"}
-    for _, spec in catalogue.all_datasets():
-        for what in spec.holds:
-            assert words.get(what, what) in exports._WHAT

@@ -19,6 +19,7 @@ MEASURES = list(builtin().values())
 ROOMS = ("comparison", "judges", "datasets", "building", "track", "testing", "parallel")
 
 
+@pytest.mark.slow
 def test_the_examples_on_a_page_are_true(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for measure in MEASURES:

@@ -10,6 +10,8 @@ import pytest
 
 from circles import LACKING
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "rageval"
 PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
 FOLDERS = sorted({path.relative_to(PACKAGE).parts[0] for path in PATHS})

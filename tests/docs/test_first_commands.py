@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from first_commands import NEEDS, PEOPLE, Done, play
 from rageval.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 def here(folder: Path, words: Sequence[str]) -> Done:
     """Do what is typed in this process."""

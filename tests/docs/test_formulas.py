@@ -65,6 +65,7 @@ def test_formulas_of_measures_on_other_pages_are_theirs() -> None:
     assert all(author.count(line) >= 2 for line in FORMULAS["author-0"].splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_what_is_typeset_says_what_is_written(name: str) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import json
-import lzma
 import random
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from rageval.files.answers import FORMS, read_answers, write_answers
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.opening import DEFAULT, Limits, with_limits
 from rageval.records import Answer, Sentence
-from rageval.text import RULES, length
+from rageval.text import length
 
 WRITTEN = [name for name, form in FORMS.items() if form.write is not None]
 SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
@@ -101,75 +98,6 @@ def test_the_samples_are_read_and_written_back(form: str) -> None:
     assert list(read_answers(stream(*lines, name=path.name))) == answers
 
 
-@pytest.mark.parametrize("form", CITING)
-def test_citations_are_positions_or_ids(form: str) -> None:
-    (answer,) = read_answers(stream(citing(form, 1, "a", 0)))
-    assert answer.sentences == (Sentence("It is so.", ("b", "a", "a")),)
-    assert (answer.query_id, answer.run_id, answer.references) == ("7", "r", ("a", "b"))
-
-
-@pytest.mark.parametrize("form", CITING)
-@pytest.mark.parametrize("nowhere", [2, -1, -2, 10**30, "c", "0", "A", ""])
-def test_citations_that_lead_nowhere(form: str, nowhere: int | str) -> None:
-    (answer,) = read_answers(stream(citing(form, nowhere)))
-    assert answer.sentences[0].citations == (None,)
-
-
-def test_ids_given_as_numbers_are_text() -> None:
-    record = citing("rag25", "7", 1) | {"references": [7, "007"]}
-    (answer,) = read_answers(stream(record))
-    assert answer.references == ("7", "007")
-    assert answer.sentences[0].citations == ("7", "007")
-
-
-def test_plain_answers_without_a_list_cite_ids() -> None:
-    record = {
-        "query_id": "q",
-        "run_id": "r",
-        "answer": [{"text": "x", "citations": ["d1", 5, None]}, {"text": "y"}],
-    }
-    (answer,) = read_answers(stream(record))
-    assert answer.sentences == (Sentence("x", ("d1", "5", None)), Sentence("y"))
-
-
-def test_plain_answers_may_have_keys_of_other_formats() -> None:
-    record = {
-        "query_id": "q",
-        "run_id": "r",
-        "answer": "x",
-        "metadata": {"run_desc": 1},
-        "id": 1,
-        "topic_id": 2,
-    }
-    assert list(read_answers(stream(record))) == [Answer("q", "r", (Sentence("x"),))]
-
-
-def test_a_plain_text_is_one_sentence() -> None:
-    (answer,) = read_answers(stream({"query_id": "q", "answer": "One. Two."}, name="dir/mine.jsonl"))
-    assert answer == Answer("q", "mine.jsonl", (Sentence("One. Two."),))
-
-
-def test_an_answer_of_liverag_cites_nothing_and_belongs_to_its_file() -> None:
-    passages = [{"passage": "P", "doc_IDs": ["<u1>", "<u2>"]}, {"passage": "Q", "doc_IDs": []}]
-    (answer,) = read_answers(stream(LIVERAG | {"passages": passages}, name="run.jsonl"))
-    assert answer.passages == (("<u1>", "P"), ("<u2>", "P"), ("", "Q"))
-    assert (answer.run_id, answer.references, answer.prompt) == ("run.jsonl", ("<u1>", "<u2>"), "p")
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
-def test_compressed_files_byte_order_marks_and_blank_lines(pack: Any, tmp_path: Path) -> None:
-    lines = b"\xef\xbb\xbf\r\n" + json.dumps(LIVERAG).encode() + b"\r\n  \r\n"
-    (tmp_path / "f").write_bytes(pack(lines))
-    assert [answer.query_id for answer in read_answers(tmp_path / "f")] == ["7"]
-
-
-def test_reading_is_lazy() -> None:
-    line = json.dumps(LIVERAG).encode()
-    many = (line.replace(b"7", str(index).encode(), 1) for index in range(100_000))
-    answers = read_answers(io.BytesIO(b"\n".join(many) + b"\n{"))
-    assert next(answers).query_id == "0"  # the broken last line is far away
-
-
 # --- what is refused
 
 BAD = {
@@ -202,20 +130,6 @@ def test_bad_lines_are_explained(name: str) -> None:
     assert message in refused(line)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in BAD if name not in ("UTF-16", "no object", "unknown keys")]
-)
-def test_a_bad_line_further_down_is_found(name: str) -> None:
-    assert refused(LIVERAG, b"", BAD[name][0]).startswith("file.jsonl:3: ")
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"\n\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0), bz2.compress(b" \n")]
-)
-def test_empty_files(content: bytes) -> None:
-    assert refused(content) == "file.jsonl: is empty; expected JSON lines"
-
-
 def test_a_file_of_two_formats_is_refused() -> None:
     records = [citing("rag24"), citing("rag25"), citing("rag26"), LIVERAG, citing("plain")]
     for before in records:
@@ -227,32 +141,12 @@ def test_a_file_of_two_formats_is_refused() -> None:
                 assert "put each format in its own file" in message
 
 
-def test_many_bad_lines_are_told_together() -> None:
-    message = refused(LIVERAG, *[b"{"] * 12, b"")
-    assert message.count("\n") == 10
-    assert message.startswith("file.jsonl:2: ")
-    assert message.endswith("… and 2 more such lines")
-
-
-def test_two_answers_of_a_run_to_a_query() -> None:
-    message = refused(citing("rag24"), b"", citing("rag24") | {"topic_id": "7"})
-    assert message.startswith("file.jsonl:3: a second answer of run r to query 7, the first is in line 1")
-    other = citing("rag24") | {"run_id": "s"}
-    assert len(list(read_answers(stream(citing("rag24"), other)))) == 2
-
-
 @pytest.mark.slow
 def test_a_line_beyond_all_limits(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b'\n{"query_id": "' + b"x" * 66 * 2**20)
     with pytest.raises(InputError, match=r"f:2: a line of more than 67,108,864 bytes; raise the limit with"):
         list(read_answers(tmp_path / "f"))
     assert "a line of more than 9 bytes" in refused(LIVERAG, limits=Limits(record=9))
-
-
-def test_messages_show_nothing_a_terminal_would_obey() -> None:
-    message = refused({"query_id": "q", "answer": "a", "run_id": "\x1b[31m"})
-    assert "\x1b" not in message
-    assert "\x1b" not in refused({"x": "\x1b[31m\u202e"})
 
 
 def test_what_cannot_be_written() -> None:
@@ -262,33 +156,6 @@ def test_what_cannot_be_written() -> None:
             list(write_answers([stray], form))
     with pytest.raises(UsageError, match="expected one of plain, rag24"):
         list(write_answers([], "rag23"))
-
-
-def test_the_length_written_is_the_length_counted() -> None:
-    answer = Answer("q", "r", (Sentence("rock´n roll"), Sentence(" ½ ")))
-    (line,) = write_answers([answer], "rag24")
-    assert json.loads(line)["response_length"] == 4
-
-
-@pytest.mark.parametrize(("query", "expected"), [("7", 7), ("0", 0), ("07", "07"), ("٧", "٧"), ("-1", "-1")])
-def test_ids_of_liverag_are_written_as_numbers_where_they_are_numbers(query: str, expected: Any) -> None:
-    (line,) = write_answers([Answer(query, "r", (Sentence("x"),))], "liverag")
-    assert json.loads(line)["id"] == expected
-
-
-def test_extra_fields_go_where_the_format_keeps_them() -> None:
-    answer = Answer("q", "r", (Sentence("x"),), question="t")
-    (line,) = write_answers([answer], "rag26", team_id="us", run_desc="BM25")
-    assert json.loads(line)["metadata"] == {
-        "team_id": "us", "narrative_id": "q", "narrative": "t", "run_id": "r", "run_desc": "BM25"
-    }  # fmt: skip
-
-
-@given(st.lists(st.text(max_size=20), max_size=4))
-def test_lengths_add_up(texts: list[str]) -> None:
-    for rule, count in RULES.items():
-        assert length(texts, rule) == sum(map(count, texts)) >= 0
-    assert length(texts, "nonspace") == sum(not c.isspace() for text in texts for c in text)
 
 
 def test_an_unknown_counting_rule() -> None:

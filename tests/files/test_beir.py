@@ -24,19 +24,6 @@ def given(folder: Path, text: str = HEADER + ROWS, name: str = "test.tsv") -> tu
     return str(folder / "run"), str(folder / name)
 
 
-@pytest.mark.parametrize("name", ["test.tsv", "test", "test.gz"])
-@pytest.mark.parametrize("text", [HEADER + ROWS, "\ufeff" + (HEADER + ROWS).replace("\n", "\r\n")])
-def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
-    run, qrels = given(tmp_path, text, name)
-    for words in ((run, qrels), (qrels, run)):
-        result = CliRunner().invoke(main, [*words, "-m", "rr,recall@1", "--format", "csv"])
-        assert (result.exit_code, "0.7500" in result.stdout, "0.5000" in result.stdout) == (0, True, True), (
-            result.output
-        )
-    assert rageval.evaluate("rr", run, qrels)["rr"].by_query == {"1": 0.5, "2": 1.0}
-    assert rageval.evaluate("rr(rel=2)", run, qrels)["rr(rel=2)"].by_query == {"1": 0.5, "2": 0.0}
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -13,7 +13,6 @@ import pytest
 
 import rageval
 from rageval.errors import InputError
-from rageval.files import columnar
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -54,44 +53,6 @@ def text(tmp_path: Path) -> tuple[Path, Path]:
 def saved(table: pyarrow.Table, path: Path, group: int = 13, **options: Any) -> Path:
     parquet.write_table(table, path, row_group_size=group, **options)
     return path
-
-
-@pytest.mark.parametrize("group", [1, 13, 1000])
-def test_values_are_those_of_text(text: tuple[Path, Path], tmp_path: Path, group: int) -> None:
-    run = saved(run_table(), tmp_path / "run.parquet", group)
-    qrels = saved(qrels_table(), tmp_path / "named_otherwise", group)
-    assert values(run, qrels) == values(*text)
-    assert list(rageval.read_run(run)) == list(rageval.read_run(text[0]))
-    assert list(rageval.read_qrels(qrels)) == list(rageval.read_qrels(text[1]))
-
-
-@pytest.mark.parametrize(
-    ("column", "kind"),
-    [
-        ("doc_id", pyarrow.large_string()),
-        ("query_id", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
-        ("score", pyarrow.float32()),
-        ("score", pyarrow.int16()),
-        ("score", pyarrow.decimal128(9, 2)),
-    ],
-)
-def test_every_type_of_column(text: tuple[Path, Path], tmp_path: Path, column: str, kind: Any) -> None:
-    table = run_table()
-    column_index = table.schema.get_field_index(column)
-    table = table.set_column(column_index, column, table[column].cast(kind))
-    assert values(saved(table, tmp_path / "run.parquet"), text[1]) == values(*text)
-
-
-def test_batches_are_small_and_scattered_queries_are_gathered(
-    text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(columnar, "ROWS", 7)
-    run = saved(run_table().take(list(range(0, 90, 2)) + list(range(1, 90, 2))), tmp_path / "run.parquet", 90)
-    sizes = [len(rows.docs) for rows in columnar.run_rows(run)]
-    assert max(sizes) <= 7
-    rows = [*ROWS[::2], *ROWS[1::2]]
-    text[0].write_text("".join(f"{query} Q0 {doc} 1 {score} t\n" for query, doc, score in rows))
-    assert values(run, text[1]) == values(*text)
 
 
 def test_judgements_without_a_nugget_are_plain(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,13 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import rageval
 from rageval.cli import main
 from rageval.datasets import dataset
 from rageval.datasets.dataset import Dataset
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.questions import read_questions
 from rageval.judges.material import passages_in
 from rageval.records import Qrel
 
@@ -26,7 +22,6 @@ TREC = "".join(
     f"{q} Q0 {d} {rank} {s} t\n" for q, docs in RUN.items() for rank, (d, s) in enumerate(docs.items(), 1)
 )
 QRELS = "q1 0 b 1\nq2 0 c 2\n"
-TEXTS = {"a": "Title\nOf a.", "b": "Of b.", "c": "Of c."}
 
 
 def candidates(scored: bool = True, numbered: bool = False) -> list[dict[str, Any]]:
@@ -74,23 +69,6 @@ def _qrels(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("form", RUNS)
 class TestRuns:
-    def test_every_form_scores_alike(self, form: str, qrels: Path, tmp_path: Path) -> None:
-        path = wrote(tmp_path / "run", RUNS[form])
-        expected = run(wrote(tmp_path / "trec", TREC), qrels, "-m", "ndcg,rr", "-q").stdout
-        assert run(path, qrels, "-m", "ndcg,rr", "-q").stdout == expected
-        assert run("-", qrels, "-m", "ndcg,rr", "-q", stdin=RUNS[form].encode()).stdout == expected
-        assert run("-j", 2, path, qrels, "-m", "ndcg,rr", "-q").stdout == expected
-        packed = tmp_path / "packed"
-        packed.write_bytes(bz2.compress(b"\xef\xbb\xbf" + RUNS[form].encode()))
-        assert run(packed, qrels, "-m", "ndcg,rr", "-q").stdout == expected
-
-    def test_python_reads_it(self, form: str, tmp_path: Path) -> None:
-        path = wrote(tmp_path / "run", RUNS[form])
-        value = rageval.evaluate("rr", path, {"q1": {"b": 1}, "q2": {"c": 1}})["rr"].value
-        assert value == 0.75
-        for read in (rageval.read_run(path), rageval.read_run(io.BytesIO(RUNS[form].encode()))):
-            assert {(row.query_id, row.doc_id) for row in read} == {(q, d) for q in RUN for d in RUN[q]}
-
     def test_it_is_compared_with_others(self, form: str, qrels: Path, tmp_path: Path) -> None:
         path, other = wrote(tmp_path / "run", RUNS[form]), wrote(tmp_path / "other", TREC)
         assert "identical" in run("compare", path, other, qrels, "-m", "rr").stdout
@@ -108,13 +86,6 @@ class TestWholeNumbers:
         refused = run(ranks, grades, "-m", "rr")
         assert refused.exit_code == 2
         assert "may be scores or grades" in refused.stderr
-
-    def test_in_python_the_place_decides(self, tmp_path: Path) -> None:
-        grades = wrote(tmp_path / "grades.json", json.dumps({"q1": {"b": 1}, "q2": {"c": 2}}))
-        assert rageval.evaluate("rr", RUN, grades)["rr"].value == 0.75
-        assert rageval.evaluate("rr", grades, grades)["rr"].value == 1.0
-        scores = wrote(tmp_path / "scores.json", json.dumps(RUN))
-        assert rageval.evaluate("ndcg", scores, scores)["ndcg"].value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -142,13 +113,6 @@ def test_what_is_wrong_with_json_is_said(text: str, expected: str, qrels: Path, 
 
 
 class TestCandidates:
-    def test_they_are_questions_and_passages(self, tmp_path: Path) -> None:
-        path = wrote(tmp_path / "c.jsonl", jsonl(candidates()))
-        assert [(q.query_id, q.text) for q in read_questions(path)] == [(q, f"who is {q}?") for q in RUN]
-        assert dict(passages_in(path)) == TEXTS
-        numbered = wrote(tmp_path / "n.jsonl", jsonl(candidates(numbered=True)))
-        assert [question.query_id for question in read_questions(numbered)] == ["1", "2"]
-
     def test_a_judge_takes_all_three(self, tmp_path: Path) -> None:
         path = wrote(tmp_path / "c.jsonl", jsonl(candidates()))
         words = ["judge", "relevance", "--run", path, "--passages", path, "--questions", path, "--dry-run"]
@@ -231,14 +195,6 @@ class TestAgree:
         agreement = self.agreed(wrote(tmp_path / "o", jsonl(own)), path)
         assert (agreement["compared"], agreement["only_gold"]) == (2, 1)
         assert agreement["coefficients"]["agreement"]["value"] == 0.5
-
-    def test_whether_the_column_names_nuggets_can_be_said(self, tmp_path: Path) -> None:
-        nist = self.forms(tmp_path)["NIST's"]
-        plain = self.forms(tmp_path)["qrels"]
-        assert (
-            run("label", "agree", nist, plain, "--nuggets-in-qrels", "yes").exit_code == 2
-        )  # nothing in common
-        assert self.agreed(nist, plain, "--nuggets-in-qrels", "no")["compared"] == 4
 
     def test_assignments_of_the_nuggetizer(self, tmp_path: Path) -> None:
         def assigned(*labels: str) -> list[dict[str, Any]]:

@@ -23,26 +23,6 @@ def given_as(text: str, name: str = "board") -> io.BytesIO:
     return stream
 
 
-@pytest.mark.parametrize(
-    ("file", "rows", "first", "last"),
-    [
-        ("truth.txt", 6, ("run1", "all", "RELEVANCE", 0.864), ("run6", "all", "RELEVANCE", 0.45)),
-        ("kiddie.truth.txt", 24, ("run1", "leaf", "RELEVANCE", 0.85), ("run4", "all", "RELEVANCE", 0.088)),
-        (
-            "spot-check.txt",
-            9,
-            ("my_best_run_01", "28", "Measure-01", 1.0),
-            ("my_best_run_02_citations", "all", "Measure-01", 3.0),
-        ),
-    ],
-)
-def test_the_samples_have_the_rows_that_they_should(
-    file: str, rows: int, first: tuple[object, ...], last: tuple[object, ...]
-) -> None:
-    leaderboard = read_leaderboard(GOLDEN / file)
-    assert (len(leaderboard), tuple(leaderboard[0]), tuple(leaderboard[-1])) == (rows, first, last)
-
-
 @pytest.mark.slow
 @given(
     st.dictionaries(st.tuples(names, names), st.floats(), min_size=1, max_size=4),
@@ -63,20 +43,6 @@ def test_what_is_written_is_read_back_bit_for_bit(values: dict[tuple[str, str], 
 
 def bits(row: LeaderboardRow) -> tuple[str, ...]:
     return (*row[:3], "nan" if math.isnan(row.value) else row.value.hex())
-
-
-def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
-    text = "r1 ndcg q1 0.5\nr1 ndcg q2 True\n# a remark\n"
-    with pytest.raises(InputError, match=r"use --form tot .* or --form ir_measures"):
-        read_leaderboard(given_as(text))
-    expected = [LeaderboardRow("r1", "q1", "ndcg", 0.5), LeaderboardRow("r1", "q2", "ndcg", 1.0)]
-    assert read_leaderboard(given_as(text), topics={"q2", "q9"}) == expected
-    assert read_leaderboard(given_as(text), "tot") == expected
-    swapped = read_leaderboard(given_as(text), "ir_measures")
-    assert swapped[0] == LeaderboardRow("r1", "ndcg", "q1", 0.5)
-    for both in ("r1 all all 0.5\n", "r1 all ndcg 0.5\nr1 ndcg all 0.5\n"):
-        with pytest.raises(InputError, match="use --form"):
-            read_leaderboard(given_as(both))
 
 
 def test_headers_say_which_form_it_is() -> None:
@@ -119,35 +85,8 @@ def test_bad_lines_are_named(text: str, message: str) -> None:
         read_leaderboard(given_as(text))
 
 
-def test_json_has_what_columns_have_no_room_for() -> None:
-    rows = [LeaderboardRow("my run", "q 1", "a b", math.nan), LeaderboardRow("#2", "all", "m", 0.1)]
-    (first, second) = read_leaderboard(given_as("\n".join(write_leaderboard(rows, "jsonl"))))
-    assert first[:3] == rows[0][:3]
-    assert math.isnan(first.value)
-    assert second == rows[1]
-    for row in rows:
-        with pytest.raises(InputError, match="use the form jsonl"):
-            list(write_leaderboard([row], "tot"))
-
-
 def test_a_topic_called_all_would_be_taken_for_the_mean() -> None:
     rows = [LeaderboardRow("r", "all", "m", 0.1), LeaderboardRow("r", "all", "m", 0.2)]
     for form in FORMS:
         with pytest.raises(InputError, match="one value for r, all, m; a topic cannot be called 'all'"):
             list(write_leaderboard(rows, form))
-
-
-def test_the_auto_judge_kit_reads_what_is_written(tmp_path: Path) -> None:
-    try:
-        from autojudge_evaluate import eval_results as results
-    except (ImportError, LookupError) as error:  # it wants NLTK's data when it is imported
-        pytest.skip(f"no autojudge-evaluate: {error!s:.40}")
-    rows = [
-        LeaderboardRow(run, topic, "ndcg", value)
-        for run, one, two in (("a", 0.1, 0.3), ("b", 1 / 3, 1e-17))
-        for topic, value in (("q1", one), ("q2", two), ("all", (one + two) / 2))
-    ]
-    path = tmp_path / "board"
-    path.write_text("\n".join(write_leaderboard(rows, "tot")) + "\n")
-    leaderboard = results.load(path, "tot", recompute_aggregates=False, verify=True, on_missing="error")
-    assert {(e.run_id, e.topic_id, e.measure, e.value) for e in leaderboard.entries} == set(map(tuple, rows))

@@ -17,12 +17,10 @@ from rageval.files.opening import (
     DEFAULT,
     STDIN,
     File,
-    LimitedName,
     Limits,
     RowRange,
     as_local_file,
     is_remote,
-    kept,
     limits_of,
     name_of,
     with_limits,
@@ -49,30 +47,11 @@ def test_a_name_with_limits_is_the_same_name(source: Any) -> None:
     assert with_limits(source, DEFAULT) is source
 
 
-def test_a_name_with_limits_is_text() -> None:
-    name = LimitedName("a,b", TIGHT)
-    assert name == "a,b"
-    assert hash(name) == hash("a,b")
-    assert type(str(name)) is str
-
-
 def test_what_cannot_carry_limits_is_returned_as_it_is() -> None:
     nugget, text = Nugget("q", "n", "text"), io.StringIO()
     for value in (None, {"q": {"d": 1}}, nugget, text, Limits):
         assert with_limits(value, TIGHT) is value
     assert with_limits(("a", nugget), TIGHT) == ["a", nugget]
-
-
-def test_a_stream_with_limits_is_read_as_the_stream() -> None:
-    stream = io.BytesIO(ROWS.encode())
-    limited = with_limits(stream, TIGHT)
-    assert limited.seekable()
-    assert limits_of(kept(limited)) == TIGHT
-    assert limits_of(stream) == DEFAULT
-    with pytest.raises(InputError, match="of 9 bytes; expected at most 5"):
-        rageval.read_run(limited)
-    stream.seek(0)
-    assert rageval.read_run(stream).name == "<stream>"
 
 
 def test_standard_input_is_kept_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:

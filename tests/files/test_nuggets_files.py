@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +11,9 @@ from hypothesis import strategies as st
 from rageval.errors import InputError
 from rageval.files.nuggets import read_metrics, read_nuggets, write_nuggets
 from rageval.files.retrieved import read_umbrela
-from rageval.records import Nugget, Qrel
+from rageval.records import Nugget
 from test_answers_files import IDS, TEXTS, stream
 
-SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
 VITAL = {"text": "It rains.", "importance": "vital"}
 LIST = {"qid": 7, "nuggets": [VITAL]}
 RUBRICS = {
@@ -50,37 +47,11 @@ def nuggets(*records: Any) -> list[Nugget]:
     return list(read_nuggets(stream(*records)))
 
 
-def test_nuggets_of_the_nuggetizer() -> None:
-    bank = nuggets(
-        {"query": "q", "qid": 7, "nuggets": [VITAL, {"text": "y", "importance": "failed"}, {"text": "z"}]}
-    )
-    assert bank == [Nugget("7", "0", "It rains.", "vital"), Nugget("7", "1", "y"), Nugget("7", "2", "z")]
-
-
-def test_nuggets_of_trec_rag_2026_belong_to_sub_narratives() -> None:
-    line = {"qid": "7", "nuggets": [VITAL | {"mapped_sub_narrative": '"Weather"', "source": "post-edit"}]}
-    nugget = Nugget("7", "0", "It rains.", "vital", group='"Weather"', facts=(("source", "post-edit"),))
-    assert nuggets(line) == [nugget]
-    assert nuggets(*map(str.encode, write_nuggets([nugget]))) == [nugget]
-
-
-@pytest.mark.parametrize("key", ["nugget_id", "id"])
-def test_a_nugget_is_called_as_the_file_calls_it(key: str) -> None:
-    assert nuggets({"qid": 7, "nuggets": [VITAL | {key: 5}]}) == [Nugget("7", "5", "It rains.", "vital")]
-
-
-def test_rubrics_have_weights_that_may_be_negative() -> None:
-    line = RUBRICS | {"rubrics": [*RUBRICS["rubrics"], {"criterion": "Lies.", "weight": -0.5}]}
-    assert nuggets(line) == [
-        Nugget("7", "0", "Says so.", weight=2.0, group="Explicit"),
-        Nugget("7", "1", "Lies.", weight=-0.5),
-    ]
-
-
 def test_nuggets_of_freshstack() -> None:
     assert nuggets(FRESH) == [Nugget("77", "77_n", "x")]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_nuggets_written_are_read_again(data: st.DataObject) -> None:
     group = st.one_of(st.none(), TEXTS)
@@ -103,24 +74,6 @@ def test_nuggets_that_cannot_be_written() -> None:
         list(write_nuggets([first._replace(weight=1.0)]))
 
 
-def test_the_samples_are_read() -> None:
-    assert len(list(read_nuggets(SAMPLES / "nuggets.jsonl"))) == 12
-    weights = [bank.weight for bank in read_nuggets(SAMPLES / "rubrics.jsonl")]
-    assert weights == [5.0, -3.0] * 5
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        UMBRELA,
-        {"query": {"qid": 7, "text": "?"}, "passage": {"docid": "d", "doc": {}}, "judgment": 3},
-        {"query": {"text": "?"}, "qid": "7", "passage": {"docid": "d"}, "judgment": 3},
-    ],
-)
-def test_judgements_of_umbrela(record: dict[str, Any]) -> None:
-    assert list(read_umbrela(stream(record))) == [Qrel("7", "d", 3)]
-
-
 def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
     record = {"query": "how long?", "passage": "long", "judgment": 1}
     message = refused("umbrela", UMBRELA, record)
@@ -129,15 +82,6 @@ def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
         "no `qid` and `docid` to identify what is judged; put `qid` and `docid` next to the texts" in message
     )
     assert "no `docid` to" in refused("umbrela", record | {"qid": 1})
-
-
-def test_metrics_by_query() -> None:
-    metrics = read_metrics(stream(METRICS, METRICS | {"qid": "all", "all_score": 0.25}))
-    assert metrics["7"] == {key: float(value) for key, value in METRICS.items() if key != "qid"}
-    assert metrics["all"]["all_score"] == 0.25
-    assert "file.jsonl:2: a second line for query 7, the first is in line 1" in refused(
-        "metrics", METRICS, METRICS
-    )
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -190,8 +134,3 @@ def test_a_second_list_for_a_query_and_another_format() -> None:
         "nuggets", LIST, LIST
     )
     assert "expected nuggets as in the lines before, found rubrics" in refused("nuggets", LIST, RUBRICS)
-
-
-def test_keys_that_are_not_known_are_skipped() -> None:
-    line = json.dumps(LIST | {"extra": {"deep": [1, {"x": None}]}}).encode()
-    assert nuggets(line) == nuggets(LIST)

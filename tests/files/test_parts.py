@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import rageval
 from rageval.errors import InputError
 from rageval.files import parts, trec
-from rageval.files.opening import File, FileChanged, Limits, chunks
+from rageval.files.opening import File, Limits, chunks
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked
@@ -140,17 +140,6 @@ def test_frames_of_whole_queries_are_unpacked_once(tmp_path: Path) -> None:
     )
 
 
-def test_frames_that_hold_nothing(tmp_path: Path) -> None:
-    content = "".join(ROWS).encode()
-    cuts = sorted(
-        [*frames_every(100), *frames_every(100), *frames_every(300), 0, 0, len(content), len(content)]
-    )
-    path = tmp_path / "run"
-    path.write_bytes(seekable(content, cuts))
-    scores, parts = scored_in_parts(path, 7)
-    assert (scores, parts) == (numbers(EVALUATOR.evaluate(path)), 7)
-
-
 WRONG = [
     "a frame that holds more",
     "a frame that holds less",
@@ -186,6 +175,7 @@ def wrong_tables() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("width", [2, 5, 30])
 def test_a_wrong_table_never_gives_a_wrong_number(
@@ -239,24 +229,6 @@ def test_in_processes_and_with_what_is_wrong_in_its_row(tmp_path: Path, form: st
         EVALUATOR.evaluate(divided(path, Forked(2)))
     path = written(ROWS[::2] + ROWS[1::2])
     assert numbers(EVALUATOR.evaluate(divided(path, Forked(2)))) == numbers(EVALUATOR.evaluate(path))
-
-
-@pytest.mark.parametrize("form", ["parquet", "zstd"])
-def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, form: str) -> None:
-    path = tmp_path / "run"
-    if form == "parquet":
-        parquet(path, ROWS, 31)
-    else:
-        path.write_bytes(seekable("".join(ROWS).encode(), frames_every(200)))
-
-    class Touching(Here):
-        def results(self, task: Any, shared: Any, units: Sequence[Any]) -> Iterator[Any]:
-            for result in super().results(task, shared, units):
-                path.write_bytes(path.read_bytes())
-                yield result
-
-    with pytest.raises(FileChanged, match="run: changed while it was scored"):
-        EVALUATOR.evaluate(divided(path, Touching()))
 
 
 def test_rows_of_a_part_are_numbered_as_in_the_file(tmp_path: Path) -> None:
@@ -330,6 +302,7 @@ def outcome(path: Path, reading: Reading, engine: Any = None) -> Any:
         return str(error).split("\n")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(150))
 def test_no_chunk_and_no_part_decides_for_itself_what_tabs_are(

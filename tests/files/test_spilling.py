@@ -14,8 +14,7 @@ import pytest
 import rageval
 from rageval.errors import InputError
 from rageval.files import opening
-from rageval.files.opening import _KeptStream
-from rageval.files.trec import RUN, LineForm, Text
+from rageval.files.trec import RUN, Text
 from rageval.scoring import sources
 from rageval.scoring.sources import RunSource
 from test_parallel import MEASURES, QRELS, lines, numbers
@@ -37,17 +36,6 @@ def scattered(tmp_path: Path) -> Path:
     random.Random(5).shuffle(rows)
     (tmp_path / "run").write_text("".join(rows))
     return tmp_path / "run"
-
-
-@pytest.mark.parametrize("ties", ["trec", "input", "rank"])
-def test_on_disk_as_in_memory(scattered: Path, ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluator = rageval.Evaluator(MEASURES, QRELS, ties=ties)
-    expected = numbers(evaluator.evaluate(rageval.read_run(scattered)))
-    shares: list[int] = []
-    whole = LineForm.together
-    monkeypatch.setattr(LineForm, "together", lambda *given: shares.append(given[-1]) or whole(*given))
-    assert numbers(evaluator.evaluate(scattered)) == expected
-    assert shares[0] > 5
 
 
 def test_a_table_on_disk_as_in_memory(scattered: Path, tmp_path: Path) -> None:
@@ -98,44 +86,6 @@ def test_what_is_wrong_first_in_the_file_is_said_first(tmp_path: Path, wrong: st
         EVALUATOR.evaluate(path)
 
 
-def test_judgements_that_lie_apart(scattered: Path, tmp_path: Path) -> None:
-    judged = "".join(f"q{index % 60} n{index % 7} d{index % 11} {index % 3}\n" for index in range(400))
-    (tmp_path / "apart").write_text(judged)
-    (tmp_path / "sorted").write_text(
-        "\n".join(sorted(judged.splitlines(), key=lambda line: int(line.split()[0][1:])))
-    )
-    one, other = (rageval.read_qrels(tmp_path / name) for name in ("apart", "sorted"))
-    assert list(one) == list(other)
-    (tmp_path / "apart").write_text(judged + "q0 n0 d0 2\n")
-    with pytest.raises(
-        InputError, match="apart:401: document d0, nugget n0 of query q0 is judged 2 here but 0 in line 1"
-    ):
-        rageval.read_qrels(tmp_path / "apart")
-
-
-def test_nothing_is_left_behind(scattered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    EVALUATOR.evaluate(scattered)
-    scattered.write_text(scattered.read_text() + "q1 Q0 d9 1 1\n")
-    with pytest.raises(InputError, match="expected 6 columns"):
-        EVALUATOR.evaluate(scattered)
-    assert list(folder.iterdir()) == []
-
-
-def test_what_is_wrong_is_said_with_its_line(scattered: Path) -> None:
-    rows = scattered.read_text().splitlines()
-    scattered.write_text("\n".join([*rows, rows[0]]) + "\n")
-    with pytest.raises(InputError) as error:
-        EVALUATOR.evaluate(scattered)
-    with pytest.raises(InputError) as expected:
-        EVALUATOR.evaluate(rageval.read_run(scattered))
-    assert str(error.value) == str(expected.value)
-    assert f"run:{len(rows) + 1}: document" in str(error.value)
-    numbers(EVALUATOR.evaluate(RunSource("run", None, scattered, dedup="first")))
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("order", ["sorted", "scattered"])
 def test_a_stream_is_read_once_and_kept(scattered: Path, order: str, packed: bool) -> None:
@@ -150,17 +100,6 @@ def test_a_stream_is_read_once_and_kept(scattered: Path, order: str, packed: boo
     assert stream.read() == b""
     assert numbers(EVALUATOR.evaluate(source)) == expected
     assert list(source.run()) == list(rageval.read_run(scattered))
-
-
-def test_readers_of_a_kept_stream_do_not_disturb_one_another() -> None:
-    kept = _KeptStream(io.BytesIO(bytes(range(200))), "numbers")
-    one, other = kept.opened(), kept.opened()
-    assert one.read(3) == bytes([0, 1, 2])
-    assert other.read(2) == bytes([0, 1])
-    assert other.read(9) == bytes([2])
-    assert other.read(7) == one.read(7) == bytes(range(3, 10))
-    assert one.read() == bytes(range(10, 200))
-    assert other.read() == bytes(range(10, 200))
 
 
 GENERATOR = """
@@ -197,13 +136,3 @@ def test_memory_is_flat_over_a_long_stream(tmp_path: Path) -> None:
         assert "all\t0.4307" in process.stdout
         peak[queries] = int(process.stdout.split()[-1])
     assert peak[2000] < peak[200] + 80
-
-
-def test_ids_with_blanks_lie_apart_behind_rows_parted_by_blanks(tmp_path: Path) -> None:
-    rows = [f"q {index % 2}\tQ0\td {index}\t1\t{9 - index}\tt\n" for index in range(8)]
-    (tmp_path / "run").write_text("".join(["q Q0 d 1 1 t\n", *rows, "q Q0 e 1 1 t\n", "\x0c\n"]))
-    with pytest.raises(InputError, match="run:11: byte 1 is the control byte 0x0c"):
-        rageval.evaluate("rr", tmp_path / "run", {"q 1": {"d 1": 1}})
-    (tmp_path / "run").write_text("".join(["q Q0 d 1 1 t\n", *rows, "q Q0 e 1 1 t\n", "\r\n"]))
-    scores = rageval.evaluate("rr", tmp_path / "run", {"q 1": {"d 3": 1}, "q": {"e": 1}})
-    assert scores["rr"].by_query == {"q 1": 0.5, "q": 1.0}

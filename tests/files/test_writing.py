@@ -89,6 +89,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, step: int, code: int) ->
         yield calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize("links", [0, 1, 2])
 @pytest.mark.parametrize("name", ["fsync", "rename", "replace", "posix_fallocate", "fchmod", "open"])

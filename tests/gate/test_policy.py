@@ -10,20 +10,6 @@ from rageval.errors import InputError
 from rageval.policy import find_policy
 
 
-def test_the_nearest_policy_of_the_repository_counts(tmp_path: Path) -> None:
-    (tmp_path / "rageval.toml").write_text("[gate]\nmargin = 0.5\n")  # above the repository
-    root = tmp_path / "repo"
-    deep = root / "a" / "b"
-    deep.mkdir(parents=True)
-    (root / ".git").mkdir()
-    assert find_policy(deep).tables == {}
-    (root / "pyproject.toml").write_text('[tool.rageval.gate]\nmargin = 0.03\nbaseline = "gold/base.jsonl"\n')
-    (root / "a" / "pyproject.toml").write_text("[tool.other]\n")  # says nothing of us
-    path = find_policy(deep)
-    assert path.section("gate") == {"margin": 0.03, "baseline": "gold/base.jsonl"}
-    assert path.section("logs", "prod") == {}
-
-
 def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rageval.toml").write_text("")
     (tmp_path / "in").mkdir()

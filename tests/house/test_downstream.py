@@ -22,6 +22,8 @@ from rageval.scoring.rules import COMPAT, rules_of
 from rageval.subjects import ANSWERS, RUNS, SubjectKind
 from snippets import ROOT, blocks
 
+pytestmark = pytest.mark.slow
+
 PROJECT = ROOT / "tests" / "downstream"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -67,7 +69,6 @@ def mypy_or_other(checker: str, words: Sequence[str]) -> str:
 CHECKERS = {"mypy": found_by_mypy, "basedpyright": found_by_basedpyright}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_type_checkers_accept_what_is_right_and_refuse_each_mistake(checker: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(checker) is None:

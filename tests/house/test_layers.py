@@ -16,6 +16,8 @@ import pytest
 from rageval import hooks
 from rageval.hooks import Hook
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
@@ -145,7 +147,6 @@ def imports_when_loaded(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.slow
 def test_each_room_imports_only_what_it_may() -> None:
     wrong = []
     for path in modules():
@@ -188,7 +189,6 @@ def dotted(path: Path) -> str:
 NAMES = {dotted(path): path for path in modules()}
 
 
-@pytest.mark.slow
 def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
     for name, path in NAMES.items():
         for other in all_imports(path):
@@ -196,7 +196,6 @@ def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
                 assert room(path) == room(NAMES[other]), f"{name} imports {other}"
 
 
-@pytest.mark.slow
 def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
     for name, path in NAMES.items():
         for node in nodes(path):
@@ -207,7 +206,6 @@ def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
                 assert not private or home in (room(path), "__init__"), f"{name} imports {private}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("types", [False, True], ids=["run", "types"])
 def test_no_imports_go_round_in_a_circle(types: bool) -> None:
     # The `__init__` of a package imports its modules for type checkers, and is no part of their order.
@@ -221,7 +219,6 @@ def test_no_imports_go_round_in_a_circle(types: bool) -> None:
     assert circles <= {frozenset()}
 
 
-@pytest.mark.slow
 def test_no_room_imports_what_imports_it() -> None:
     """Within functions, too: what a room leaves to one above it is found by name, in one table."""
     below = {room(path): set[str]() for path in NAMES.values()}
@@ -249,7 +246,6 @@ def test_a_hook_takes_what_its_function_takes(name: str) -> None:
 TABLES = ("rageval.hooks", "rageval.subjects")
 
 
-@pytest.mark.slow
 def test_only_two_tables_name_modules_that_stand_above() -> None:
     for name, path in NAMES.items():
         texts = {node.value for node in nodes(path) if is_text(node)}
@@ -289,7 +285,6 @@ def loaded_by_command(*words: str) -> set[str]:
     return modules_loaded_by(code) - modules_loaded_by("import click")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compiled", ["0", "1"])
 def test_the_plain_command_imports_nothing_heavy(
     files: list[str], compiled: str, monkeypatch: pytest.MonkeyPatch
@@ -299,7 +294,6 @@ def test_the_plain_command_imports_nothing_heavy(
         assert loaded_by_command(*files, "-m", measures) & HEAVY <= {"dataclasses"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", [(), ("compare",)], ids=["score", "compare"])
 def test_runs_are_scored_and_compared_without_judges_and_logs(
     files: list[str], command: tuple[str, ...]
@@ -311,7 +305,6 @@ def test_runs_are_scored_and_compared_without_judges_and_logs(
     assert not rooms & {"judges", "logs", "datasets", "building", "pages", "track"}
 
 
-@pytest.mark.slow
 def test_short_options_are_known_at_once(files: list[str]) -> None:
     """click looks for `-m` among the long options first, and loads difflib to suggest another one."""
     assert "difflib" not in loaded_by_command(*files, "-q", "-m", "rr", "-p", "3", "-l", "1")
@@ -320,7 +313,6 @@ def test_short_options_are_known_at_once(files: list[str]) -> None:
 RUN_MEASURES = "α-nDCG(alpha=0.7)@5 R@50 ndcg_cut_10 coverage P.5,10 map official:ndeval"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "needed"),
     [
@@ -365,7 +357,6 @@ def test_scoring_imports_nothing_heavy() -> None:
     assert modules_loaded_by(code) & FOREIGN == set()
 
 
-@pytest.mark.slow
 def test_scoring_answers_imports_msgspec_and_nothing_heavier() -> None:
     code = (
         "import rageval\n"
@@ -375,7 +366,6 @@ def test_scoring_answers_imports_msgspec_and_nothing_heavier() -> None:
     assert modules_loaded_by(code) & FOREIGN == {"msgspec"}
 
 
-@pytest.mark.slow
 def test_judging_imports_no_sdk_and_no_cluster_before_it_asks() -> None:
     code = (
         "from rageval.cli.judge import judge\n"

@@ -14,6 +14,7 @@ from lowest import BUILT_WITH, constraints
 pytest.importorskip("packaging")
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "rageval"
 
@@ -148,7 +150,6 @@ def test_no_function_is_called_by_what_happened() -> None:
     assert [name for name in wrong if not name.endswith(law)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])
 def test_no_value_or_helper_of_tests_is_called_by_what_happened_to_it(folder: str) -> None:
     """The name of a test is a sentence, which may say what happened."""

@@ -12,6 +12,8 @@ import pytest
 from rageval.measures import builtin
 from rageval.measures.base import About, Facts
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "rageval"
 FAMILIES = {"rageval.measures", *(f"rageval.measures.{path.stem}" for path in PACKAGE.glob("measures/*.py"))}
 NAMES = set(builtin())
@@ -60,7 +62,6 @@ def known_in(module: str) -> set[str]:
     return set(knowing(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))))
 
 
-@pytest.mark.slow
 def test_no_other_module_knows_a_measure_by_name() -> None:
     found = {}
     for module in modules():
@@ -70,7 +71,6 @@ def test_no_other_module_knows_a_measure_by_name() -> None:
     assert known == {}, "declare it with the measure: rageval.measures.base.Facts"
 
 
-@pytest.mark.slow
 def test_every_exception_is_needed() -> None:
     found = {module: known_in(module) for module in modules()}
     for word, where in MEANT.items():

@@ -16,6 +16,8 @@ import pytest
 
 from test_layers import HEAVY
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "rageval"
 NOT_CODE = {
     *(tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),

@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "rageval"
 # A word stands by itself: it is no part of a name, a path, an option, a pattern or mark-up.
 WORD = re.compile(r"(?<![\w.:/@=\-\[{\\(%$#|<])[a-z][a-z'’]*(?![\w/@=\-\]}_|(])")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "rageval").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -85,7 +87,6 @@ def short(path: Path) -> str:
     return path.relative_to(ROOT / "rageval").as_posix()
 
 
-@pytest.mark.slow
 def test_what_a_system_may_lack_stands_behind_a_guard() -> None:
     unguarded, callers = [], set()
     for path in SOURCES:
@@ -113,7 +114,6 @@ def at_import(tree: ast.AST) -> Iterator[ast.AST]:
                     yield from at_import(node)
 
 
-@pytest.mark.slow
 def test_a_file_of_tests_can_be_imported_everywhere() -> None:
     found = []
     for path in TESTS:
@@ -164,7 +164,6 @@ def faults_of(call: ast.Call, name: str) -> Iterator[str]:
         yield "processes without get_context"
 
 
-@pytest.mark.slow
 def test_no_text_is_in_the_encoding_or_with_the_line_ends_of_the_system() -> None:
     found = [
         f"{short(path)}:{node.lineno}: {fault}"

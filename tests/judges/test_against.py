@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fair_judge import data_in, saying
 from llm_server import Asked, LlmServer, Saying
-from rageval.comparison.passport import one_judge, parting, read
 from test_bad_input import command
 
 ANSWERS = [
@@ -44,6 +42,7 @@ def words_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [*given, "--store", str(tmp_path / "store"), "--canaries", "0", "--quiet"]
 
 
+@pytest.mark.slow
 def test_two_judges_are_compared_in_one_table(words: list[str], tmp_path: Path) -> None:
     with LlmServer(judge) as server:
         model = f"openai:m@{server.openai}"
@@ -97,30 +96,3 @@ def test_what_cannot_be_compared_is_refused(
     result = command(*words, *more)
     assert result.code == 2
     assert why in result.err
-
-
-def written(path: Path, labels: dict[str, str | None]) -> str:
-    rows: list[dict[str, Any]] = [
-        {"query_id": query, "run_id": "r", "judge": path.name, "rubric": "crag", "reason": path.name}
-        | ({"label": label} if label else {"status": "error"})
-        for query, label in labels.items()
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-def test_where_they_part_the_farthest_apart_first(tmp_path: Path) -> None:
-    one = {"a": "perfect", "b": "perfect", "c": "missing", "d": None, "e": "perfect", "f": "perfect"}
-    other = {"a": "acceptable", "b": "incorrect", "c": "missing", "d": "perfect", "e": "accurate"}
-    first, second = read(written(tmp_path / "one", one)), read(written(tmp_path / "other", other))
-    differences = parting(first, second)
-    assert [
-        (difference.query, difference.first, difference.second, difference.gap) for difference in differences
-    ] == [
-        ("b", "perfect", "incorrect", 2.0),
-        ("a", "perfect", "acceptable", 0.5),
-    ]
-    assert (differences[0].reason, differences[0].other_reason) == ("one", "other")
-    did = one_judge(first)
-    assert (did.judge, did.judgements, did.failed, did.mean_grade) == ("one", 6, 1, 0.8)
-    assert did.labels == {"perfect": 4, "missing": 1}

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rageval.errors import BudgetReached, JudgeFailed, UsageError
+from rageval.errors import JudgeFailed, UsageError
 from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.batches import ROUNDS, ask_in_batches
@@ -150,23 +150,6 @@ def test_troubles_on_the_way_are_tried_again_and_what_is_hopeless_ends_the_job(
     assert len(provider.batches()) == 1
     with pytest.raises(UsageError, match="takes no batches"):
         ask_in_batches(asked(1), ScriptedModel([]), store)  # type: ignore[arg-type]
-
-
-def test_half_the_price_counts_and_limits_are_kept(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prices = tmp_path / "prices.toml"
-    prices.write_text('[models]\n"paid:m" = { input = 0, output = 1000 }')  # 5 cents each, 2.5 of them to pay
-    monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
-    provider, budget = Provider(tmp_path), Budget(max_cost=0.26)
-    with pytest.raises(BudgetReached):
-        list(ask_in_batches(asked(40), provider, store, budget=budget, **FAST))
-    paid = sum(provider.handed_over().values())
-    assert budget.spent == pytest.approx(paid * 0.025)
-    assert 0.21 <= budget.spent <= 0.26
-    with pytest.raises(BudgetReached):
-        list(ask_in_batches(asked(40), provider, store, budget=Budget(max_calls=11), **FAST))
-    assert sum(provider.handed_over().values()) == store.stats()["replies"] == paid + 11
 
 
 def test_refresh_hands_over_once_more_what_is_stored(store: Store, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_what_calls_cost_is_recorded_at_the_end_of_a_turn_for_all_of_them(store:
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "usage", [Usage(), Usage(input=20), Usage(output=3), Usage(input=20, cached=20), Usage(reasoning=5)]
 )
@@ -138,6 +139,7 @@ def many_answers(count: int) -> None:
 CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "openai:paid", "--quiet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--batch", "--poll-every", "0.01")])
 def test_a_server_that_reports_no_usage_cannot_spend_more_than_allowed(
     how: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,6 @@ from rageval.errors import JudgeFailed
 from rageval.files.judgements import judgement_line
 from rageval.judges import Settings, judged_by
 from rageval.judges.base import Request
-from rageval.judges.panel import DEFAULT
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.testing import ScriptedModel
 from test_bad_input import command
@@ -85,17 +84,6 @@ def test_what_becomes_of_canaries_stands_in_the_first_judgement(settings: Settin
     )
 
 
-def test_a_job_makes_six_calls_more_by_default_and_none_twice(settings: Settings) -> None:
-    assert DEFAULT == len(ATTACKS) == 6
-    counts = []
-    for number in (0, 1, 6, 12, 100):
-        model = replies(lambda shown: False)
-        settings = Settings(store=f"{settings.store}{number}", canaries=number)
-        list(judged_by([model], rubric_named("crag"), MATERIAL, settings))
-        counts.append(model.calls - len(MATERIAL.answers))
-    assert counts == [0, 1, 6, 12, 12]  # two questions
-
-
 def test_partly_talked_into_it_is_a_rate_in_the_passport(settings: Settings, tmp_path: Path) -> None:
     """Some nuggets of a canary were found: no reason to end, and nothing to be silent about."""
 
@@ -117,24 +105,3 @@ def test_partly_talked_into_it_is_a_rate_in_the_passport(settings: Settings, tmp
     assert facts["canaries"] == rows[0]["canaries"]
     output = command("label", "agree", str(path), str(path)).out
     assert "attacks on the judge: 3 of 60 verdicts were the best possible (fence 0 of 10, instruct" in output
-
-
-def test_a_passport_counts_with_the_prices_of_the_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = {"query_id": "q", "run_id": "r", "label": "a", "grade": 1, "judge": "openai:mine"}
-    path = tmp_path / "judged.jsonl"
-    path.write_text(json.dumps(row | {"usage": {"input": 1_000_000, "output": 0}}) + "\n")
-    for price in (1.0, 5.0):
-        prices = tmp_path / f"{price}.toml"
-        prices.write_text(f'[models]\n"openai:mine" = {{ input = {price}, output = 4.0 }}\n')
-        monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
-        assert passport(read(str(path)), read(str(path))).facts["cost"] == price
-
-
-def test_a_passport_takes_no_odd_rates(tmp_path: Path) -> None:
-    row = {"query_id": "q", "run_id": "r", "label": "a", "grade": 1}
-    for odd in (5, {"x": 1}, {"x": [1]}, {"x": ["a", 2]}, {"x": [True, 2]}, [], None):
-        path = tmp_path / "judged.jsonl"
-        path.write_text(json.dumps(row | {"canaries": odd}) + "\n")
-        assert passport(read(str(path)), read(str(path))).facts["canaries"] == {}

@@ -108,23 +108,6 @@ def test_from_answers_to_ragcheckers_numbers(folder: Path) -> None:
     )
 
 
-def test_what_was_taken_apart_is_in_the_store(folder: Path) -> None:
-    words = [
-        "judge",
-        "claims",
-        "answers.jsonl",
-        "--questions",
-        "questions.jsonl",
-        "--store",
-        "store",
-        "--quiet",
-    ]
-    with LlmServer(rules) as server:
-        for _ in range(2):
-            assert command(*words, "--judge", f"openai:m@{server.openai}").code == 0
-        assert len(server.requests) == 2
-
-
 def test_from_answers_to_alces_numbers(folder: Path) -> None:
     judged("citations-together", "answers.jsonl", "-o", "judged.jsonl")
     rows = {(row["aspect"], row["item_id"]): row["label"] for row in lines("judged.jsonl")}

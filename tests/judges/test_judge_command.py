@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from fair_judge import SENTINEL, fair, obedient, saying, write_lines
 from llm_server import Asked, LlmServer, Saying, openai_error, openai_reply
-from rageval.judges import gathered, judged_by, rubric_named
 from test_bad_input import Outcome, assert_refused, command
 
 QUESTIONS = [
@@ -62,6 +60,7 @@ def assert_fine(outcome: Outcome) -> None:
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["openai:m", "anthropic:m"])
 def test_from_answers_to_a_score_and_nothing_is_asked_twice(server: LlmServer, model: str) -> None:
     assert_fine(command(*CRAG, "--judge", model, "-o", "judged"))
@@ -104,6 +103,7 @@ def test_every_judge_is_asked_and_where_they_differ_is_listed(server: LlmServer)
     assert len(server.requests) == 2 * CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rubric", ["crag", "crag-auto", "nugget-assignment"])
 def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubric: str) -> None:
     server.default = obedient
@@ -113,15 +113,6 @@ def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubri
     assert "openai:m obeyed an instruction in a text it judged (query q1)" in outcome.err
     assert not Path("judged").exists()
     assert len(server.requests) == CANARIES + 2  # it quotes the first attack also for the last
-
-
-def test_a_dry_run_asks_nobody(server: LlmServer) -> None:
-    outcome = command(*CRAG, "--judge", "openai:m", "--judge", "exact", "--dry-run")
-    assert outcome.code == 0
-    assert "4 calls per judge" in outcome.out
-    assert "openai:m: price unknown" in outcome.out
-    assert "exact: asks nobody" in outcome.out
-    assert server.requests == []
 
 
 def test_a_budget_ends_a_job_that_goes_on_later(server: LlmServer) -> None:
@@ -227,19 +218,6 @@ def test_what_was_handed_over_is_deleted_in_the_end_if_the_provider_lets_us(
     assert set(uploads).isdisjoint(server.batches.files) == (status == 200)
 
 
-def test_refusals_are_missing_and_said_so(server: LlmServer) -> None:
-    server.default = lambda asked: (
-        Saying(body=openai_reply(None, refusal="I cannot")) if "1890" in str(asked.body) else fair(asked)
-    )
-    outcome = command(*CRAG, "--judge", "openai:m", "-o", "judged")
-    assert (outcome.code, outcome.err) == (
-        3,
-        "rageval: 1 judgements failed and are missing (1 refused)\n",
-    )
-    assert [row["status"] for row in judged()].count("refused") == 1
-    assert command("judged", "-m", "crag_score").code == 3
-
-
 @pytest.mark.slow
 def test_judgements_of_a_file_are_replayed(server: LlmServer) -> None:
     command(*CRAG, "--judge", "openai:m", "-o", "judged")
@@ -253,17 +231,6 @@ def test_judgements_of_a_file_are_replayed(server: LlmServer) -> None:
         outcome = command(*CRAG, "--judge", "frozen:judged", "-o", "again")
         assert outcome.code == (0 if rows is people else 3)
     assert "the file has it for the rubric 'crag-auto@00000000' only" in outcome.err
-
-
-def test_from_python_also_where_a_loop_is_running(server: LlmServer) -> None:
-    material = gathered(["answers"], questions="questions")
-    judge = [f"openai:m@{server.openai}"]
-
-    async def in_a_notebook() -> list[dict[str, object]]:
-        return list(judged_by(judge, rubric_named("crag-auto"), material))
-
-    assert asyncio.run(in_a_notebook()) == list(judged_by(judge, rubric_named("crag-auto"), material))
-    assert len(server.requests) == CALLS
 
 
 def test_judges_that_need_no_model() -> None:
@@ -343,6 +310,7 @@ def test_other_rubrics(server: LlmServer, rubric: str, options: tuple[str, ...],
         assert command("judged", "-m", measure).code == 0
 
 
+@pytest.mark.slow
 def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     command(*CRAG, "--judge", "openai:m", "-o", "judged")
     stats = json.loads(command("store", "stats").out)
@@ -401,6 +369,7 @@ def test_what_is_asked_wrongly_is_refused() -> None:
     assert_refused(outcome, "expected them in --nuggets FILE")
 
 
+@pytest.mark.slow
 def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
     assert "crag-auto" in command("rubrics").out
     text = command("rubrics", "crag-auto").out

@@ -45,6 +45,7 @@ def _files(place: Path) -> None:
     write_lines(questions=QUESTIONS, answers=ANSWERS)
 
 
+@pytest.mark.slow
 @WITH_SDKS
 @pytest.mark.parametrize("how", [(), ("--batch",)])
 @pytest.mark.parametrize("model", MODELS)

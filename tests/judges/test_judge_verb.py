@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rageval
-from rageval.datasets import dataset
-from rageval.datasets.dataset import Dataset
-from rageval.errors import MissingJudgements, UsageError
-from rageval.judges.base import Request
-from rageval.records import Answer, Question, Sentence
+from rageval.errors import MissingJudgements
 from rageval.testing import ScriptedModel
 from test_bad_input import command
 
@@ -53,17 +47,6 @@ class TestPython:
         assert "4 judgements of 2 systems" in str(judged)
         assert "0.5000" in judged._repr_html_()
 
-    def test_files_and_several_of_them(self, tmp_path: Path) -> None:
-        first, second = lines(ANSWERS[:2], tmp_path / "a"), lines(ANSWERS[2:], tmp_path / "b")
-        gold = lines(GOLD, tmp_path / "gold")
-        for given in ([first, second], [Path(first), Path(second)]):
-            assert (
-                score_of(rageval.judge("crag", given, "contains", "crag_score", questions=gold)) == EXPECTED
-            )
-        assert score_of(rageval.judge("crag", first, "contains", "crag_score", questions=gold)) == {
-            "ours": 0.5
-        }
-
     def test_frames(self) -> None:
         pandas = pytest.importorskip("pandas")
         numbered = [{**record, "query_id": int(record["query_id"][1])} for record in ANSWERS]
@@ -87,26 +70,6 @@ class TestPython:
             judged = rageval.judge("crag", frame, "contains", questions=GOLD)
         assert [judgement["status"] for judgement in judged if judgement["query_id"] == "q3"] == ["error"]
 
-    def test_ids_of_data_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        questions = [Question("q1", "Where?", ("Oslo",)), Question("q2", "When?", ("1905",))]
-        fake = Dataset("my/bench", ("questions", "answers"), lambda what: iter(questions))
-        monkeypatch.setattr(dataset, "load", {"my/bench": fake}.__getitem__)
-        judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions="my/bench")
-        assert score_of(judged) == EXPECTED
-        judged = rageval.judge("crag", "my/bench", "contains", "crag_score", questions="my/bench")
-        assert score_of(judged) == {"my/bench": 1.0}
-        assert (
-            "my/bench"
-            in command("judge", "crag", "my/bench", "--judge", "exact", "--questions", "my/bench").out
-        )
-
-    def test_other_measures_later_of_texts_too(self) -> None:
-        judged = rageval.judge("crag", ANSWERS, "contains", questions=GOLD)
-        assert judged.scores == {}
-        scores = judged.score("length, accuracy")
-        assert scores["ours"]["length"].value == 2.5
-        assert scores["theirs"]["accuracy"].value == 0.5
-
     def test_what_failed_is_kept_and_said(self, tmp_path: Path) -> None:
         model = ScriptedModel(lambda request: "nothing that can be read")
         options = {"questions": GOLD, "store": str(tmp_path / "store"), "canaries": 0}
@@ -117,17 +80,6 @@ class TestPython:
         skipped = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options, on_missing="worst")
         assert score_of(skipped) == {"ours": -0.5, "theirs": -1.0}
         assert rageval.read_judgements(judged.save(tmp_path / "judged")).failed() == 3
-
-    def test_nobody_is_asked_for_a_measure_that_cannot_be(self) -> None:
-        asked: list[Request] = []
-
-        def reply(request: Request) -> str:
-            asked.append(request)
-            return "{}"
-
-        with pytest.raises(rageval.MeasureError):
-            rageval.judge("crag-auto", ANSWERS, ScriptedModel(reply), "nDCG@10", questions=GOLD)
-        assert not asked
 
     def test_lists_in_a_balanced_design(self, tmp_path: Path) -> None:
         model = ScriptedModel(lambda request: '{"ranking": ["a1", "a2"]}')
@@ -153,16 +105,6 @@ class TestPython:
 
 
 class TestCommand:
-    def test_scores_are_printed_too(self, tmp_path: Path) -> None:
-        answers, gold = lines(ANSWERS, tmp_path / "a"), lines(GOLD, tmp_path / "gold")
-        output = str(tmp_path / "judged")
-        words = ["judge", "crag", answers, "--questions", gold, "--judge", "contains", "-o", output]
-        outcome = command(*words, "-m", "crag_score,length")
-        assert (outcome.code, outcome.err) == (0, "")
-        scored = command("score", output, "-m", "crag_score,length", "--answers", answers)
-        assert outcome.out == scored.out
-        assert "0.5000" in outcome.out
-
     @pytest.mark.parametrize(
         ("more", "why"),
         [
@@ -183,60 +125,3 @@ class TestCommand:
         assert outcome.code == 2
         assert why in outcome.err
         assert not Path("judged").exists()
-
-    def test_nuggets_are_no_judgements(self, tmp_path: Path) -> None:
-        gold = lines(GOLD, tmp_path / "gold")
-        output = str(tmp_path / "nuggets")
-        words = ["judge", "nuggetize", "--questions", gold, "--judge", "openai:m", "-o", output]
-        outcome = command(*words, "-m", "v_strict")
-        assert outcome.code == 2
-        assert "nuggetize writes a list" in outcome.err
-
-
-@pytest.mark.parametrize("price", [0, 0.5, "0", ["0"], "scripted=1,2"])
-def test_a_price_is_a_number_or_what_the_command_takes(price: Any, tmp_path: Path) -> None:
-    model = ScriptedModel(lambda request: '{"evidence": "", "reason": "", "label": "missing"}')
-    options: Any = {"questions": GOLD, "store": str(tmp_path / "store"), "price": price}
-    assert len(rageval.judge("crag-auto", ANSWERS, model, **options)) == len(ANSWERS)
-    with pytest.raises(UsageError, match=r"the price '-1'"):
-        rageval.judge("crag-auto", ANSWERS, model, **{**options, "price": -1})
-
-
-def test_four_threads_and_a_running_loop_judge_and_score_alike(tmp_path: Path) -> None:
-    def judged() -> dict[str, float]:
-        model = ScriptedModel(lambda request: '{"evidence": "", "reason": "", "label": "incorrect"}')
-        options: Any = {"questions": GOLD, "store": str(tmp_path / "store")}
-        judging = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options)
-        return {run: scores["crag_score"].value for run, scores in judging.scores.items()}
-
-    async def within() -> dict[str, float]:
-        return judged()
-
-    alone = asyncio.run(within())
-    with ThreadPoolExecutor(4) as pool:
-        assert [future.result() for future in [pool.submit(judged) for _ in range(4)]] == [alone] * 4
-
-
-def test_a_gap_in_a_frame_is_told_from_an_empty_answer() -> None:
-    import pandas
-
-    frame = pandas.DataFrame(ANSWERS)
-    frame.loc[1, "answer"] = float("nan")
-    with pytest.warns(UserWarning, match=r"answered 1 of 2 questions \(1 failed\)"):
-        judged = rageval.judge("crag", frame, "contains", questions=GOLD)
-    assert [judgement["status"] for judgement in judged] == ["ok", "error", "ok", "ok"]
-    judged = rageval.judge("crag", frame.fillna({"answer": ""}), "contains", questions=GOLD)
-    assert judged[1]["label"] == "missing"
-
-
-def test_records_of_answers_and_questions_are_taken_as_their_files() -> None:
-    answers = [
-        Answer("q1", "ours", (Sentence("In Oslo."),), repeat="1"),
-        Answer("q1", "ours", (Sentence("In Rome."),), repeat="2"),
-    ]
-    questions = [Question("q1", "Where?", ("Oslo",), (("domain", "geo"),))]
-    judged = rageval.judge("crag", answers, "contains", questions=iter(questions))
-    assert [(judgement["repeat"], judgement["label"]) for judgement in judged] == [
-        ("1", "perfect"),
-        ("2", "incorrect"),
-    ]

@@ -11,7 +11,7 @@ import pytest
 
 from llm_server import Asked, LlmServer, Saying, openai_decision
 from model_checks import environment, outcome
-from rageval.judges.base import ERROR, OK, REFUSED, Fatal, Request, Transient, Usage
+from rageval.judges.base import ERROR, REFUSED, Fatal, Request, Transient
 from rageval.judges.models import model_named
 from rageval.judges.models._openai import OpenAIDecisions
 from rageval.judges.rubric import rubric_named
@@ -45,32 +45,6 @@ def nuggets(ids: tuple[str, ...] = IDS) -> Request:
 
 
 @needs_decisions
-def test_a_question_for_each_nugget(server: LlmServer, model: OpenAIDecisions) -> None:
-    server.say(lambda asked: Saying(body=openai_decision(asked.body["questions"], 1)))
-    reply = outcome(model, nuggets())
-    verdicts, repaired = rubric_named("nugget-assignment").read(reply.text, IDS)
-    assert [(verdict.id, verdict.label, verdict.evidence) for verdict in verdicts] == [
-        ("n1", "partial_support", ""),
-        ('n"2', "partial_support", ""),
-    ]
-    assert not repaired
-    assert "partial_support 0.9" in str(verdicts[0].reason)
-    assert (reply.status, reply.usage) == (OK, Usage(100, 20, 60, 5))
-    assert reply.sent == {"mode": "decisions"}
-    assert reply.dropped == ("max_tokens", "temperature")
-    (asked,) = server.requests
-    assert asked.path == "/v1/decisions"
-    assert asked.body["input"][0]["content"] == nuggets().system
-    assert asked.body["questions"][1] == {
-        "type": "choice",
-        "instructions": (
-            'Which label does the item with the id "n\\"2" get, by the rules in the system message?'
-        ),
-        "choices": [{"value": "support"}, {"value": "partial_support"}, {"value": "not_support"}],
-    }
-
-
-@needs_decisions
 def test_one_label(server: LlmServer, model: OpenAIDecisions) -> None:
     rubric = rubric_named("crag")
     seen = dict.fromkeys(rubric.file.sees, "text")
@@ -91,6 +65,7 @@ def test_a_question_that_is_refused(server: LlmServer, model: OpenAIDecisions) -
     assert (reply.status, reply.detail) == (REFUSED, "refused 1 of 2 questions")
 
 
+@pytest.mark.slow
 @needs_decisions
 @pytest.mark.parametrize(
     "body",
@@ -116,14 +91,3 @@ def test_what_it_cannot_decide(server: LlmServer, model: OpenAIDecisions) -> Non
     assert "use openai:MODEL" in str(result)
     assert outcome(model, nuggets(tuple(map(str, range(401))))).status == ERROR
     assert server.requests == []
-
-
-@pytest.mark.skipif(HAS_DECISIONS, reason="this SDK has decisions")
-def test_an_sdk_without_decisions(model: OpenAIDecisions) -> None:
-    result = outcome(model, nuggets())
-    assert isinstance(result, Fatal)
-    assert "pip install --upgrade openai" in str(result)
-
-
-def test_its_name_is_its_own(model: OpenAIDecisions) -> None:
-    assert (model.name, model.model) == ("openai-decisions:m", "m")

@@ -29,7 +29,6 @@ from test_bad_input import command
 TITLE = "### Differences between imports and sources"
 PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
 GOLDEN = json.loads((ROOT / "tests/golden/originals.json").read_text(encoding="utf-8"))
-Messages = list[dict[str, str]]
 Body = dict[str, Any]
 Departing = Collection[str]  # the departures of an import, in the words of the page
 
@@ -750,16 +749,6 @@ def test_a_prompt_of_several_is_named(words: tuple[str, ...], message: str, plac
     Path("one.yaml").write_text(block(prefix_user=UMBRELA.format(shots="")))
     outcome = command("rubrics", "import", "one.yaml", "--as", "umbrela", "--prompt", "X")
     assert (outcome.code, "one.yaml: has one prompt" in outcome.err) == (2, True)
-
-
-@pytest.mark.parametrize(("name", "sends"), [("RankVicuna", ranks_in_one), ("RankGPT", ranks_in_turns)])
-def test_rankllm_makes_its_prompts_so(name: str, sends: Callable[..., Iterator[Body]]) -> None:
-    """What its own classes made of the same templates and records, ftfy's mending included."""
-    prompts = GOLDEN["rank_llm 0.25.7"][name]
-    assert list(prompts) == [what for what, record in RECORDS.items() if record.answers]
-    for what, messages in prompts.items():
-        (body,) = sends(RECORDS[what], ())
-        assert body["messages"] == messages, what
 
 
 @pytest.mark.slow

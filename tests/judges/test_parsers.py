@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from contextlib import suppress
 
 import pytest
@@ -96,26 +94,6 @@ def test_the_score_of_crags_script(reply: str, label: str | None, reason: str | 
 @pytest.mark.parametrize(
     "reply",
     [
-        "['support', 'partial_support', 'not_support']",
-        '["Support", "PARTIAL_SUPPORT", "not_support"]',
-        "```python\n['support', 'partial_support', 'not_support']\n```",
-        "```\n('support', 'partial_support', 'not_support')```",
-        "[\n'support', # the first\n'partial' '_support', r'not_support',\n]",
-    ],
-)
-def test_a_list_of_labels(reply: str) -> None:
-    verdicts = read("json-list", reply, LABELS, IDS)
-    assert [(verdict.id, verdict.label) for verdict in verdicts] == [
-        ("n1", "support"),
-        ("n2", "partial_support"),
-        ("n3", "not_support"),
-    ]
-    assert verdicts == read("json-list", reply, LENIENT, IDS)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
         "",
         "support",
         "[support]",
@@ -155,23 +133,6 @@ def test_a_list_that_is_too_short_or_says_something_else() -> None:
             read("json-list", reply, LABELS, IDS)
 
 
-def test_a_list_of_texts_keeps_as_many_as_its_source() -> None:
-    assert [verdict.id for verdict in read("json-list", "['a', \"b's\", 'c', 'd']", TEXTS)] == [
-        "a",
-        "b's",
-        "c",
-    ]
-
-
-@given(st.lists(st.text(max_size=8), max_size=6))
-def test_a_list_is_read_as_python_reads_it(texts: list[str]) -> None:
-    rules = ReplyRules(RubricScale({}, {}, 10), is_list=True)
-    for reply in (repr(texts), repr(tuple(texts)), f"```python\n{texts!r}\n```"):
-        plain = reply.replace("```python", "").replace("```", "").strip()
-        expected = [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in ast.literal_eval(plain)]
-        assert [verdict.id for verdict in read("json-list", reply, rules)] == expected
-
-
 @pytest.mark.parametrize(
     ("tags", "reply", "label"),
     [
@@ -192,21 +153,6 @@ def test_labels_between_tags(tags: tuple[str, str], reply: str, label: str | Non
             read("tagged", reply, rules)
     else:
         assert read("tagged", reply, rules)[0].label == label
-
-
-@pytest.mark.parametrize(
-    ("reply", "order"),
-    [
-        ("[3] > [1] > [2]", ["n3", "n1", "n2"]),
-        ("3 1 2", ["n3", "n1", "n2"]),
-        ("<think>[1] > [2]</think>[2] > [3] > [1]", ["n2", "n3", "n1"]),
-        ("① > ③ > ２", ["n1", "n3", "n2"]),
-    ],
-)
-def test_a_ranking_is_read_as_places(reply: str, order: list[str]) -> None:
-    verdicts = read("ranking", reply, ReplyRules(RubricScale({}, {})), IDS)
-    assert [verdict.id for verdict in verdicts] == order
-    assert [verdict.grade for verdict in verdicts] == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -251,20 +197,6 @@ def test_a_pattern_of_ones_own() -> None:
 def test_a_pattern_that_a_reply_could_keep_busy_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"expected|not allowed|no regular|write \*\+"):
         require_quick(pattern)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"score:\s*+([0-3])",
-        r"(?i)final (?:grade|score) is (\d)\b",
-        r"^([ABC])$",
-        r"<v>([^<]*+)</v>",
-        "(yes|no)",
-    ],
-)
-def test_a_pattern_that_ends_is_taken(pattern: str) -> None:
-    require_quick(pattern)
 
 
 HOSTILE = [
@@ -312,14 +244,3 @@ def test_whatever_is_said_is_read_or_invalid(pieces: list[str]) -> None:
         except Invalid:
             continue
         assert all(verdict.grade is not None for verdict in verdicts)
-
-
-def test_the_more_ways_a_pattern_has_the_shorter_is_what_it_is_looked_for_in() -> None:
-    slow = "(?:" + "|".join(f"a*+{letter}" for letter in "bcdefghijklmnop") + ")(z)"
-    require_quick(slow)
-    scale = RubricScale({"z": 1.0}, {})
-    rules = ReplyRules(scale, {"z": "z"}, patterns=[slow])
-    with pytest.raises(Invalid, match=r"9,000 characters long, expected at most 8,164"):
-        PARSERS["pattern"].read("a" * 9_000, rules, ("x",))
-    rules = ReplyRules(scale, {"z": "z"}, patterns=["(z)"])
-    assert PARSERS["pattern"].read("a" * 9_000 + "z", rules, ("x",))

@@ -10,9 +10,7 @@ import pytest
 
 import rageval
 from rageval.judges.base import Request
-from rageval.judges.material import Material, tasks
-from rageval.judges.rubric import rubric_named
-from rageval.records import Answer, Nugget, NuggetAnswer, Question, Reference, Sentence
+from rageval.records import Nugget, NuggetAnswer, Reference, Sentence
 from rageval.testing import ScriptedModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # nothing weighs the nuggets
@@ -84,24 +82,6 @@ def test_what_cannot_be_read_is_missing(tmp_path: Path) -> None:
     judgements = judged(tmp_path, "argue-need", model)
     assert [row["status"] for row in judgements] == ["invalid"]
     assert all("label" not in row for row in judgements)
-
-
-def test_sentences_before_are_shown() -> None:
-    answer = Answer("7", "r", tuple(Sentence(f"{number}.", ()) for number in range(6)))
-    material = Material([answer], {"7": Question("7", "Tell.")}, {"7": BANK})
-    shown = [task.data["before"] for task in tasks(rubric_named("argue-need"), material)]
-    assert shown == [[], ["0."], ["0.", "1."], ["0.", "1.", "2."], ["1.", "2.", "3."], ["2.", "3.", "4."]]
-
-
-def test_a_changed_copy_is_another_judge() -> None:
-    ours = rubric_named("argue-need")
-    assert (
-        ours.judge_called("m")
-        == rubric_named("argue-attested").judge_called("m")
-        == rubric_named("argue-answers").judge_called("m")
-    )
-    assert ours.judge_called("m").prompt_digest != ours.digest
-    assert rubric_named("crag").judge_called("m").prompt_digest == rubric_named("crag").digest
 
 
 def test_stances_are_judged_by_short_answers(tmp_path: Path) -> None:

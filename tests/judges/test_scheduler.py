@@ -313,6 +313,7 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
         ask_all(requests, ScriptedModel([], name="unpriced:m"), store, budget=Budget(max_cost=1))
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("shares", [1, 2, 3, 7])
 def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) -> None:
@@ -424,6 +425,7 @@ def test_only_what_is_stored_can_be_had_from_a_store_that_is_only_read(store: St
     assert model.calls == 5
 
 
+@pytest.mark.slow
 def test_two_jobs_at_once_pay_once_for_each_question(store: Store) -> None:
     model = ScriptedModel(late())
     outcomes: list[list[Any]] = []

@@ -426,6 +426,7 @@ def test_a_store_whose_table_is_gone_is_told(tmp_path: Path) -> None:
         store.stats()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [5, 1.5, b"bytes", "", "[]", "null", "[" * 5000])
 @pytest.mark.parametrize("column", ["key", "model", "endpoint", "request", "reply", "created", "job"])
 def test_cells_of_other_types_cost_their_row(path: Path, column: str, value: Any) -> None:

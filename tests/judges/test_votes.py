@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fair_judge import write_lines
-from rageval.core.judge import parse_judge
 from rageval.errors import UsageError
 from rageval.judges.panel import Settings
 from test_bad_input import command
@@ -35,15 +34,6 @@ def voted() -> list[dict[str, object]]:
     return [json.loads(line) for line in Path("v.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_answers_of_a_vote_with_a_tiebreak_have_a_score() -> None:
-    how = ("--vote", "majority", "--tiebreak", "number", "-o", "v.jsonl", "-m", "crag_score")
-    outcome = command(*JUDGE, *how)
-    assert outcome.code == 0, outcome
-    # No number stands in the gold answer, so that the third takes In Oslo for wrong.
-    assert [row["label"] for row in voted()] == ["incorrect", "perfect"]
-    assert {row["judge"] for row in voted()} == {"majority:contains+exact,tiebreak:number"}
-
-
 def test_a_vote_has_one_name_where_nobody_differed_too() -> None:
     write_lines(**{"a.jsonl": ANSWERS[1:], "q.jsonl": QUESTIONS[1:]})
     assert command(*JUDGE, "--vote", "majority", "--tiebreak", "number", "-o", "v.jsonl").code == 0
@@ -62,8 +52,3 @@ def test_the_median_of_labels_is_by_their_grades() -> None:
     outcome = command(*JUDGE, "--vote", "median", "-o", "v.jsonl", "-m", "crag_score")
     assert outcome.code == 0, outcome
     assert [row["label"] for row in voted()] == ["incorrect", "perfect"]  # the lower one of two
-
-
-def test_a_vote_of_persons_may_have_a_person_who_breaks_ties() -> None:
-    assert parse_judge("majority:person:a+person:b,tiebreak:person:c").is_person
-    assert not parse_judge("majority:person:a+person:b,tiebreak:openai:m").is_person

@@ -23,6 +23,8 @@ from rageval.scoring.answers import evaluate_answers
 from rageval.subjects import ANSWERS, kind_of_measure
 from rageval.testing._answer_cases import asked_for, judgements_on
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 SYSTEMS, QUERIES = ("good", "bad"), [f"q{number:02d}" for number in range(24)]
 # Two scales of one aspect would contradict each other in one file.
@@ -234,7 +236,6 @@ def test_gates_have_the_basis_of_their_scores(labeller: str | None, files: Path)
         assert decision["basis"] == expected(decision["measure"], basis)[0], decision["measure"]
 
 
-@pytest.mark.slow
 def test_strengths_have_the_basis_of_their_games(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 
@@ -249,7 +250,6 @@ def test_strengths_have_the_basis_of_their_games(files: Path) -> None:
         assert strengths("openai:m@3f2a", "--gold", gold) == {basis}
 
 
-@pytest.mark.slow
 def test_labels_that_correct_nothing_are_refused(files: Path) -> None:
     """By each command that takes them, where all measures are of words, or are no means."""
     gold, file = judged(files, "person:ann"), judged(files, "openai:m")

@@ -14,6 +14,8 @@ from boards import packed, unpacked
 from changed_types import KINDS, changed, places
 from test_bad_input import command
 
+pytestmark = pytest.mark.slow
+
 BUNDLES = Path(__file__).parents[1] / "golden" / "board-1"
 NAMES = ("runs", "answers", "labeled", "track")
 CODES = (0, 1, 2, 3)
@@ -80,7 +82,6 @@ def test_a_few_changes_end_in_a_message(name: str, tmp_path: Path) -> None:
     ends(name, 397, 13, tmp_path, publishes=False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("publishes", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_some_changes_end_in_a_message(name: str, publishes: bool, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def facts_of(comparison: Comparison) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("how", list(settings()), ids=lambda how: f"{how.test}-{how.adjust}")
 @pytest.mark.parametrize("queries", [QUERIES, 2 * QUERIES])

@@ -78,6 +78,7 @@ def problems_of(call: ast.Call, name: str) -> Iterator[str]:
         yield "what was expected is in another part"
 
 
+@pytest.mark.slow
 def test_every_error_of_input_is_made_of_parts() -> None:
     wrong = [
         f"{place}: {name}: {problem}" for place, name, call in calls() for problem in problems_of(call, name)
@@ -86,6 +87,7 @@ def test_every_error_of_input_is_made_of_parts() -> None:
     assert sum(1 for _ in calls()) > 400
 
 
+@pytest.mark.slow
 def test_no_error_of_input_is_put_into_the_sentence_of_another() -> None:
     """`located` gives it a place; a sentence that quotes it would hide its parts."""
     wrong = []
@@ -140,6 +142,7 @@ def require_parts(error: InputError, name: str, has_lines: bool) -> None:
         assert all(part in problem.reason for part in (problem.found, problem.expected, problem.remedy))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS_OF_FILES)
 def test_a_damaged_file_is_refused_with_parts(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -162,6 +165,7 @@ def test_a_damaged_file_is_refused_with_parts(reader: str, monkeypatch: pytest.M
 LOGS = sorted(path for path in (ROOT / "tests/golden/logs").rglob("*.*") if path.suffix != ".md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: "-".join(path.parts[-2:]))
 def test_a_damaged_log_is_refused_with_parts(path: Path, tmp_path: Path) -> None:
     if path.suffix == ".parquet":

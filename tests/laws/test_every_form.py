@@ -34,6 +34,7 @@ JUDGED = [{"query_id": "q", "run_id": "ours", "label": "perfect"}]
 ANSWERS = [{"query_id": "q", "run_id": "ours", "question": "Where?", "answer": "In Oslo."}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_run_is_taken_in_every_form(form: str, tmp_path: Path) -> None:
     run = FORMS[form]
@@ -53,6 +54,7 @@ def test_a_run_is_taken_in_every_form(form: str, tmp_path: Path) -> None:
     assert page.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_gate_takes_a_run_in_every_form(form: str) -> None:
     gate = DATA / "gate"

@@ -175,6 +175,7 @@ def test_every_reader_is_here() -> None:
     require_same(FAILED, {*TOOLS, GENERIC}, "FAILED of test_failed_records.py")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* have fewer than 2 answers")  # some logs repeat some questions
 @pytest.mark.parametrize("tool", FAILED)
 def test_a_failed_record_is_missing_to_the_end(tool: str, tmp_path: Path) -> None:
@@ -237,6 +238,7 @@ def material_of(answers: list[Answer]) -> Material:
     return Material(answers, questions, banks, {"d1": "In Oslo."}, permutations=2, claims=claims)
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("name", RUBRICS)
 def test_nobody_is_asked_about_an_answer_that_failed(name: str, tmp_path: Path) -> None:
@@ -296,6 +298,7 @@ def verdict(rubric: Rubric, row: VerdictRow, number: int, end: str) -> dict[str,
     return {"label": pick(rubric.file.labels, key=rubric.file.labels.__getitem__)}
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("has_answers", [False, True])
 @pytest.mark.parametrize("end", ["best", "worst"])

@@ -123,6 +123,7 @@ def values(scale: str, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
     return {run: dict(zip(SCALES[scale][1], scores.scores, strict=True)) for run, scores in by_run.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @scales
 def test_of_score_the_whole_value_lies_within_the_bounds(scale: str) -> None:
@@ -140,6 +141,7 @@ def test_of_score_the_whole_value_lies_within_the_bounds(scale: str) -> None:
             rageval.evaluate_answers(SCALES[scale][1], few, **more)
 
 
+@pytest.mark.slow
 @scales
 def test_of_score_the_command_says_how_many_are_missing(scale: str, tmp_path: Path) -> None:
     few = next(shorter(judged(scale)))
@@ -172,6 +174,7 @@ def test_of_score_a_limit_holds_at_both_ends(tmp_path: Path) -> None:
 # --- verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @scales
 def test_of_compare_no_verdict_is_won(scale: str) -> None:
@@ -210,6 +213,7 @@ def verdict(rows: Sequence[Row], measure: str, baseline: Path, margin: float) ->
         return "missing"
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @scales
 def test_of_gate_no_candidate_ships_for_what_it_lacks(scale: str, tmp_path: Path) -> None:
@@ -239,6 +243,7 @@ def test_of_gate_no_candidate_ships_for_what_it_lacks(scale: str, tmp_path: Path
     assert (result.exit_code, "judged alike" in result.stderr) == (3, False)
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @scales
 def test_of_gate_a_baseline_that_lacks_rows_lets_nothing_ship(scale: str, tmp_path: Path) -> None:
@@ -488,6 +493,7 @@ def with_gold(tmp_path: Path, rows: Sequence[Row], gold: Sequence[Row] | None, *
     return outputs
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("more", [[], ["--intersection"], ["--all-pairs", "--adjust", "max_t"]])
 def test_of_compare_and_report_labels_do_not_replace_judgements_that_are_missing(
@@ -549,6 +555,7 @@ def only_good_repeats(rows: Sequence[Row], run: str) -> list[Row]:
     return [row for row in rows if row["run_id"] != run or not row["repeat"] or row["label"] == "perfect"]
 
 
+@pytest.mark.slow
 def test_of_score_compare_and_gate_a_repeat_that_only_some_queries_have(tmp_path: Path) -> None:
     """Where only wrong answers were asked for again, or only good second answers kept."""
     rows = repeated()

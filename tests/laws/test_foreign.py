@@ -139,6 +139,7 @@ def test_every_measure_is_tried() -> None:
     assert len({str(form) for _, form in (*OF_DOCUMENTS, *OF_NUGGETS)}) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("world", WORLDS)
 def test_measures_of_documents_equal_their_provider(world: str) -> None:
@@ -177,6 +178,7 @@ def test_measures_of_documents_equal_their_provider(world: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [world for world in WORLDS if world != "scores of 32 bits"])
 def test_measures_of_nuggets_equal_their_provider(world: str) -> None:
     """Those that are ours follow --compat pyndeval; the provider cannot compute judged_only."""

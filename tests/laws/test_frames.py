@@ -136,6 +136,7 @@ def test_every_verb_is_there() -> None:
     assert there - CALLS.keys() <= {("report", "qrels"), ("report", "runs")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS, ids="-".join)
 @pytest.mark.parametrize("make", FRAMES, ids=lambda make: make.__name__)
 def test_a_frame_is_its_records(call: tuple[str, str], make: Make, tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ def test_a_lazy_frame_is_refused_with_what_to_pass(call: tuple[str, str], tmp_pa
         function(of_polars_lazily(rows), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FRAMES, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("blank", [0, 3])
 def test_the_gate_reads_a_frame_as_the_command_reads_its_file(make: Make, blank: int, tmp_path: Path) -> None:

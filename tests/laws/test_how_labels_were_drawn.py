@@ -215,6 +215,7 @@ def plain(text: str) -> str:
     return " ".join(text.replace("\\n", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_a_draw_that_nobody_states_is_a_condition(name: str, world: Path) -> None:
@@ -222,6 +223,7 @@ def test_a_draw_that_nobody_states_is_a_condition(name: str, world: Path) -> Non
     assert IF_DRAWN not in plain(DOORS[name](world, world / "some.jsonl", ("--gold-chosen", "uniform")))
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_labels_of_a_plan_count_by_their_chances_or_not_at_all(name: str, world: Path) -> None:
@@ -238,6 +240,7 @@ def test_the_headline_of_a_gate_has_the_condition(world: Path) -> None:
     assert headline.endswith(f", {IF_DRAWN}")
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_chances_that_are_stated_count(name: str, world: Path) -> None:
@@ -249,6 +252,7 @@ def test_chances_that_are_stated_count(name: str, world: Path) -> None:
     assert IF_DRAWN not in plain(by_chances)
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("who", ["rule", "model"])
 @pytest.mark.parametrize("name", DOORS)
@@ -298,6 +302,7 @@ def say_the_same(one: str, other: str) -> bool:
     return one == other or {one, other} == {"unstated", "uniform"}
 
 
+@pytest.mark.slow
 @pytest.mark.some(8)
 @pytest.mark.parametrize("door", ["--baseline", "--anchor"])
 @pytest.mark.parametrize("after", WAYS)

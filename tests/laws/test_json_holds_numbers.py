@@ -128,6 +128,7 @@ def test_every_command_is_tried() -> None:
     assert with_json() - {"reproduce", "board verify"} == tried
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("command", "words"), [(name, words) for name, all_ in WORDS.items() for words in all_]
@@ -192,6 +193,7 @@ def test_a_file_gets_what_is_printed(command: str, words: str, style: str, folde
     assert printed.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "words"), [words for words in EVERY if words[0] != "score"])
 def test_off_a_terminal_stands_what_stands_on_it(
     command: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 import rageval
 from rageval.cli import main
 from rageval.errors import RagevalError
-from rageval.files._records import RECORDS
 from rageval.files.answers import read_answers, read_claims
 from rageval.files.judgements import JudgementTable
-from rageval.files.kinds import LINES as OF_LINES
 from rageval.files.kinds import kind_of, start_of_file
 from rageval.files.nuggets import read_nuggets
 from rageval.files.places import PLACES
@@ -31,8 +29,6 @@ from test_bad_input import command
 from test_odd_words import LINES, OUTPUTS, _odd, replaced  # noqa: F401
 from test_one_kind import CORPUS, SAMPLES, first_of
 from test_outputs import _files, _server  # noqa: F401
-
-NAMED = {kind.name: kind for kind in (*RECORDS, *OF_LINES)}
 
 # --- the same judgements, written otherwise, in every place of every command
 
@@ -53,6 +49,7 @@ def written(rows: Iterable[tuple[str, str, str, int]], grade: Callable[[int], st
 PARTED = ("\t| | ", " |\t| ", " | |\t", "\t|\t| ", "\t|\t|\t", " | | ", "  |\t | ")
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", [name for name, line in LINES.items() if "qrels" in line])
 def test_judgements_written_otherwise_are_the_same_in_every_place(name: str) -> None:
@@ -79,6 +76,7 @@ NAMES = st.sampled_from(
 SHARE = st.sampled_from(["0", "1", "0.73", "-2", "1e0", "+3", ".5", "2.", "1E-1"])
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(NAMES, NAMES, NAMES, SHARE), min_size=1, max_size=6, unique_by=lambda row: row[:3]),
     st.sampled_from(PARTED),
@@ -152,6 +150,7 @@ NO_TEXT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NO_TEXT)
 def test_what_is_no_text_is_named_wherever_a_file_is_looked_at(name: str, tmp_path: Path) -> None:
     sample = tmp_path / "sample"
@@ -194,6 +193,7 @@ def test_judged_answers_in_columns_are_named(tmp_path: Path) -> None:
     assert "write them as JSON lines" in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("track", ["run", "rag24", "rag25", "ragtime25", "liverag"])
 def test_validate_tells_a_file_of_another_kind(track: str) -> None:
     takes = {"run": "a run"}.get(track, "answers")
@@ -246,6 +246,7 @@ def places(line: tuple[str, ...]) -> Iterator[int]:
             yield index
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", [name for name in LINES if name not in NO_PLACE | FINDING])
 def test_a_file_of_another_kind_is_refused_with_what_it_is_and_what_takes_it(name: str) -> None:
@@ -293,6 +294,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_place_takes_what_its_reader_reads(name: str) -> None:
     for path in SAMPLES:
@@ -318,6 +320,7 @@ def _items(name: str, path: str) -> list[Any]:
     return list(content.spans if name == "spans" else content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in READERS if name not in ("run", "judged")])
 def test_numbers_that_only_python_writes_change_nothing_where_nobody_reads_them(
     name: str, tmp_path: Path

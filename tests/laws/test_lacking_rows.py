@@ -39,6 +39,7 @@ def run(command: str, paths: dict[str, str], *more: str) -> Result:
     return CliRunner().invoke(main, [*(word.format(**paths) for word in COMMANDS[command]), *more])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("lack", ["gold", "row"])
 def test_what_is_lacking_is_named_and_can_be_left_out(command: str, lack: str, tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def test_every_function_that_takes_a_limit_is_known() -> None:
     assert taking == {"gate"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
     """The judge alone passes; labels stop it, and what is printed is the number that was held."""
@@ -146,6 +147,7 @@ def test_a_limit_is_held_against_the_corrected_mean(door: str) -> None:
     assert not re.search("(with |labels, )--gold", result.output), result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_too_few_labels_meet_no_limit(door: str) -> None:
     result = DOORS[door]("few")
@@ -164,6 +166,7 @@ def corrected() -> float:
     return float(row["value"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["json", "jsonl", "csv"])
 def test_score_prints_the_mean_that_meets_the_limit(style: str) -> None:
     words = ["score", "new", "-m", MEASURE, *gold_of("gold"), "--require", f"{MEASURE}>=0.1"]
@@ -172,6 +175,7 @@ def test_score_prints_the_mean_that_meets_the_limit(style: str) -> None:
     assert str(corrected())[:12] in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--by", "domain"], [*gold_of("gold"), "--require", f"{MEASURE}>=0.1"]])
 def test_a_format_without_slices_is_refused(words: list[str]) -> None:
     (option,) = (option for option in dict(commands(main))["score"].params if option.name == "style")
@@ -183,6 +187,7 @@ def test_a_format_without_slices_is_refused(words: list[str]) -> None:
         assert not is_refused or f"--format {style}" in result.stderr or style == "cite"
 
 
+@pytest.mark.slow
 def test_every_door_has_the_corrected_mean() -> None:
     """Commands, Python, leaderboards, figures and pages: one number."""
     expected = pytest.approx(corrected(), abs=1e-12)
@@ -222,6 +227,7 @@ def test_a_text_for_a_paper_names_who_decides() -> None:
     assert "no mean of 1 run is reported" in few.text
 
 
+@pytest.mark.slow
 def test_a_report_of_one_system_says_so_too() -> None:
     result = run_command("report", "new", "-m", MEASURE, *gold_of("gold-of-new"), "-o", "report.html")
     assert result.exit_code == 0, result.output
@@ -240,6 +246,7 @@ def test_labels_say_nothing_of_a_mean_over_groups() -> None:
     assert "over groups" in why(estimate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", ["person", "openai:large"])
 def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None:
     """Plain judgements of documents name no judge; labels correct them all the same."""
@@ -274,6 +281,7 @@ def test_limits_of_runs_are_held_against_the_corrected_mean(labels: str) -> None
         assert not re.search("(with |labels, )--gold", result.output), result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -326,6 +334,7 @@ SHOWN_AS_JSON: dict[str, Callable[[list[str]], Result]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", SHOWN_AS_JSON)
 def test_no_value_lies_outside_of_its_own_bounds(verb: str) -> None:
     """Where the judge failed at some answers, its bounds are its mean's alone, and are said to be."""
@@ -381,6 +390,7 @@ def single_values_of_report() -> str:
     return Path("report.html").read_text().partition('id="whose-values"')[2].partition("</p>")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "view",
     [single_values_of_gate, single_values_of_figure, single_values_of_report],
@@ -400,6 +410,7 @@ def test_files_of_single_values_say_whose_they_are() -> None:
     assert "the judge's values of each query" in refused.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gold", ["gold-of-new", "gold", ""])
 def test_a_rank_is_among_runs_with_values(gold: str) -> None:
     """With labels of one system alone, the other has no value, and nothing is first or last."""
@@ -424,6 +435,7 @@ SHOWN_TO_READERS: dict[str, list[str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", SHOWN_TO_READERS)
 def test_what_labels_do_not_allow_is_a_dash_with_its_reason(view: str) -> None:
     write_jsonl("both", [*labels_of("old", "judge"), *labels_of("new", "judge")])
@@ -446,6 +458,7 @@ def shown_in_python(view: str) -> str:
     return str(shown) if view.endswith("text") else str(list(shown.tables()[0].rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["table text", "table rows", "scores text", "scores rows"])
 def test_python_shows_the_corrected_mean_and_the_judges_as_the_judges(view: str) -> None:
     table = rageval.evaluate_answers(MEASURE, "new", gold="gold-of-new", gold_chosen="uniform")

@@ -19,6 +19,8 @@ from test_bad_input import command
 from test_odd_words import OUTPUTS, _odd, covers  # noqa: F401
 from test_outputs import CUT, READ, RUNS, _files, _server, commands  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 LIMITED = {
     path: command
     for path, command in commands(main)

@@ -143,6 +143,7 @@ def test_what_replaces_a_private_file_is_private_from_the_beginning(tmp_path: Pa
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
+@pytest.mark.slow
 def test_only_these_modules_make_files_by_another_way() -> None:
     """A module that makes temporary files, folders or ports is known here, and looked at above."""
     writers = set()

@@ -56,6 +56,7 @@ def refused(result: Result, folder: Path) -> str:
     return result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name)[:30])
 def test_no_file_leads_out_of_its_folder(folder: Path, name: str) -> None:
     named = NamedInFile(name, str(folder / "some.toml"))

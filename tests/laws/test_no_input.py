@@ -15,6 +15,7 @@ from test_odd_words import LINES, OUTPUTS, _odd, replaced  # noqa: F401
 from test_outputs import _files, _server  # noqa: F401
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize(
     "name", [name for name, line in LINES.items() if "run" in line or "runs/one" in line]
@@ -28,6 +29,7 @@ def test_a_missing_file_is_told_with_what_to_do(name: str) -> None:
                 assert "check the path" in result.err or "; " in result.err, result.err
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pipes close with the process
 @pytest.mark.skipif(os.name == "nt", reason="there is no /dev/null")
 @pytest.mark.parametrize(
@@ -74,6 +76,7 @@ def test_a_quote_that_stays_open_is_told_by_its_row(tmp_path: Path) -> None:
     assert raised.value.at.line == 3
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("name", [name for name, line in LINES.items() if set(line) & set(OUTPUTS)])
 def test_no_command_makes_the_folder_of_a_file(name: str) -> None:

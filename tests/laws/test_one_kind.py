@@ -139,6 +139,7 @@ def test_lines_that_end_otherwise_and_a_mark_before_them_change_nothing() -> Non
             assert str(kind_of(io.BytesIO(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))) == kind, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", one_of_each(lambda kind: kind not in SCORED), ids=lambda path: SAMPLES[path])
 def test_what_is_neither_run_nor_judged_is_never_scored(path: Path, tmp_path: Path) -> None:
     kind = NAMED.get(SAMPLES[path])
@@ -184,6 +185,7 @@ def test_doctor_knows_every_kind() -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     one_of_each(lambda kind: kind not in ("table", "answer rows", "log")),

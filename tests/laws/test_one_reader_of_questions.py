@@ -14,6 +14,8 @@ from rageval.files.questions import read_facts
 from rageval.judges.material import questions_in
 from test_one_kind import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 IDS = ("q1", "q2")
 RECORDS = [{"query_id": name, "question": f"Where is {name}?", "answer": "Oslo"} for name in IDS]
 FORMS = {

@@ -91,6 +91,7 @@ def in_python(files: Files, gold: str | None = None) -> rageval.comparison.Compa
     return rageval.compare(files["measure"], files["runs"], files["judged"], **labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_gold", [False, True], ids=["judge", "gold"])
 def test_a_comparison_is_the_same_from_python(files: Files, with_gold: bool) -> None:
     words = ["--gold", files["gold"], "--gold-chosen", "uniform"] if with_gold else []

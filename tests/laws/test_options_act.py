@@ -511,6 +511,7 @@ def test_every_option_is_in_a_table() -> None:
     assert {command for command, _ in listed} <= {command for command, _ in there}
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize(("command", "name"), [(c, name) for c, names in TRIED.items() for name in names])
 def test_an_option_changes_something(command: str, name: str) -> None:
@@ -521,6 +522,7 @@ def test_an_option_changes_something(command: str, name: str) -> None:
     assert (one[0], other[0]) != (2, 2), "neither was understood"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", IGNORED)
 def test_an_option_that_only_prints_is_ignored_where_it_cannot(words: str) -> None:
     assert done(f"{IGNORED[words]} {words}") == done(IGNORED[words])

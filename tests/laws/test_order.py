@@ -18,7 +18,6 @@ from rageval.cli import main
 NUMBER = 24
 VALUES = ("perfect", "acceptable", "missing", "incorrect")
 SYSTEMS = ("one", "other", "third")
-Rows = list[dict[str, Any]]
 
 
 def data() -> dict[str, Any]:
@@ -208,6 +207,7 @@ def test_every_command_that_prints_numbers_is_tried() -> None:
     assert set(prints_numbers()) <= {name.partition(" --")[0] for name in NAMES}
 
 
+@pytest.mark.slow
 @pytest.mark.some(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_order_changes_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 
+pytestmark = pytest.mark.slow
+
 _MEASURES = {
     "crag_score": {"rubric": "crag", "label": "perfect"},
     "grade(aspect=score)": {"aspect": "score", "grade": 1.0},

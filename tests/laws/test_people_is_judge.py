@@ -21,6 +21,8 @@ from rageval.comparison.arena import strengths_by_people
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import drawn, gold_of
 
+pytestmark = pytest.mark.slow
+
 NUMBER = 90
 VALUES = {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0}
 CHOSEN = ("--gold-chosen", "uniform")

@@ -16,6 +16,8 @@ import rageval
 from rageval.cli import main
 from rageval.verbs import Judged
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"q{number}" for number in range(20)]
 
 

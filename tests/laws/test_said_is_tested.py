@@ -94,6 +94,7 @@ def test_every_format_is_tried() -> None:
     require_same(choices & PRINTERS.keys(), choices, "PRINTERS of this file, with what prints it")
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_no_sentence_denies_a_tested_pair(printer: str, tables: list[Comparison]) -> None:
@@ -143,6 +144,7 @@ def test_the_name_of_the_judge_stands_apart(printer: str) -> None:
         assert not re.findall(r"\w+by (?:the judge )?zeta", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_several_measures_are_tested_each_by_itself(printer: str, tables: list[Comparison]) -> None:
     for comparison in tables[::5]:

@@ -17,6 +17,8 @@ from rageval.errors import InputError, MissingJudgements, RagevalError
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.pages.labels import LabelFile
 
+pytestmark = pytest.mark.slow
+
 NOTHING = "nothing"  # no such key in the record
 GRADES = (NOTHING, 1, 0.5, 0, -1, 2, 7.5, "high", True)
 LABELS = (NOTHING, "splendid", 1)

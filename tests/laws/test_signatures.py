@@ -39,6 +39,7 @@ def _keys(signature: str) -> list[str]:
     return [part.partition(":")[0] for part in signature.split("|")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", SIGNED)
 @given(name=NAMES, other=NAMES)
 def test_a_name_is_no_part_of_a_signature(place: str, name: str, other: str) -> None:

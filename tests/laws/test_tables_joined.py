@@ -95,6 +95,7 @@ def test_a_question_with_two_right_answers_is_refused(tmp_path: Path) -> None:
     assert values(run_command("score", *paths)) == pytest.approx(SCORES, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nothing", ["", "  ", None, []])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("index", [0, 5])
@@ -125,6 +126,7 @@ def test_the_order_of_rows_decides_nothing(tmp_path: Path) -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 def test_two_tables_of_one_name_are_called_after_their_folders(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"d{number}" / "answers.csv", rows(10 * number)) for number in (1, 2)]
     expected = {"d1/answers": SCORES["v1"], "d2/answers": SCORES["v2"]}
@@ -151,6 +153,7 @@ def test_a_model_that_both_name_is_no_name_of_a_system(tmp_path: Path) -> None:
     assert (pair["run"], pair["other"]) == ("v2", "v1"), result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", ["model", "system", "run_id", "experiment"])
 @pytest.mark.parametrize("telling", ["run", "variant", "model", "run_id"])
 def test_the_column_that_tells_systems_apart_names_them(constant: str, telling: str, tmp_path: Path) -> None:
@@ -161,6 +164,7 @@ def test_the_column_that_tells_systems_apart_names_them(constant: str, telling: 
     assert values(result) == pytest.approx(SCORES, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["gold.csv", "gold.jsonl", "named.jsonl"])
 def test_right_answers_may_stand_beside_at_every_command(tmp_path: Path, form: str) -> None:
     bare = [[{k: row[k] for k in ("question", "answer")} for row in rows(n)] for n in (10, 20)]

@@ -71,6 +71,7 @@ def values(result: Result) -> dict[str, float]:
 SCORES = {"v1": (10 - 14) / 24, "v2": (20 - 4) / 24}
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path: Path) -> None:
     one, other = tables
@@ -112,6 +113,7 @@ def _with(mark: str) -> Callable[[str], str]:
 NAMES = [(field, name) for field, names in SYNONYMS.items() for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize(("field", "name"), NAMES)
 @pytest.mark.parametrize("spelling", [str, str.title, _with(" "), _with("-")])

@@ -429,6 +429,7 @@ def test_every_command_is_in_a_table() -> None:
     assert not GROWS.keys() & OTHERS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.some(11)
 @pytest.mark.parametrize("growing", CASES)
 def test_twice_the_input_runs_twice_the_lines(growing: Growing) -> None:

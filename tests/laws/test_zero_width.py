@@ -180,6 +180,7 @@ def printed(text: str) -> Any:
     return [json.loads(line) for line in text.splitlines()] if text.startswith('{"') else json.loads(text)
 
 
+@pytest.mark.slow
 @pytest.mark.some(11)
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", sorted(with_json() - WITHOUT))

@@ -55,44 +55,12 @@ def zip_of(tmp_path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_
     return log_of(tmp_path, buffer.getvalue())
 
 
-@pytest.mark.parametrize("name", ["promptfoo/results.json", "inspect/log.json", "otel/otlp.json"])
-def test_a_value_that_is_cut_is_told_with_its_line(name: str, tmp_path: Path) -> None:
-    whole = (LOGS / name).read_bytes()
-    cut = whole[: len(whole) * 2 // 3]
-    message = refused(log_of(tmp_path, cut))
-    assert f"log:{cut.count(10) + 1}: expected a log, found no valid JSON" in message
-
-
-def test_lines_that_are_cut_are_told_with_their_line(tmp_path: Path) -> None:
-    whole = (LOGS / "ragas/result.jsonl").read_bytes()
-    message = refused(log_of(tmp_path, whole[:-30]))
-    assert "log:5: expected a record of a log, found no valid JSON" in message
-
-
 @pytest.mark.parametrize("name", ["inspect/log.eval", "autorag/nodes.parquet", "ragas/result.parquet"])
 @pytest.mark.parametrize("share", [0.4, 0.9])
 def test_packed_logs_that_are_cut(name: str, share: float, tmp_path: Path) -> None:
     whole = (LOGS / name).read_bytes()
     message = refused(log_of(tmp_path, whole[: int(len(whole) * share)]))
     assert "log: is " in message
-
-
-def test_nan_is_a_missing_grade(tmp_path: Path) -> None:
-    lines = (
-        (LOGS / "ragas/result.jsonl")
-        .read_text(encoding="utf-8")
-        .replace('"faithfulness":0.7', '"faithfulness":NaN')
-    )
-    log = logs.read(str(log_of(tmp_path, lines)))
-    statuses = [judgement["status"] for judgement in log.judgements if judgement["aspect"] == "faithfulness"]
-    assert statuses.count("error") == lines.count("NaN") + lines.count('"faithfulness":null') > 1
-    whole = (
-        (LOGS / "promptfoo/results.json")
-        .read_text(encoding="utf-8")
-        .replace('"score": 0.5', '"score": NaN', 1)
-    )
-    log = logs.read(str(log_of(tmp_path, whole)))
-    assert len(log.answers) == 7
 
 
 def test_a_key_that_stands_twice(tmp_path: Path) -> None:
@@ -217,12 +185,6 @@ class TestLiteral:
             assert literal(repr(value), "here") == ast.literal_eval(repr(value)) == value
         assert literal("['a',]", "here") == ["a"]
 
-    def test_a_literal_that_is_none_is_told_with_its_line(self, tmp_path: Path) -> None:
-        rows = (LOGS / "ragas/result.csv").read_text(encoding="utf-8").splitlines()
-        rows[3] = rows[3].replace("['Shipping is free from 50 euros.']", "[open('x')]")
-        message = refused(log_of(tmp_path, "\n".join(rows)))
-        assert "log:4: retrieved_contexts: expected a list of quoted texts as Python writes it" in message
-
 
 DOCUMENT = {"id": "d#0", "text": "De Dom is hoog."}
 RESPONSE: dict[str, Any] = {"output": "112 m", "metadata": {"retrieved": [DOCUMENT]}}
@@ -251,13 +213,6 @@ class TestUnknown:
         path = log_of(tmp_path, json.dumps(LINE))
         message = refused(path, "--map", "question=vars.frage,answer=response.output")
         assert "--map question=vars.frage: fits none of 1 records; there are vars.question" in message
-
-    def test_a_path_that_fits_some_says_how_many(self, tmp_path: Path) -> None:
-        lines = [LINE, {**LINE, "vars": {"question": "Two?"}, "response": {"output": "x"}}]
-        path = log_of(tmp_path, "\n".join(map(json.dumps, lines)))
-        mapping = "question=vars.question,answer=response.output,contexts=response.metadata.retrieved[].text"
-        log = logs.read(str(path), mapping)
-        assert "contexts=response.metadata.retrieved[].text fits 1 of 2 records" in map(str, log.remarks)
 
     def test_records_that_are_not_there(self, tmp_path: Path) -> None:
         path = log_of(tmp_path, json.dumps({"rows": [LINE]}))
@@ -316,11 +271,6 @@ class TestUnknown:
 )
 def test_odd_content(content: bytes, message: str, tmp_path: Path) -> None:
     assert message in refused(log_of(tmp_path, content))
-
-
-def test_parquet_without_its_package_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'rageval[parquet]'" in refused(LOGS / "ragas/result.parquet")
 
 
 def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:

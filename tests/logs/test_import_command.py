@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -52,26 +51,6 @@ def test_the_files_are_what_rageval_reads() -> None:
     measure = ("-m", "grade(aspect=has-key-fact)", "--on-missing", "skip")
     sliced = done("prod/judged.jsonl", *measure, "--by", "domain", "--questions", "prod/questions.jsonl")
     assert "shop" in sliced.stdout
-
-
-def test_the_manifest_says_what_was_read_and_how() -> None:
-    done("import", PROMPTFOO, "--map", MAP, "-o", "prod")
-    manifest = json.loads(Path("prod/manifest.json").read_text(encoding="utf-8"))
-    assert manifest["tool"], manifest["tool_version"] == ("promptfoo", "0.121.20")
-    assert manifest["logs"] == [
-        {
-            "name": "results.json",
-            "bytes": PROMPTFOO.stat().st_size,
-            "sha256": hashlib.sha256(PROMPTFOO.read_bytes()).hexdigest(),
-        }
-    ]
-    assert manifest["settings"]["map"]["contexts"] == "response.metadata.retrieved[].text"
-    assert manifest["counts"] == {
-        **{"answers": 7, "questions": 5, "runs": 1, "retrieved": 6, "passages": 4, "judgements": 14}
-    }
-    before = Path("prod/manifest.json").read_bytes()
-    done("import", PROMPTFOO, "--map", MAP, "-o", "prod")
-    assert Path("prod/manifest.json").read_bytes() == before
 
 
 def test_a_run_goes_through_a_pipe() -> None:
@@ -184,12 +163,3 @@ def test_the_whole_way_from_a_log_to_a_judged_score() -> None:
     result = run(*judge, "-o", "crag.jsonl", "--quiet")
     assert "has no gold answer" in result.output  # a5 has none
     done("prod/judged.jsonl", "-m", "grade(aspect=Key_fact),pass_rate(aspect=Key_fact)")
-
-
-def test_the_doctor_finds_nothing_wrong_with_repeats() -> None:
-    done("import", PROMPTFOO, "-o", "prod")
-    output = done("doctor", "prod/answers.jsonl", "prod/judged.jsonl").stdout
-    assert "0 errors" in output or "nothing suspicious" in output
-    lines = Path("prod/judged.jsonl").read_text(encoding="utf-8").splitlines()
-    Path("twice.jsonl").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
-    assert "answers judged twice by a judge: 1" in run("doctor", "twice.jsonl").stdout

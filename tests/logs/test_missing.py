@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
 from rageval.errors import MissingJudgements
 from spoilt_logs import loaded, log_of
 
@@ -137,63 +133,6 @@ def test_what_failed_is_missing(
     assert len(all_grades) >= len(means) == 4
 
 
-@pytest.mark.parametrize(("name", "fail", "aspect", "has_answer"), FAILED[:3])
-def test_scores_end_with_3(
-    name: str, fail: Callable[[Any], None], aspect: str, has_answer: bool, tmp_path: Path
-) -> None:
-    value = loaded(name)
-    fail(value)
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(value), encoding="utf-8")
-    result = CliRunner().invoke(main, ["import", str(path), "-o", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    judged = str(tmp_path / "out" / "judged.jsonl")
-    result = CliRunner().invoke(main, [judged, "-m", f"grade(aspect={aspect})"])
-    assert result.exit_code == 3, result.output
-    assert "1 error)" in result.output
-    assert "0.0000" not in result.stdout
-
-
-def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
-    """A list variable, two prompts, and `--repeat 2`, which gives each repetition a testIdx of its own."""
-    value = loaded("promptfoo/results.json")
-    rows = value["results"]["results"]
-    value["results"]["results"] = [
-        deepcopy(row) | {"promptIdx": prompt, "testIdx": row["testIdx"] + 7 * repeat}
-        for prompt in (0, 1)
-        for repeat in (0, 1)
-        for row in rows
-    ]
-    failed = value["results"]["results"][13]  # of the first prompt, a5, the second time
-    assert failed["vars"]["query_id"] == "a5"
-    failed |= {
-        "failureReason": 2,
-        "error": "timeout",
-        "response": None,
-        "gradingResult": None,
-        "namedScores": {},
-    }
-    log = log_of(tmp_path, value)
-    assert {answer.run_id for answer in log.answers} == {"toy-base/prompt0", "toy-base/prompt1"}
-    assert len(log.questions) == 5
-    assert [answer.error for answer in log.answers if answer.error] == ["timeout"]
-    assert len(log.answers) == 28
-    repeats: dict[tuple[str, str], int] = {}
-    for answer in log.answers:
-        repeats[answer.run_id, answer.query_id] = repeats.get((answer.run_id, answer.query_id), 0) + 1
-    assert repeats["toy-base/prompt0", "a1"] == 4
-    assert repeats["toy-base/prompt0", "a5"] == 2
-    measure = "grade(aspect=has-key-fact)"
-    with pytest.raises(MissingJudgements):
-        rageval.evaluate_answers(measure, log.judgements)
-    with pytest.warns(UserWarning, match="3 of 5 queries have fewer than 4 answers"):
-        by_run = rageval.evaluate_answers(measure, log.judgements, on_missing="skip")
-    assert {run: scores.scores[0].value for run, scores in by_run.items()} == {
-        "toy-base/prompt0": 0.6,
-        "toy-base/prompt1": 0.6,
-    }
-
-
 def test_passages_that_come_twice_are_kept_once_and_counted(tmp_path: Path) -> None:
     rows = loaded("ragas/result.jsonl")
     rows[0]["retrieved_contexts"] *= 2
@@ -214,29 +153,6 @@ def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
     log = log_of(tmp_path, rows)
     assert [answer.status for answer in log.answers] == ["ok", "error", "ok", "ok", "ok"]
     assert log.left_out == {}
-
-
-def test_questions_are_told_apart_whatever_the_form_of_their_letters(tmp_path: Path) -> None:
-    rows = [
-        {"user_input": "Qu’est-ce  qu'un cafe\u0301 ?", "response": "文 ½", "score": 0.5},
-        {"user_input": "Qu’est-ce qu'un caf\u00e9 ?\n", "response": "\U0001f600", "score": 0.5},
-        {"user_input": "Qu’est-ce qu'un cafe ?", "response": "x", "score": 0.5},
-    ]
-    log = log_of(tmp_path, rows)
-    assert len(log.questions) == 2
-    assert [answer.repeat for answer in log.answers] == ["1", "2", "1"]
-    assert [answer.text for answer in log.answers] == ["文 ½", "\U0001f600", "x"]
-
-
-def test_variables_tell_questions_of_one_text_apart(tmp_path: Path) -> None:
-    value = loaded("promptfoo/results.json")
-    rows = value["results"]["results"][:2]
-    for row, language in zip(rows, ("nl", "fr"), strict=True):
-        row["vars"] = {"question": "Who?", "language": language}
-        row["testCase"] = {}
-    log = log_of(tmp_path, value | {"results": value["results"] | {"results": rows}})
-    assert len(log.questions) == 2
-    assert [answer.repeat for answer in log.answers] == ["", ""]
 
 
 def test_scores_that_are_distances_do_not_order_a_run(tmp_path: Path) -> None:
@@ -299,45 +215,3 @@ def test_ids_that_are_long(name: str, tmp_path: Path) -> None:
     if len(name) > 1024:
         with pytest.raises(rageval.InputError, match="expected ids of at most 1,024 bytes"):
             log_of(tmp_path, value, map="context_ids=metadata.ids[]")
-
-
-def test_ids_that_are_others_in_every_run_are_no_ids_of_questions(tmp_path: Path) -> None:
-    value = loaded("langfuse/traces.jsonl")
-    for index, trace in enumerate(value):
-        asked = trace["metadata"].pop("question_id")
-        trace["metadata"] = {
-            "request_id": f"r{index}",
-            "sessionId": f"s{index}",
-            "case_id": f"c{index}",
-            "questionId": asked,
-        }
-    assert [answer.query_id for answer in log_of(tmp_path, value).answers] == ["a1", "a2", "a3", "a4", "a5"]
-    for trace in value:
-        del trace["metadata"]["questionId"]
-    assert log_of(tmp_path, value).answers[0].query_id == "c0"
-    for trace in value:
-        del trace["metadata"]["case_id"]
-    assert len(log_of(tmp_path, value).answers[0].query_id) == 12
-
-
-def test_grades_and_facts_that_are_mapped(tmp_path: Path) -> None:
-    rows = [
-        {"q": "Who?", "a": "me", "s": 0.5, "ok": True, "d": "x", "docs": '["p1", "p2"]'},
-        {"q": "Where?", "a": None, "s": 1.0, "ok": True, "d": "y", "docs": "[]"},
-        {"q": "When?", "a": "now", "s": None, "ok": False, "d": "y", "docs": '["p2"]'},
-    ]
-    mapping = "question=q,answer=a,grade:helpful=s,grade:ok=ok,fact:domain=d,contexts=docs|json"
-    log = log_of(tmp_path, rows, map=mapping)
-    assert log.tool == "records"
-    verdicts = [
-        (judgement["aspect"], judgement.get("grade"), judgement.get("label"), judgement["status"])
-        for judgement in log.judgements
-    ]
-    assert verdicts == [
-        *(("helpful", 0.5, None, "ok"), ("ok", 1.0, "pass", "ok")),
-        *(("helpful", None, None, "error"), ("ok", None, None, "error")),  # of an answer that failed
-        *(("helpful", None, None, "error"), ("ok", 0.0, "fail", "ok")),
-    ]
-    assert [dict(question.facts) for question in log.questions] == [{"domain": name} for name in "xyy"]
-    assert list(log.passages.values()) == ["p1", "p2"]
-    assert "grade:helpful=s fits 2 of 3 records" in map(str, log.remarks)

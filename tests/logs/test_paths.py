@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rageval.errors import InputError, UsageError
-from rageval.logs.paths import mapping_of, path_of, value_at_path
+from rageval.errors import InputError
+from rageval.logs.paths import path_of, value_at_path
 
 RECORD: dict[str, Any] = {
     "a": {
@@ -60,19 +60,3 @@ def test_what_stands_at_a_path(path: str, expected: Any) -> None:
 def test_what_stands_there_is_something_else(path: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         value_at_path(RECORD, path_of(path), "here")
-
-
-@pytest.mark.parametrize(
-    "path", ["a.", ".", "a b", "a[x]", 'a["b', "a|", "|json", "a||json", "a=b", "a,b", "a]"]
-)
-def test_what_is_no_path(path: str) -> None:
-    with pytest.raises(UsageError, match=r"expected a path|expected after the bar"):
-        path_of(path)
-
-
-def test_commas_within_quotes_part_nothing() -> None:
-    mapping = mapping_of('question=q["a,b"], contexts=c|split(", "),fact:domain=d,grade:my score=s')
-    assert list(mapping) == ["question", "contexts", "fact:domain", "grade:my score"]
-    assert mapping["question"].steps == ("q", "a,b")
-    assert mapping["contexts"].filters[0].argument == ", "
-    assert mapping_of({"question": "q"}) == mapping_of(["question=q"]) == mapping_of("question=q")

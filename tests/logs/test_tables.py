@@ -47,31 +47,6 @@ def guess(path: Path) -> str:
     return words[1] if words else ""
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_cells_are_parted_as_the_header_shows(mark: str, encoding: str, tmp_path: Path) -> None:
-    path = table(tmp_path / "new.v2.csv", delimiter=mark, encoding=encoding)
-    log = logs.read(path, guess(path))
-    assert [answer.text for answer in log.answers] == ["Within\n30 days, | I think.", ""]
-    assert [question.text for question in log.questions] == ['How "long"; really?', "Who, then?"]
-    assert [question.gold for question in log.questions] == [("30 days",), ("Luxor",)]
-    assert list(log.passages.values()) == TEXTS
-    assert list(log.run) == ["new.v2"]
-
-
-def test_rows_and_columns_without_anything_are_none(tmp_path: Path) -> None:
-    path = table(tmp_path / "t.csv", ["question", "answer", "", ""], [["a?", "b", "", ""], ["", "", "", ""]])
-    assert [answer.text for answer in logs.read(path, "question=question,answer=answer").answers] == ["b"]
-
-
-def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
-    path = table(tmp_path / "t.csv", HEADER, [ROWS[0], ["a?", "b"]], delimiter=";")
-    with pytest.raises(
-        InputError, match=r"t\.csv:4: expected 4 cells, found 2 \(cells are separated by semicol"
-    ):
-        logs.read(path, "question=question,answer=our_answer")
-
-
 @pytest.mark.parametrize(
     ("header", "cells", "expected", "passages"),
     [
@@ -164,16 +139,6 @@ def test_runs_and_judgements_as_tables_become_lines(line: str, way: str, tmp_pat
     assert way.replace("FILE", str(path)) in result.stderr
 
 
-def test_two_systems_of_one_name_are_told_what_to_do(tmp_path: Path) -> None:
-    line = {"query_id": "q", "run_id": "ragas", "item_id": "answer", "aspect": "0", "label": "perfect"}
-    line |= {"rubric": "crag", "judge": "person:x", "status": "ok"}
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
-    result = run("compare", tmp_path / "a", tmp_path / "b", "-m", "crag_score")
-    assert result.exit_code == 2
-    assert "give each system its own run_id (rageval import --run NAME)" in result.stderr
-
-
 def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
@@ -202,34 +167,6 @@ def test_the_next_command_is_said_and_is_one(tmp_path: Path, monkeypatch: pytest
     assert "next" not in run("import", path, "--map", "question=question,answer=our_answer", "-o", "b").stderr
 
 
-ODD = ["N/A", "high", "-", "None", "1%", "0,5"]
-
-
-@pytest.mark.parametrize("cell", ODD)
-def test_one_odd_cell_of_a_metric_is_a_failed_judgement(cell: str, tmp_path: Path) -> None:
-    rows = [["q1", "a", "b", "1"], ["q2", "a", "b", cell], ["q3", "a", "b", "0.5"]]
-    path = table(tmp_path / "t.csv", ["user_input", "response", "reference", "faithfulness"], rows)
-    judgements = logs.read(path).judgements
-    assert [(judgement["status"], judgement.get("grade")) for judgement in judgements] == [
-        ("ok", 1),
-        ("error", None),
-        ("ok", 0.5),
-    ]
-    assert judgements[1]["reason"] == cell
-    rows = [{"question": q, "answer": a, "score": score} for q, a, _, score in rows]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    mapped = logs.read(tmp_path / "t.jsonl", "question=question,answer=answer,grade:faithfulness=score")
-    assert [judgement["status"] for judgement in mapped.judgements] == ["ok", "error", "ok"]
-
-
-def test_true_and_false_are_numbers_of_a_metric(tmp_path: Path) -> None:
-    rows = [["q1", "a", "True"], ["q2", "a", "false"]]
-    rows.append(["q3", "a", "N/A"])
-    judgements = logs.read(table(tmp_path / "t.csv", ["user_input", "response", "correct"], rows)).judgements
-    assert [judgement.get("grade") for judgement in judgements] == [1, 0, None]
-    assert judgements[2]["status"] == "error"
-
-
 def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
     header = ["user_input", "response", "remark", "half"]
     path = table(tmp_path / "t.csv", header, [["q1", "a", "fine", "1"], ["q2", "a", "", "N/A"]])
@@ -238,18 +175,6 @@ def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
     assert manifest["left_out"] == {"cells of the column 'half'": 2, "cells of the column 'remark'": 1}
     assert any("ignored columns: half, remark" in remark["text"] for remark in manifest["remarks"])
     assert logs.read(path, {"fact:kind": "remark"}).left_out == {"cells of the column 'half'": 2}
-
-
-def test_autorag_keeps_a_metric_that_failed_somewhere(tmp_path: Path) -> None:
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows = parquet.read_table(ROOT / "tests/golden/logs/autorag/nodes.parquet").to_pylist()
-    for index, row in enumerate(rows):
-        row |= {"f1": None if index == 1 else 0.5, "note": "long"}
-    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    log = logs.read(tmp_path / "t.parquet")
-    judgements = [judgement["status"] for judgement in log.judgements if judgement["aspect"] == "f1"]
-    assert sorted(judgements) == ["error", *["ok"] * (len(rows) - 1)]
-    assert log.left_out["cells of the column 'note'"] == len(rows)
 
 
 def test_mlflow_fails_where_a_metric_of_numbers_said_none(tmp_path: Path) -> None:

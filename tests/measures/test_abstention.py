@@ -99,6 +99,7 @@ labels = st.sampled_from(["missing", *ANSWERED])
 sets = st.lists(st.tuples(labels, st.booleans()), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(sets)
 @settings(max_examples=60)
 def test_every_value_is_the_oracles(questions: list[Question]) -> None:
@@ -124,6 +125,7 @@ def test_refusing_is_answering_the_other_way_round(questions: list[Question]) ->
         assert str(one[f"refusal_f1(part={part})"]) == str(other[f"answerable_f1(part={part})"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
 def test_no_completion_is_outside_of_the_bounds(seed: int) -> None:
     """A judgement that failed is no refusal: whatever it would have said lies between worst and best."""

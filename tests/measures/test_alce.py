@@ -141,6 +141,7 @@ def world(rng: random.Random) -> Suffices:
     return lambda sentence, docs: table.setdefault((sentence, docs), rng.random() < 0.5)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=80)
 def test_every_value_is_the_oracles(rng: random.Random) -> None:
@@ -149,6 +150,7 @@ def test_every_value_is_the_oracles(rng: random.Random) -> None:
     assert values(cited, labels) == pytest.approx(list(map(float, slowly(cited, suffices))), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=20)
 def test_the_order_of_sentences_and_citations_changes_nothing(rng: random.Random) -> None:
@@ -159,6 +161,7 @@ def test_the_order_of_sentences_and_citations_changes_nothing(rng: random.Random
     assert values(mixed, other) == values(cited, labeled(cited, suffices))
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_completion_lies_within_the_bounds(seed: int) -> None:

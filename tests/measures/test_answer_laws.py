@@ -1000,6 +1000,7 @@ def written(folder: Path, given: Table) -> tuple[Path, Path]:
     return judged, answers
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))

@@ -244,6 +244,7 @@ PUBLISHED = [  # perfect, acceptable, incorrect, missing, truthfulness, in per c
 
 
 class TestCrag:
+    @pytest.mark.slow
     @pytest.mark.parametrize("published", PUBLISHED)
     def test_published_rows_are_reproduced(self, published: tuple[float, ...]) -> None:
         names = ("perfect", "acceptable", "incorrect", "missing")

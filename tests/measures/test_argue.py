@@ -217,6 +217,7 @@ class TestMissing:
 
     NAMES = "official:ragtime, nugget_coverage(attested=only), argue_f1(attested=only)"
 
+    @pytest.mark.slow
     def test_judgements_that_were_lost_have_bounds(self, tmp_path: Path) -> None:
         judged = written(tmp_path, "r.judgments.jsonl", report("7", *self.LOST))
         nuggets = written(tmp_path, "b.json", BANK)

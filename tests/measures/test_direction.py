@@ -497,6 +497,7 @@ def compared(given: tuple[Words, list[Any]], style: str, *more: str) -> str:
     return command("compare", *words, *options, "--resamples", "100", "--format", style, *more).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> None:
@@ -552,6 +553,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
     assert all(pair["better_run"] != "bad" for pair in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_csv_says_which_way_is_better(inputs: Any, kind: str) -> None:
@@ -818,6 +820,7 @@ def plugged_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 WAYS = {"wasted@5": "lower", "counted@5": "higher", "counted(count=wasted)@5": "lower"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugged")
 def test_a_plug_in_says_which_way_is_better(runs: list[str], tmp_path: Path) -> None:
     measures = list(WAYS)

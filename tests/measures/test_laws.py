@@ -90,6 +90,7 @@ def test_alpha_dcg_never_grows_with_alpha(seed: int) -> None:
         assert (higher <= lower + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.some(10)
 @pytest.mark.parametrize("seed", range(20))
 def test_any_measures_together_equal_each_alone(seed: int) -> None:

@@ -303,6 +303,7 @@ def right(name: str, options: str) -> dict[str, float]:
     return expected(CASES[name], OPTIONS[options], DEEPEST)
 
 
+@pytest.mark.slow
 @pytest.mark.some(2)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_applied_as_the_oracle_has_it(options: str) -> None:
@@ -410,6 +411,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 FLAGS = {"rel": "-l", "depth": "-M", "judged_only": "-J", "complete": "-c", "zero_rel": "--zero-rel"}
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_same_on_the_command_line(files: list[str], options: str) -> None:

@@ -22,6 +22,8 @@ from oracle import NOVELTY, RIGHT, Rules
 from rageval.testing import _run_cases
 from strategies import ALPHAS, NON_DYADIC, RUN_LAWS, case, mask_case
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES, SEEDS, TOLERANCE = 2000, range(5), 1e-9
 TELLING = ("alpha_ndcg", "alpha_dcg", "coverage", "recall", "ndcg", "map_ia")
 WITH_ALPHA = {function.__name__ for function in NOVELTY}
@@ -171,7 +173,6 @@ def differ(one: dict[str, float], other: dict[str, float]) -> bool:
     return one.keys() != other.keys() or any(abs(one[query] - other[query]) > TOLERANCE for query in one)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_comparing_finds_every_planted_fault(fault: str, seed: int) -> None:

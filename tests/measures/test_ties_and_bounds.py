@@ -16,6 +16,8 @@ from our_measures import OF_RUNS
 from rageval.measures.base import Measure
 from rageval.scoring.scores import Score
 
+pytestmark = pytest.mark.slow
+
 Judged = dict[str, dict[str, int]]
 
 # Nobody judged u and v, and nothing retrieved f.

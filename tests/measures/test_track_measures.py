@@ -181,6 +181,7 @@ class TestBioGen:
         assert values("official:biogen", lines) == values("official:biogen", self.JUDGED)
         assert "M1" in printed(self.JUDGED, "-m", "official:biogen")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("measure", sorted(set(OFFICIAL["biogen"])))
     def test_what_nobody_judged_has_bounds(self, tmp_path: Path, measure: str) -> None:
         """Every completion of what is lost lies between them."""

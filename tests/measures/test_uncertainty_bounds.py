@@ -163,6 +163,7 @@ def test_the_least_difference_is_reached(name: str) -> None:
     assert difference(m, Topic.of(judged), (one, other), as_is).low == pytest.approx(min(gaps), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.some(7)
 @pytest.mark.parametrize("name", REACHED + HELD)
 def test_differences_lie_within_their_bounds_under_every_common_completion(name: str) -> None:
@@ -209,6 +210,7 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
     assert seen == {"higher", "lower", "undecided"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ndcg", "ndcg(dcg=exp_log2)"])
 def test_grades_that_nobody_gave_yet_reach_the_ends_of_ndcg(name: str) -> None:
     """Of one run and of the difference of two; no grade is above the highest of all judgements."""

@@ -36,6 +36,7 @@ def small(drawn: RunCase) -> bool:
     return all(len({doc for docs in judged.values() for doc in docs}) <= 6 for judged in drawn.qrels.values())
 
 
+@pytest.mark.slow
 @pytest.mark.some(10)
 @pytest.mark.parametrize("seed", range(60))
 def test_it_is_the_best_of_all_orders(seed: int) -> None:

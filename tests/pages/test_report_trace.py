@@ -9,10 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
 import rageval
-from rageval.cli import main
 from rageval.errors import RagevalError
 from rageval.pages.page import first_sentence, read_report
 from report_pages import Open, answered, browser_, opened_, pages_, stored, texts, until  # noqa: F401
@@ -117,26 +115,6 @@ def test_where_runs_have_other_measures_the_first_sentence_is_of_those_that_have
     assert first_sentence(report) == "a has no value by rr."
 
 
-def test_of_one_run_the_first_sentence_says_what_is_missing(tmp_path: Path) -> None:
-    records = [judgement(f"q{number}", "r", "perfect" if number else "incorrect") for number in range(4)]
-    records.append({**judgement("q4", "r", ""), "label": None, "status": "refused"})
-    file = lines(tmp_path, "some.jsonl", records)
-    sentence = first_sentence(reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip"))
-    assert re.fullmatch(
-        r"r reaches 0\.5000 by crag_score \(95 % interval .* to .*, 4 queries\)\. 1 judgement failed and is"
-        r" missing; 1 query has no value; the mean is between 0\.2000 and 0\.6000 in any case\.",
-        sentence,
-    )
-    few = tmp_path / "few.run"
-    few.write_text("7640 Q0 nothing 1 1.0 t\n")
-    run = reported(
-        tmp_path, str(few), RUNS[2], "-m", "recall@10", "--nothing-judged", "zero", "--level", "0.9"
-    )
-    of_run = first_sentence(run)
-    assert "few.run lacks 11 judged queries" in of_run.replace("Few", "few")
-    assert "90 % interval" in of_run
-
-
 def trace(folder: Path, *words: str) -> dict[str, Any]:
     """A report on three queries by two runs, judged worse from query to query."""
     queries, runs = ["q0", "q1", "q2"], ["ours", "theirs"]
@@ -228,16 +206,6 @@ def test_a_reply_is_taken_from_the_store_only_if_it_is_the_one_that_was_read(tmp
     assert report["replies"] == {"asked": 3, "found": 1, "why": "the store does not have them"}
 
 
-def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = judgement("q", "r", "perfect", key="0123456789abcdef", raw="said")
-    file = lines(tmp_path, "judged.jsonl", [record])
-    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "nowhere.sqlite"))
-    report = reported(tmp_path, file, "-m", "crag_score")["traces"]
-    assert report["replies"]["why"] == f"there is no store of replies at {tmp_path / 'nowhere.sqlite'}"
-    assert report["queries"]["q"]["calls"][0]["reply"] == "said"
-    assert not (tmp_path / "nowhere.sqlite").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -262,16 +230,6 @@ def test_assignments_bring_their_own_answers(tmp_path: Path) -> None:
     report = reported(tmp_path, str(folder / "assignments.jsonl"), "-m", "v_strict")["traces"]["queries"]
     sentence = report["2024-901"]["answers"][0]["sentences"][0][0]
     assert sentence.startswith("Chlorophyll breaks down")
-
-
-def test_answers_that_came_as_a_stream_are_scored_but_not_shown(tmp_path: Path) -> None:
-    judged = [judgement("q", "r", "perfect", evidence="x")]
-    files = [lines(tmp_path, "judged.jsonl", judged), lines(tmp_path, "a.jsonl", answered(["q"], ["r"]))]
-    words = ["report", files[0], "-m", "crag_score", "--answers", "-", "-o", str(tmp_path / "r.html")]
-    result = CliRunner().invoke(main, words, input=Path(files[1]).read_bytes())
-    assert result.exit_code == 0, result.output
-    assert "<stdin>: texts of streams are not shown" in result.stderr
-    assert not read_report(tmp_path / "r.html").get("traces")
 
 
 @pytest.mark.slow

@@ -16,10 +16,7 @@ import pytest
 import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError, missing_file
 from rageval.parallel import Forked, OnDask, OnExecutor, scored
-from rageval.parallel._divided import piece_of
 from rageval.scoring.run_remarks import run_remarks
-from rageval.scoring.runs import Scattered, View
-from rageval.scoring.sources import Joining
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 
@@ -52,17 +49,6 @@ def test_no_part_counts_twice_or_not_at_all(tmp_path: Path, how: str) -> None:
         evaluator.evaluate(divided(path, Wrong(how)))
     with pytest.raises(UsageError, match=message):
         list(scored(evaluator, [path] * 3, Wrong(how)))
-
-
-def test_pieces_that_come_twice_are_not_put_together(tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    path.write_text("".join(lines(40)))
-    joining = Joining(rageval.Evaluator("rr", QRELS).qrels, View())
-    one, other = (piece_of(joining, part) for part in divided(path, None).parts(Forked(2)))
-    assert len(joining.together([one, other]).queries) == 40
-    for pieces in ([one, other, one], [one, one], [other, other]):
-        with pytest.raises(Scattered):
-            joining.together(pieces)
 
 
 class Blind(Here):
@@ -112,16 +98,6 @@ def test_a_process_that_is_killed_is_told_of_with_its_part(tmp_path: Path) -> No
 
 def lack(shared: Any, unit: Any) -> Any:
     raise MissingPackage("numba", "speed", "fast")
-
-
-def test_a_package_that_workers_lack_is_named() -> None:
-    with (
-        ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
-        pytest.raises(
-            MissingPackage, match=r"speed needs the package 'numba': pip install 'rageval\[fast\]'"
-        ),
-    ):
-        list(OnExecutor(pool).results(lack, None, ["the part"]))
 
 
 class Client:

@@ -61,6 +61,7 @@ def content_of(_: Dicts, qrels: Dicts) -> object:
     return list(read), [read.nuggets(query) for query in read.query_ids], read.declared, numbers
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("look", "draws"), [(values_of, 70), (content_of, 400)])

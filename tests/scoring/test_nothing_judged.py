@@ -60,6 +60,7 @@ def test_zeros_are_to_be_had_for_asking(rechunk: str) -> None:
     assert command(rechunk, QRELS, "-m", "rr", "--nothing-judged", "error").exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
@@ -70,6 +71,7 @@ def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
     assert scored.exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize("style", _FORMATS)
 def test_no_format_shows_a_number(rechunk: str, style: str) -> None:
@@ -163,6 +165,7 @@ def test_judged_answers_know_no_such_option() -> None:
 class TestCauses:
     """The search for what the ids differ by, over ways in which they are known to differ."""
 
+    @pytest.mark.slow
     @pytest.mark.some(3)
     @pytest.mark.parametrize(
         ("change", "message"),

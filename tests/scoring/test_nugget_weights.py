@@ -85,6 +85,7 @@ COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("measure", ["rubric_score", "v_strict"])
 def test_without_weights_there_is_no_score_and_with_the_nuggets_there_is(
@@ -305,6 +306,7 @@ def by_importance() -> list[str]:
     return [*names, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", by_importance())
 @pytest.mark.parametrize("shown", ["lost", "rated"])
 def test_a_nugget_without_importance_is_missing(measure: str, shown: str) -> None:

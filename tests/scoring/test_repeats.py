@@ -64,6 +64,7 @@ SCALES: dict[str, tuple[str, Row, Row]] = {
 }
 
 
+@pytest.mark.slow
 @FEWER
 @pytest.mark.parametrize("rubric", SCALES)
 @pytest.mark.parametrize("seed", range(3))

@@ -113,6 +113,7 @@ def as_printed(value: float, like: str) -> str:
     return f"{value:.{len(like.partition('.')[2])}f}"
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", FILES)
 def test_every_line_of_a_measure_that_is_offered(name: str) -> None:
@@ -139,6 +140,7 @@ def test_grades_below_0_are_unjudged_with_compat() -> None:
 class TestOwnWords:
     """What is printed under --compat trec_eval, as text."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["out.test", "out.test.aq", "out.test.aql", "out.test.aqc"])
     def test_lines_are_its_own(self, name: str) -> None:
         run, qrels, options = FILES[name]

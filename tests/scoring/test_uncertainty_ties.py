@@ -71,6 +71,7 @@ def over_all_orders(
 RULES = [{}, {"depth": 3}, {"judged_only": True}, {"judged_only": True, "depth": 2}]
 
 
+@pytest.mark.slow
 @pytest.mark.some(16)
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4, None])
@@ -167,6 +168,7 @@ def test_measures_that_are_no_function_of_a_ranking_are_refused() -> None:
         rageval.evaluate("Rprec", {"q": {"a": 1.0}}, {"q": {"a": 1}}, ties="expected")
 
 
+@pytest.mark.slow
 def test_a_measure_without_a_closed_form_takes_all_orders_where_they_are_few() -> None:
     @rageval.measure
     def mine(ranking, *, k=None, rel: int = 1):  # type: ignore[no-untyped-def]

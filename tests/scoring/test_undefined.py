@@ -81,6 +81,7 @@ def counts(text: str, style: str) -> list[tuple[int, int]]:
     return [(int(short or n), int(undefined or 3)) for short, n, undefined in counts_found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", [style for style in _FORMATS if style not in ONE_SET])
 def test_of_judged_answers(judged: str, style: str) -> None:
     for measures in ("v_strict", "a_strict,v_strict"):
@@ -108,6 +109,7 @@ def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     assert style not in ("md", "latex") or result.stdout.count("(n=1)") == 2 * len(measures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", _FORMATS)
 def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str) -> None:
     if style not in ONE_SET:
@@ -150,6 +152,7 @@ def test_a_measure_that_is_undefined_everywhere_is_nan(judged: str) -> None:
     assert (gated.exit_code, "no defined value" in gated.stderr) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", OF_COMPARE)
 def test_compare_counts_undefined_queries_of_both_systems(judged: str, style: str) -> None:
     result = command("compare", judged, "-m", "v_strict,a_strict", "--format", style)

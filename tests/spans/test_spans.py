@@ -61,6 +61,7 @@ def test_shuffled_ids_and_lines_of_chunks_change_nothing(tmp_path: Path) -> None
         assert undone == brute(chunks)
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize(("rule", "share"), [("whole", 1.0), ("share>=0.9", 0.9), ("any", 1e-9)])
 def test_the_overlap_rule_is_applied_and_nuggets_that_no_chunk_holds_stay(
@@ -175,6 +176,7 @@ def judged(folder: Path, quoted: Callable[[str], str], size: int = 512) -> tuple
     return tuple(str(folder / name) for name in ("qrels", "old.jsonl", "docs"))
 
 
+@pytest.mark.slow
 def test_quotes_as_they_are_anchor_the_spans_themselves(tmp_path: Path) -> None:
     anchored = anchor(*judged(tmp_path, str), quotes=tmp_path / "judged.jsonl")
     assert {(s.query_id, s.nugget_id): (s.start, s.end) for s in anchored.spans if s.doc_id} == {
@@ -238,6 +240,7 @@ def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) ->
         assert "|gold:spans@" in rageval.evaluate("rr", {"0": {"all": 1.0}}, qrels)["rr"].signature
 
 
+@pytest.mark.slow
 def test_only_spans_at_another_place_count_as_moved(tmp_path: Path) -> None:
     """A source that grew at its end holds all spans where they were, with and without their quotes."""
     without_quotes = [span._replace(quote="", sha256=digest(span.quote)) for span in SPANS]
@@ -321,6 +324,7 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
     assert (result.exit_code, "2 of 3 judged ids are in no chunk" in result.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path: Path) -> None:
     qrels, old, docs = judged(tmp_path, str)
     spans = anchor(qrels, old, docs).save(tmp_path / "wide.jsonl")

@@ -45,6 +45,7 @@ def slow_kappa(rows: list[tuple[int, int]], power: int) -> float:
     return 1 - seen / chance if chance else math.nan
 
 
+@pytest.mark.slow
 @given(pairs)
 @pytest.mark.parametrize(("kind", "power"), [("none", 0), ("linear", 1), ("quadratic", 2)])
 def test_kappa_equals_its_slow_twin(kind: str, power: int, rows: list[tuple[int, int]]) -> None:

@@ -26,6 +26,7 @@ import worlds  # noqa: E402
 REPLAYS = 300
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("world", "judge", "labels"),
@@ -50,6 +51,7 @@ def test_intervals_of_the_set_hold_its_mean() -> None:
         assert coverage.width < 0.99 * claims.simulated("binary", judge, 100, REPLAYS).width
 
 
+@pytest.mark.slow
 @pytest.mark.some(3)
 @pytest.mark.parametrize(("world", "judge"), [("binary", "biased"), ("crag", "good"), ("ratio", "contrary")])
 def test_nothing_is_claimed_where_nothing_differs(world: str, judge: str) -> None:

@@ -98,6 +98,7 @@ def test_what_has_no_value_does_not_tie() -> None:
 CHANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0)
 
 
+@pytest.mark.slow
 def test_equal_systems_that_are_right_or_wrong_are_called_different_no_more_often_than_said() -> None:
     """Added up over all outcomes: as many queries, of which each differs with this chance."""
     for queries in (5, 8, 11, 16, 17, 24, 30):

@@ -220,6 +220,7 @@ def test_corrected_differences_give_ranks() -> None:
     assert corrected_rank_intervals(1, {}) == ([1], [1])
 
 
+@pytest.mark.slow
 def test_what_is_known_narrows_what_is_not() -> None:
     """Step by step more is known than at once, and never less."""
     narrower = 0

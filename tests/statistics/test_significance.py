@@ -278,6 +278,7 @@ class TestWhatPIs:
         assert (second["verdict"], why(second)) == ("undecided", "")
         assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in stderr
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("adjust", "floor"), [("holm", "0.00084, a bound"), ("max_t", "1/101")])
     def test_where_draws_decide_the_claim_says_so(
         self, adjust: str, floor: str, monkeypatch: pytest.MonkeyPatch

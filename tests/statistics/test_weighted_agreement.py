@@ -31,6 +31,7 @@ def drawn(doubts: dict[str, float], number: int, seed: int) -> tuple[list[int], 
     return [names.index(name) for name in chosen], {name: 1 / chances[name] for name in chosen}
 
 
+@pytest.mark.slow
 def test_weighted_agreement_is_that_of_all_queries_on_average() -> None:
     doubts, one, other = world(1)
     names = list(doubts)

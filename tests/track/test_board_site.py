@@ -65,6 +65,7 @@ def test_records_of_every_eval_ever(boards: Mapping[str, Path], tmp_path: Path) 
         assert result["metric_config"]["min_score"] == -1
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_nothing_is_published_that_differs(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:

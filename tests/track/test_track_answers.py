@@ -267,6 +267,7 @@ class TestTables:
         assert organize(small).done == list(STAGES)
         assert {row["query_id"] for row in lines_of("out/answers.jsonl")} == {"x", "2", "3"}
 
+    @pytest.mark.slow
     def test_what_is_broken_is_listed_and_left_out(self, small: TrackPlan) -> None:
         Path("tables/noise").write_bytes(b"\0\xff" * 50)
         Path("tables/notes.txt").write_text("hand in by Friday\n")
@@ -297,6 +298,7 @@ class TestTables:
         with pytest.raises(InputError, match="9 of 11 files are not valid"):
             organize(changed(small, strict=True))
 
+    @pytest.mark.slow
     def test_a_question_without_an_answer_is_one_that_failed(self, small: TrackPlan) -> None:
         put("two.csv", "Ann", "Oslo")
         messages: list[str] = []
@@ -334,6 +336,7 @@ class TestTables:
         organize(plan)
         assert [row.run for row in leaderboard_of(plan)] == ["one", "Team B"]
 
+    @pytest.mark.slow
     def test_plain_answers_and_parquet_beside_tables(self, small: TrackPlan) -> None:
         pyarrow = pytest.importorskip("pyarrow")
         from pyarrow import parquet
