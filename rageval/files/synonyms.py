@@ -7,7 +7,7 @@ as the field wins, then the first in the table; the others are kept as fields of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 SYNONYMS = {
@@ -50,7 +50,7 @@ class ColumnsRead(NamedTuple):
     fields: dict[str, str]
     others: tuple[str, ...]
 
-    def with_systems(self, rows: Sequence[Mapping[str, Any]]) -> ColumnsRead:
+    def with_systems(self, rows: Iterable[Mapping[str, Any]]) -> ColumnsRead:
         """Return the columns; of several that may name systems, the one that distinguishes systems does.
 
         >>> columns = columns_of(["question", "answer", "model", "run"])
@@ -60,8 +60,13 @@ class ColumnsRead(NamedTuple):
         """
         named = self.fields.get("run_id", "")
         fitting = [named, *(name for name in self.others if field_of(name) == "run_id")] if named else []
-        several = (name for name in fitting if len({str(row.get(name) or "") for row in rows} - {""}) > 1)
-        chosen = next(several, named)
+        if len(fitting) < 2:  # the rows, which are many, are not read for nothing
+            return self
+        systems: dict[str, set[str]] = {name: set() for name in fitting}
+        for row in rows:
+            for name in fitting:
+                systems[name].add(str(row.get(name) or ""))
+        chosen = next((name for name in fitting if len(systems[name] - {""}) > 1), named)
         if chosen == named:
             return self
         others = tuple(named if name == chosen else name for name in self.others)

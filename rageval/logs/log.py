@@ -341,11 +341,11 @@ class _Parting:
         self._other_texts = self._made_ids = self._other_rankings = 0
 
     def take(self, rows: list[Row], queries: list[str]) -> None:
-        """Part all rows."""
+        """Part all rows; of the list none is left, as a row and its answer need not both be in memory."""
         # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
             self._graded_pairs.update(dict.fromkeys(map(self._aspect_and_judge, row.grades)))
-        scores = [[passage.score for passage in row.contexts] for row in rows]
+        scores = [[passage.score for passage in row.contexts] for row in rows if row.contexts]
         given = [score for ranking in scores for score in ranking if score is not None]
         # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
@@ -362,7 +362,9 @@ class _Parting:
                 self._reading.remarks.append(Remark("scores_do_not_fall"))
             by_rank = rising
         most = self._reading.limits.id
-        for row, query in zip(rows, queries, strict=True):
+        rows.reverse()
+        for query in queries:
+            row = rows.pop()
             for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
                 # Few are long enough to be encoded for this: a character takes four bytes at most.
                 if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:

@@ -44,7 +44,7 @@ class Grade(NamedTuple):
     reason: str = ""
 
 
-@dataclass
+@dataclass(slots=True)  # logs have many
 class Row:
     """One answer of a log. `failed` says why there is none.
 

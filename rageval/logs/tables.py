@@ -109,8 +109,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             expected=f"{', '.join(SYNONYMS['question'])}, and {', '.join(SYNONYMS[required])}",
             remedy=f"or set their columns: rageval import {content.name} -o DIR",
         )
-    values = [record.value() for record in content.records()]
-    columns = columns.with_systems(values)
+    columns = columns.with_systems(record.value() for record in content.records())
     rows = list(_table_rows(content, columns))
     ids = _keep_unique_ids(rows, columns)
     # Which of two sets of right answers is meant would be a guess.
@@ -121,14 +120,23 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
             raise _other_gold(row.where, row.gold, str(first.where), first.gold)
     reading = LogReading(limits_of(source), form=content.form)
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
-    log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
+    others = [column for column in columns.others if any(column in row.facts for row in rows)]
+    first_rows.clear()
+    log = parted(GENERIC, _handed_over(rows), {}, reading, otherwise=otherwise)
     facts = {
         "columns": list(columns.fields.items()),
-        "others": [column for column in columns.others if any(column in row.facts for row in rows)],
+        "others": others,
         "ids": ids,
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
     return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
+
+
+def _handed_over(rows: list[Row]) -> Iterator[Row]:
+    """Yield the rows; the list keeps none of them in memory."""
+    rows.reverse()
+    while rows:
+        yield rows.pop()
 
 
 def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import shlex
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner, Result
 from rageval import logs
 from rageval.cli import main
 from rageval.errors import InputError
+from rageval.logs.tables import read_table
 from snippets import ROOT, blocks
 from spoilt_logs import LOGS
 
@@ -217,3 +219,16 @@ def test_a_column_of_any_type_is_read_or_refused(name: str, odd: str, tmp_path: 
         parquet.write_table(pa.table(changed, names=header), tmp_path / "log.parquet")
         with suppress(InputError):
             logs.read(str(tmp_path / "log.parquet"))
+
+
+@pytest.mark.slow
+def test_rows_are_in_memory_once(tmp_path: Path) -> None:
+    rows = [[str(number), "q", "a", "b"] for number in range(2000)]
+    path = table(tmp_path / "log.csv", ["id", "question", "answer", "gold"], rows)
+    read_table(path)  # what is loaded and kept stays
+    tracemalloc.start()
+    log, _ = read_table(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(log.answers) == 2000
+    assert peak < 1700 * 2000, peak / 2000
