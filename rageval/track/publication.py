@@ -13,7 +13,7 @@ import msgspec
 
 from rageval.comparison.leaderboards import HOW, Standing
 from rageval.core.judge import parse_judge
-from rageval.errors import UsageError
+from rageval.errors import InputError, Place, UsageError
 from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
@@ -199,6 +199,14 @@ class LeaderboardPages:
                 of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
                 of_run[value.query_id] = value.value
         runs_of_measure = self.values.get(self.measures[0], {})
+        runs = runs_of_measure.keys() & set(self.runs)
+        strange = next((row.run for row in standings if row.run not in runs), None)
+        if strange is not None:  # one of the files was changed since both were written
+            raise InputError(
+                at=Place(STANDINGS),
+                problem=f"ranks the run {visible(strange)[:80]!r}, of which {VALUES} has no values",
+                remedy="remove both files, and run the command again",
+            )
         self.topics = list(dict.fromkeys(topic for of_run in runs_of_measure.values() for topic in of_run))
         self.page_of_topic = {name: f"topic-{file}.html" for name, file in file_names(self.topics).items()}
         self.page_of_run = {name: f"run-{file}.html" for name, file in file_names(self.runs).items()}

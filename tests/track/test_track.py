@@ -409,6 +409,17 @@ class TestAgain:
         assert Path("out/leaderboard.tsv").read_bytes() == content
         assert Path("out/pages/topic-1.html").exists()
 
+    def test_standings_of_other_runs_are_refused(self, runs: TrackPlan) -> None:
+        organize(runs)
+        place, ledger = Path("out/leaderboard.jsonl"), Path("out/stages.json")
+        before = place.read_text()
+        after = before.replace("worst", "other")
+        place.write_text(after)
+        old, new = (sha256(text.encode()).hexdigest() for text in (before, after))
+        ledger.write_text(ledger.read_text().replace(old, new))
+        with pytest.raises(InputError, match=r"leaderboard\.jsonl: ranks the run 'other'"):
+            organize(changed(runs, title="Another"))
+
     def test_a_run_that_is_withdrawn_leaves_no_page(self, answers: TrackPlan) -> None:
         organize(answers)
         assert Path("out/pages/run-none.html").exists()
