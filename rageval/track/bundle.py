@@ -30,7 +30,7 @@ from rageval.files.whole import digest_of, opened_file, problem_of_name, read_wh
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
 from rageval.judges.store import secrets_in, without
-from rageval.text import visible, without_keys
+from rageval.text import compatible, visible, without_keys
 from rageval.track.values import OnMissing, ScoringInputs
 from rageval.version import __version__
 
@@ -45,7 +45,7 @@ _TEXTS = ("reason", "evidence", "detail")  # a judge's words in a judgement, bes
 _TOP = "board/"
 _WHAT = "a bundle"
 _BLOCK = 512  # bytes, of a tar
-_MOST_FILES = 50_000
+_MOST_FILES = 5_000  # several of each system
 _MOST_BYTES = 4 * 2**30  # of all files together, unpacked
 _MOST_SYSTEMS = 1_000  # every two of them are compared
 _MOST_PLACES = 10_000  # of all systems by all measures
@@ -388,11 +388,12 @@ def _refuse_other_kind(path: str) -> None:
 def _unpack(stream: Any, folder: Path) -> dict[str, Path]:
     """Write the files of the archive to the folder; return where each lies.
 
-    By hand: `tarfile` follows headers that can say anything. Each file gets a number for its name on disk.
+    By hand: `tarfile` follows headers that can say anything. Folders in names are not made on the disk.
     """
     packed = gzip.GzipFile(fileobj=stream, mode="rb")
     paths: dict[str, Path] = {}
     taken: set[str] = set()  # in lower case: some disks take A and a for the same name
+    alike: Counter[str] = Counter()  # ends of names
     left = _MOST_BYTES
     while block := packed.read(_BLOCK):
         if not block.strip(b"\0"):
@@ -409,10 +410,13 @@ def _unpack(stream: Any, folder: Path) -> dict[str, Path]:
         # A header can state any number, also one below 0.
         if not 0 <= member.size <= left or len(paths) >= _MOST_FILES:
             raise ValueError(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes")
-        # The names' ends are kept: some readers look at them.
-        paths[name] = place = folder / f"{len(paths)}" / name.rpartition("/")[2]
-        place.parent.mkdir()
-        with place.open("wb") as out:
+        # The names' ends are kept: some readers look at them. Equal ones lie in folders of their own.
+        end = name.rpartition("/")[2]
+        number = alike[compatible(end).casefold()]
+        alike[compatible(end).casefold()] += 1
+        paths[name] = place = folder / f"{number}" / end
+        place.parent.mkdir(exist_ok=True)
+        with place.open("xb") as out:
             left -= member.size
             rest = member.size
             while rest:

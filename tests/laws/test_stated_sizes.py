@@ -101,6 +101,9 @@ def bundles() -> Iterator[Case]:
     yield from gzips(path.read_bytes())
     yield "a bomb", gzip.compress(with_size(bytes(512), 0, stated(2**31)) + bytes(2**27), 1)
     assert bundle_members(path.read_bytes())
+    for number, name in ((49_990, "board/x/{}"), (4_990, "board/{}/x")):
+        headers = b"".join(tarfile.TarInfo(name.format(at)).tobuf() for at in range(number))
+        yield f"many files: {name}", gzip.compress(headers + bytes(1024), 1)
 
 
 def archives_of_crag() -> Iterator[Case]:
