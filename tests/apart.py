@@ -21,11 +21,12 @@ MEMORY = 200 * 2**20  # beyond what the process has when it begins
 
 
 class Ended(NamedTuple):
-    """The exit code, what was printed, and the bytes that it took beyond those of its parent."""
+    """The exit code, what was printed, the bytes taken beyond those of its parent, and processor time."""
 
     code: int
     output: str
     memory: int
+    seconds: float
 
     @property
     def wrong(self) -> str:
@@ -80,7 +81,7 @@ def ended(run: Callable[[], int], log: Path) -> Ended:
     _, status, used = os.wait4(child, 0)
     output = log.read_text(encoding="utf-8", errors="replace")
     memory = used.ru_maxrss * 1024 - used_before if used_before else 0
-    return Ended(os.waitstatus_to_exitcode(status), output, memory)
+    return Ended(os.waitstatus_to_exitcode(status), output, memory, used.ru_utime + used.ru_stime)
 
 
 def memory_in_use() -> int:

@@ -293,7 +293,7 @@ def test_changed_types_are_told_what_is_wrong(
     was = state(tmp_path)
     faults: list[str] = []
     codes: Counter[int] = Counter()
-    most = 0
+    most, longest = 0, 0.0
     for number in range(part, RUNS, PARTS):
         random = Random(f"{SEED} {number}")
         # Every file of every line alike, however many fields it has.
@@ -313,10 +313,11 @@ def test_changed_types_are_told_what_is_wrong(
                 refit_folder(Path(case.folder), target, before, after)
             done = ended(partial(of_line, list(case.words)), log)
         codes[done.code] += 1
-        most = max(most, done.memory)
+        most, longest = max(most, done.memory), max(longest, done.seconds)
         if done.wrong:
             faults.append(f"case {number} ({case}, {kind}): {done.wrong}\n{done.output[-1500:]}")
             print(faults[-1], flush=True)
         put_back(kept, tmp_path, was)
-    print(f"{sum(codes.values()):,} changes of {len(groups):,} files: {dict(codes)}, {most:,} bytes")
+    number = sum(codes.values())
+    print(f"{number:,} changes of {len(groups):,} files: {dict(codes)}, {most:,} bytes, {longest:.1f} s")
     assert not faults, f"{len(faults)} of {RUNS}:\n" + "\n".join(faults)

@@ -20,6 +20,8 @@ import pytest
 
 import rageval
 from apart import ended, of_line
+from datasets_samples import put_freshstack
+from datasets_server import serving
 from rageval.datasets.download import _PartialFile
 from rageval.datasets.home import locked, make_folder, write_small
 from rageval.judges.base import Reply, Request
@@ -116,6 +118,18 @@ def test_what_is_kept_of_datasets_is_not_for_others_to_write(tmp_path: Path) -> 
     with locked(folder), _PartialFile(folder / "part"):
         assert len(list(folder.iterdir())) == 3
         assert open_to_others(tmp_path / "home", OTHERS_WRITE) == []
+
+
+@pytest.mark.slow
+def test_what_is_fetched_is_not_for_others_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "new/home"))
+    with serving() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        put_freshstack(server)
+        assert of_line(["datasets", "fetch", "freshstack/langchain/oct-2024", "--allow-http"]) == 0
+    assert len(open_to_others(tmp_path / "new", 0o777)) > 5
+    assert open_to_others(tmp_path / "new", OTHERS_WRITE) == []
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])

@@ -60,11 +60,15 @@ def test_the_address_of_labels_stays(plan: LabelPlan, place: Path) -> None:
 @ON_POSIX
 def test_nobody_else_can_read_the_secret(plan: LabelPlan, place: Path) -> None:
     address = Path(f"{place}.address")
-    for _ in range(2):
-        with LabelFile(place, plan, WHO) as labels:
-            assert stat.S_IMODE(address.stat().st_mode) == 0o600
-            labels.keep_port(labels.port)
-        address.chmod(0o666)
+    umask = os.umask(0)
+    try:
+        for _ in range(2):
+            with LabelFile(place, plan, WHO) as labels:
+                assert stat.S_IMODE(address.stat().st_mode) == 0o600
+                labels.keep_port(labels.port)
+            address.chmod(0o666)
+    finally:
+        os.umask(umask)
     address.unlink()
     (place.parent / "victim").write_text("mine")
     address.symlink_to(place.parent / "victim")
