@@ -336,11 +336,12 @@ class _BatchJob(Job):
                 await _try_briefly(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
-        """Return what the batch says, the replies stored at once."""
-        replies = {}
+        """Return what the batch says, the replies stored at once; of several to one request the first."""
+        replies: dict[str, Reply] = {}
         who = (self._model.name, self._model.endpoint)
         async for key, reply in self._model.results(batch.id):
-            if key in self._unsettled:
+            is_answered = key in replies and replies[key].status in STORABLE
+            if key in self._unsettled and not is_answered:
                 if reply.status in STORABLE:
                     try:
                         reply = self._store.put(key, self._requests[key], reply, *who, job=self._budget.job)

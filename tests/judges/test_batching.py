@@ -110,6 +110,25 @@ def test_results_in_any_order_come_in_the_order_of_the_requests(store: Store, tm
     )
 
 
+def test_of_several_results_of_one_request_the_first_reply_counts(store: Store, tmp_path: Path) -> None:
+    class Repeating(Provider):
+        async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
+            async for key, reply in super().results(batch):
+                for each in (
+                    Reply(ERROR, detail="no"),
+                    reply,
+                    Reply("ok", "other"),
+                    Reply(ERROR, detail="late"),
+                ):
+                    yield key, each
+
+    provider = Repeating(tmp_path)
+    replies = list(ask_in_batches(asked(10), provider, store, **FAST))
+    assert texts(replies) == [(number, f"Text {number}.") for number in range(10)]
+    assert set(provider.handed_over().values()) == {1}
+    assert texts(ask_in_batches(asked(10), provider, store, **FAST)) == texts(replies)
+
+
 def test_what_fails_or_expires_goes_into_the_next_batch_and_in_the_end_is_given_up(
     store: Store, tmp_path: Path
 ) -> None:
