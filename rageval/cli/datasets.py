@@ -209,7 +209,7 @@ def _leaderboard_entries(file: str, names: Sequence[str]) -> list[dict[str, Any]
         raise InputError(at=Place(file), expected=expected, found=f"no JSON ({error})") from None
     try:
         read = msgspec.convert(content, _Leaderboard)
-    except msgspec.ValidationError:
+    except ValueError:  # msgspec's, or of half a character that the file names
         raise InputError(at=Place(file), expected=expected) from None
     values = [values for entry in read.leaderboard_data for values in entry.datasets.values()]
     if any(set(of_topic) != set(names) for of_topic in values):

@@ -201,7 +201,14 @@ def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
         )
 
     encode = msgspec.json.Encoder(enc_hook=plain).encode
-    return _Records(b"\n".join(map(encode, records)), name)
+    lines = []
+    for number, record in enumerate(records, 1):
+        try:
+            lines.append(encode(record))
+        except UnicodeEncodeError as error:
+            problem = problem_of_record(error, record, "texts that can be encoded as UTF-8")
+            raise problem.located(Place(name, number)) from None
+    return _Records(b"\n".join(lines), name)
 
 
 def named(content: bytes, name: str) -> IO[bytes]:
@@ -418,8 +425,7 @@ def explained(error: Exception, line: bytes, expected: str) -> InputError:
         return InputError(f"text that cannot be encoded as UTF-8: {quoted(line)}")
     # JSON can name half a character (a lone surrogate), which no text that is stored or printed can hold.
     if half := _HALF.search(line):
-        shown = f"an unpaired surrogate ({half[0].decode()}), which is not valid text"
-        return InputError(expected=expected, found=f"{shown}: {quoted(line)}")
+        return InputError(expected=expected, found=f"{_half_named(half[0].decode())}: {quoted(line)}")
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
         # msgspec ends its messages with a path such as `$.metadata.run_id`; people call that a field.
@@ -464,7 +470,13 @@ _TYPES = {
 }
 
 
-def problem_of_record(error: msgspec.ValidationError, record: Any, expected: str) -> InputError:
+def _half_named(shown: str) -> str:
+    return f"an unpaired surrogate ({shown}), which is not valid text"
+
+
+def problem_of_record(
+    error: msgspec.ValidationError | UnicodeEncodeError, record: Any, expected: str
+) -> InputError:
     """Return what is wrong with a record in memory, without a place; `expected` is what it is to be.
 
     >>> from msgspec import ValidationError as Error
@@ -474,6 +486,8 @@ def problem_of_record(error: msgspec.ValidationError, record: Any, expected: str
     >>> print(problem_of_record(error, {"repeat": float("nan")}, "an answer"))
     'repeat' is nan; expected a whole number or a text; correct it, or leave it out
     """
+    if isinstance(error, UnicodeEncodeError):
+        return InputError(expected=expected, found=_half_named(ascii(error.object[error.start])[1:-1]))
     text = str(error)
     if (lacking := _LACKING.match(text)) is not None:
         inside = (lacking["place"] or "").lstrip(".")

@@ -669,14 +669,14 @@ class JudgementTable:
             return
         try:
             records = msgspec.convert(given, list[JudgementLine])
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             # Only then: most records have no nulls, and to look for them takes as long as to read them.
             records = []
             for number, record in enumerate(given, 1):
                 fewer = without_nulls(record) or record
                 try:
                     records.append(msgspec.convert(fewer, JudgementLine))
-                except msgspec.ValidationError as error:
+                except (msgspec.ValidationError, UnicodeEncodeError) as error:
                     problem = problem_of_record(error, fewer, EXPECTED)
                     raise problem.located(Place("judgements", number)) from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)

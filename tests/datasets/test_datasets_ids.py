@@ -309,6 +309,8 @@ class TestCommand:
             "{leaderboardData: [{info: {name}, datasets: {topic: {alpha_ndcg_10, coverage_20, recall_50}}}]}"
         )
         refused(run("datasets", "leaderboard", run_file), f"expected {expected}")
+        files[0].write_text('"\\ud800"')
+        refused(run("datasets", "leaderboard", files[0]), f"expected {expected}")
 
     def test_a_leaderboard_needs_its_measures_and_a_topic(
         self, server: Server, run_file: Path, tmp_path: Path

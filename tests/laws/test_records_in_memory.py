@@ -48,6 +48,7 @@ CASES: list[tuple[str, str, Any]] = [
     for value in (None, [1])
 ]
 CASES += [(name, "repeat", value) for name in ("judgements", "labels") for value in (math.nan, 1.5, [1])]
+CASES += [(name, "\ud800", 1) for name in READERS]
 CASES += [(name, field, ...) for name, (*_, needed) in READERS.items() for field in needed]
 
 
