@@ -92,7 +92,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     return report
 
 
-MANY = 10  # cases of a test
+MANY = 6  # cases of a test
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,8 @@ First the tests run on unchanged code, all in one process (pip install coverage)
 them run which line: if one fails there, nothing else is tried. Each mutant is then a copy of the package with
 one change. The tests that run its line come first, the quickest before the others, and all of them where it
 survives. What no test kills is printed as `file:line  before -> after`, and explained in
-`tests/survivors.md`.
+`tests/survivors.md`. With `--killers FILE` each mutant and the two tests that notice it first become a line of
+a file; what it has is not tried again, so that a long draw can go on where it was stopped.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 import os
 import queue
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -174,11 +177,11 @@ class Tried:
             place = Path(self.folder.name) / str(job)
             shutil.copytree(ROOT, place, ignore=left_out)
             self.places.put(place)
-        if not self._pass(place, ["tests/docs/test_doctests.py"] if asked is None else asked):
+        if self._failed(place, ["tests/test_kernel.py"] if asked is None else asked):
             sys.exit("the tests fail in a copy without any change; expected them to pass there, too")
 
-    def killed_by(self, mutant: Mutant) -> str:
-        """Which tests noticed: those that run the line ("near"), the other ones ("all"), or none ("")."""
+    def killers(self, mutant: Mutant) -> tuple[str, list[str]]:
+        """Which tests noticed, those that run the line ("near"), the other ones ("all") or none (""); two of them."""
         name = mutant.file.relative_to(ROOT)
         lines = self.lines.get(str(name), {})
         if mutant.in_function:
@@ -192,9 +195,10 @@ class Tried:
         try:
             self._write(place / name, mutant.apply()[0])
             for tests in (near[:FIRST], near[FIRST:]):
-                if tests and not self._pass(place, tests):
-                    return "near"
-            return "" if self.asked is None or self._pass(place, self.asked) else "all"
+                if tests and (failed := self._failed(place, tests)):
+                    return "near", failed
+            failed = [] if self.asked is None else self._failed(place, self.asked)
+            return "all" if failed else "", failed
         finally:
             self._write(place / name, text)
             self.places.put(place)
@@ -204,16 +208,33 @@ class Tried:
         # Compiled files are known by the second and the size of their source: no two texts share a second.
         os.utime(place, (next(self.clock),) * 2)
 
-    def _pass(self, place: Path, tests: list[str]) -> bool:
-        words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    def _failed(self, place: Path, tests: list[str]) -> list[str]:
+        words = [sys.executable, "-m", "pytest", "--maxfail=2", "-q", "-p", "no:cacheprovider", *tests]
         environment = os.environ | {"PYTHONPATH": str(place), "PYTHONPYCACHEPREFIX": str(place / "compiled")}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         seconds = sum(self.seconds.get(test, 0.0) for test in tests) or sum(self.seconds.values())
         with contextlib.suppress(subprocess.TimeoutExpired):
             longest = START + SLOWER * seconds
-            process = subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=longest)
-            return process.returncode == 0
-        return False
+            process = subprocess.run(
+                words, cwd=place, env=environment, capture_output=True, encoding="utf-8", timeout=longest
+            )
+            named = re.findall(r"(?m)^(?:FAILED|ERROR) ([^\s\[]+)", process.stdout)
+            return named or ["a process that ended"] * (process.returncode != 0)
+        return ["a process that did not end"]
+
+
+def noticed(tried: Tried, kept: Path | None, mutant: Mutant) -> str:
+    """By which tests a mutant is killed, from the file if it is there."""
+    key = f"{mutant.file.relative_to(ROOT)}:{mutant.line}:{mutant.node}:{mutant.field}"
+    if kept is None:
+        return tried.killers(mutant)[0]
+    rows = map(json.loads, kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ())
+    known = next((row["which"] for row in rows if row["mutant"] == key), None)
+    if known is None:
+        known, names = tried.killers(mutant)
+        with kept.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"mutant": key, "which": known, "tests": names}) + "\n")
+    return str(known)
 
 
 def main() -> None:
@@ -222,6 +243,7 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=[], metavar="WORD", help="what pytest is told")
     parser.add_argument("--near", action="store_true", help="leave out tests that do not run the line")
     parser.add_argument("--trace", type=Path, help="keep here which tests run which line, or read it")
+    parser.add_argument("--killers", type=Path, help="keep here which tests notice what, and go on with it")
     parser.add_argument("--without", nargs="+", default=[], metavar="FOLDER", help="leave these folders out")
     parser.add_argument("--seed", type=int, default=0, help="by which a sample is drawn")
     parser.add_argument("--jobs", type=int, default=2)
@@ -243,7 +265,7 @@ def main() -> None:
         if options.sample and options.sample < len(chosen):
             chosen = random.Random(options.seed).sample(chosen, options.sample)
         with ThreadPoolExecutor(options.jobs) as pool:
-            killers = list(pool.map(tried.killed_by, chosen))
+            killers = list(pool.map(partial(noticed, tried, options.killers), chosen))
         for mutant, killer in zip(chosen, killers, strict=True):
             if not killer:
                 print(f"{mutant.file.relative_to(ROOT)}:{mutant.line}  {mutant.apply()[1]}")

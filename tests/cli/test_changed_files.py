@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="each case needs a process of its own, fast"),
 ]
-RUNS = int(os.environ.get("FUZZ_FILES", "100"))
+RUNS = int(os.environ.get("FUZZ_FILES", "40"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 # Lines that leave the machine, ask a judge or serve a page have tests of their own.
 NOT_HERE = {"label page serve", "datasets fetch", "datasets import"}

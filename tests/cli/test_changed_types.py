@@ -37,7 +37,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="each case needs a process of its own, fast"),
 ]
-RUNS = int(os.environ.get("FUZZ_TYPES", "120"))
+RUNS = int(os.environ.get("FUZZ_TYPES", "40"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 PARTS = 2  # as there are processes
 BOARDS = ROOT / "tests/golden/board-1"
