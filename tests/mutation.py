@@ -7,8 +7,8 @@ First the tests run on unchanged code, all in one process (pip install coverage)
 them run which line: if one fails there, nothing else is tried. Each mutant is then a copy of the package with
 one change. The tests that run its line come first, the quickest before the others, and all of them where it
 survives. What no test kills is printed as `file:line  before -> after`, and explained in
-`tests/survivors.md`. With `--killers FILE` each mutant and the two tests that notice it first become a line of
-a file; what it has is not tried again, so that a long draw can go on where it was stopped.
+`tests/survivors.md`. With `--killers FILE` each mutant and the two tests that notice it first become a line
+of a file; what it has is not tried again, so that a long draw can go on where it was stopped.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Tried:
             sys.exit("the tests fail in a copy without any change; expected them to pass there, too")
 
     def killers(self, mutant: Mutant) -> tuple[str, list[str]]:
-        """Which tests noticed, those that run the line ("near"), the other ones ("all") or none (""); two of them."""
+        """Return two that noticed, and if these run the line ("near"), or not ("all"); nothing if none did."""
         name = mutant.file.relative_to(ROOT)
         lines = self.lines.get(str(name), {})
         if mutant.in_function:
