@@ -181,7 +181,7 @@ class Tried:
             sys.exit("the tests fail in a copy without any change; expected them to pass there, too")
 
     def killers(self, mutant: Mutant) -> tuple[str, list[str]]:
-        """Return two that noticed, and if these run the line ("near"), or not ("all"); nothing if none did."""
+        """Return whether those that run the line ("near") or others ("all") noticed, and two of them."""
         name = mutant.file.relative_to(ROOT)
         lines = self.lines.get(str(name), {})
         if mutant.in_function:
