@@ -74,7 +74,7 @@ fuzz-tools:
 # Led by coverage (pip install -e '.[fuzz]'); SECONDS in all, and a fault is left behind as a file.
 fuzz-readers:
 	for reader in $(READERS); do \
-		python tests/fuzz_readers.py $$reader -max_total_time=$$(($(SECONDS) / $(words $(READERS)))) -seed=$(SEED) -verbosity=0 || exit 1; \
+		python tests/fuzz_readers.py $$reader -max_total_time=$$(($(SECONDS) / $(words $(READERS)) + 1)) -seed=$(SEED) -verbosity=0 || exit 1; \
 	done
 
 # Every kind of hostile server, alone and mixed into ITEMS right answers.

@@ -229,12 +229,13 @@ def noticed(tried: Tried, kept: Path | None, mutant: Mutant) -> str:
     if kept is None:
         return tried.killers(mutant)[0]
     rows = map(json.loads, kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ())
-    known = next((row["which"] for row in rows if row["mutant"] == key), None)
-    if known is None:
-        known, names = tried.killers(mutant)
-        with kept.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"mutant": key, "which": known, "tests": names}) + "\n")
-    return str(known)
+    for row in rows:
+        if row["mutant"] == key:
+            return str(row["which"])
+    which, names = tried.killers(mutant)
+    with kept.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"mutant": key, "which": which, "tests": names}) + "\n")
+    return which
 
 
 def main() -> None:

@@ -114,13 +114,13 @@ def test_of_several_results_of_one_request_the_first_reply_counts(store: Store, 
     class Repeating(Provider):
         async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
             async for key, reply in super().results(batch):
-                for each in (
+                for result in (
                     Reply(ERROR, detail="no"),
                     reply,
                     Reply("ok", "other"),
                     Reply(ERROR, detail="late"),
                 ):
-                    yield key, each
+                    yield key, result
 
     provider = Repeating(tmp_path)
     replies = list(ask_in_batches(asked(10), provider, store, **FAST))

@@ -50,16 +50,16 @@ Case = tuple[str, bytes]
 # Archives of tar: the size is at byte 124 of a header, and its sum at byte 148.
 
 
-def with_size(archive: bytes, at: int, size: bytes) -> bytes:
+def with_size(archive: bytes, start: int, size: bytes) -> bytes:
     """A tar in which a header states another size."""
     changed = bytearray(archive)
-    changed[at + 124 : at + 136] = size
-    return with_sum(changed, at)
+    changed[start + 124 : start + 136] = size
+    return with_sum(changed, start)
 
 
-def with_sum(changed: bytearray, at: int) -> bytes:
-    changed[at + 148 : at + 156] = b" " * 8
-    changed[at + 148 : at + 156] = b"%06o\0 " % sum(changed[at : at + 512])
+def with_sum(changed: bytearray, start: int) -> bytes:
+    changed[start + 148 : start + 156] = b" " * 8
+    changed[start + 148 : start + 156] = b"%06o\0 " % sum(changed[start : start + 512])
     return bytes(changed)
 
 
