@@ -27,12 +27,13 @@ SCORING = {
     *("test_doctor", "test_error_parts", "test_evaluation", "test_exhaustive", "test_field_formats"),
     "test_fuzz_readers",
     *("test_ir_measures", "test_kernel", "test_kernel_reader", "test_laws", "test_laws_together"),
-    *("test_nothing_judged", "test_odd_but_right", "test_oracle", "test_parallel"),
+    *("test_nothing_judged", "test_odd_but_right", "test_oracle", "test_packing", "test_parallel"),
     *("test_parallel_failures", "test_parts", "test_peer_errors", "test_pyndeval", "test_pytrec_eval"),
     *(
         "test_readers_refuse",
         "test_remote",
         "test_second_column",
+        "test_slices",
         "test_spans",
         "test_spilling",
     ),
@@ -47,6 +48,6 @@ SCORING = {
         "test_intent_weights",
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
-    *("test_gate_command",),
+    *("test_gate_command", "test_gate_verb"),
     *("test_doctests", "test_every_form", "test_scores_table"),
 }

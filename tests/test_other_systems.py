@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import ntpath
 import os
 import subprocess
@@ -14,7 +15,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import peer_process
 from rageval import __main__ as program
 from rageval.building.collection import setting_of
 from rageval.cli import _output, main
@@ -24,8 +28,9 @@ from rageval.files import writing
 from rageval.files.opening import is_remote
 from rageval.judges import store
 from rageval.judges.models import model_named
-from rageval.parallel import OnExecutor, processes
+from rageval.parallel import Forked, OnExecutor, processes
 from rageval.policy import from_here
+from rageval.spans.sources import Sources
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "data"
 RUNS = [str(EXAMPLES / "run.trec"), str(EXAMPLES / "baseline.trec")]
@@ -58,6 +63,15 @@ def test_what_is_printed_is_the_same_bytes_everywhere(monkeypatch: pytest.Monkey
     assert printed(monkeypatch, "α ≤ é") == b"\\u03b1 \\u2264 \xe9\n"
     monkeypatch.setattr(sys, "stdout", None)  # closed by whoever started it
     program.set_output_encoding()
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("words", [["measures", "alpha_ndcg"], ["compare", *SCORED], ["--help"]], ids=len)
+def test_a_code_page_ends_no_command(words: list[str]) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252", "COLUMNS": "80"}
+    process = subprocess.run([sys.executable, "-m", "rageval", *words], env=environment, capture_output=True)
+    assert (process.returncode, b"Traceback" in process.stderr) == (0, False), process.stderr
+    assert process.stdout.decode("cp1252").strip()
 
 
 class Broken(io.StringIO):
@@ -144,6 +158,11 @@ def test_a_mac_forks_nothing(mac: None) -> None:
         assert engine.width == 2
 
 
+def test_here_processes_are_forked() -> None:
+    with processes(2) as engine:
+        assert isinstance(engine, Forked) == (sys.platform == "linux")
+
+
 @pytest.mark.parametrize(
     ("place", "far"),
     [
@@ -180,6 +199,42 @@ def test_a_share_is_known_on_a_mac(mac: None, monkeypatch: pytest.MonkeyPatch) -
     assert not store.on_network("/Volumes/export/judged.sqlite")
 
 
+NAMES = st.one_of(
+    st.sampled_from(
+        ["CON", "nul.txt", "a", "A", "a:b", "..", "", "e\u0301", "é", "COM1", "x/y", "x\\y", "a."]
+    ),
+    st.text(max_size=80),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(NAMES, unique=True, max_size=12))
+def test_every_system_takes_the_names_of_files(names: list[str]) -> None:
+    files = writing.file_names(names)
+    assert list(files) == names
+    assert len({name.casefold() for name in files.values()}) == len(names)  # a disk may know no case
+    for name in files.values():
+        assert name
+        assert not set(name) & set('<>:"/\\|?*')
+        assert name.isascii()
+        assert name.isprintable()
+        assert name.strip(". ") == name
+        assert not ntpath.isreserved(name) if hasattr(ntpath, "isreserved") else True
+        assert name.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
+
+
+def test_runs_that_differ_in_case_alone_are_two_files(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    rows = [{"q": "who", "a": "me", "m": model, "p": ["d"]} for model in ("Ours", "ours", "con")]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8", newline="")
+    where = "question=q,answer=a,run_id=m,context_ids=p"
+    words = ["import", str(log), "--map", where, "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    names = [path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".trec"]
+    assert len({name.casefold() for name in names}) == len(rows)
+
+
 def test_a_folder_that_windows_says_is_not_permitted_is_called_a_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -194,6 +249,13 @@ def test_a_folder_that_windows_says_is_not_permitted_is_called_a_folder(
     assert "is a directory; expected a file" in result.output + result.stderr
 
 
+def test_a_mac_s_name_of_a_source_is_found(tmp_path: Path) -> None:
+    (tmp_path / "cafe\u0301.txt").write_text("It rained.", encoding="utf-8", newline="")
+    sources = Sources(str(tmp_path))
+    assert sources.text("caf\u00e9").text == sources.text("cafe\u0301").text == "It rained."
+    assert "caf\u00e9.txt" in sources
+
+
 def test_paths_of_windows_are_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert setting_of(r"C:\runs\a=b.trec") == ("question", r"C:\runs\a=b.trec")
     assert setting_of(r"answer=C:\runs\bm25.trec") == ("answer", r"C:\runs\bm25.trec")
@@ -204,3 +266,26 @@ def test_paths_of_windows_are_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "relpath", lambda path: ntpath.relpath(path, r"D:\here"))
     assert from_here(r"D:\here\policy\baseline") == r"policy\baseline"
     assert from_here(r"C:\there\baseline") == r"C:\there\baseline"  # no path leads from a drive to another
+
+
+def test_a_frozen_judge_on_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answers = EXAMPLES / "answers"
+    words = ["judge", "crag-auto", str(answers / "crag.answers.jsonl")]
+    words += ["--questions", str(answers / "crag.jsonl"), "--judge", r"frozen:C:\no.jsonl"]
+    asked = CliRunner().invoke(main, words)
+    assert asked.exit_code == 2
+    assert r"C:\no.jsonl: no such file" in asked.output
+
+
+def test_a_limit_that_a_mac_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+
+    def refused(*words: Any) -> None:
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refused)
+    peer_process._limit_memory()
+    monkeypatch.setitem(sys.modules, "resource", None)
+    monkeypatch.setattr(sys, "platform", "win32")
+    peer_process._limit_memory()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.comparison.passport import Passport, passport
 from rageval.table import Displayed
+from snippets import ROOT
 
 HOSTILE = 'run<script>&"$x_1\x1b[31m'
 QRELS = {str(query): {"a": 1} for query in range(8)}
@@ -64,6 +68,35 @@ def test_every_form_of_what_is_shown(make: Any) -> None:
     assert len(displayed.to_pandas()) >= 1
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_comparison_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = str(compared("-with-a-name-that-goes-on-and-on-and-on-and-on-and-on")).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any("…" in line for line in lines)
+    assert "…" not in str(rageval.compare([scored("a", 0.0), scored("b", 2.0)]))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_findings_fit_the_terminal_and_are_whole_elsewhere(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = Findings([error("refused_file", 7, reason="more " * 99).in_file("a" * 99)] * 25, "25 rows")
+    lines = str(long).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert lines[0] == "25 errors and 0 warnings in 25 rows"
+    assert lines[-1] == "… and 5 more"
+    assert len(lines) == 1 + 2 + 20 + 1
+    assert "more" not in str(checked(20)).splitlines()[-1]
+    assert long._repr_html_().count("<tr>") == long.to_latex().count(r"\\") == 26
+    rows = long.to_pandas()
+    assert rows["message"].tolist() == [text.message for text in long]
+    assert rows["code"].tolist() == ["refused_file"] * 25
+    columns_of_none = list(Findings([], "0 rows").to_pandas())
+    assert columns_of_none == ["line", "level", "message", "effect", "source", "code"]
+
+
 def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.write_text("q Q0 a 1 2 r\nq Q0 a 2 1 r\np Q0 a 1 2 r\n")
@@ -85,6 +118,15 @@ def test_python_finds_what_the_commands_find(tmp_path: Path) -> None:
         validate(run, "rag52")
 
 
+def test_values_in_frames_are_whole() -> None:
+    frame = compared()
+    rows = frame.to_pandas()
+    assert rows["difference"].tolist() == [pair.difference for pair in frame.pairs]
+    scores = scored("a", 2.0)
+    values = scores.to_pandas().groupby("measure")["value"].mean().to_dict()
+    assert values == pytest.approx({name: score.value for name, score in scores.items()}, abs=1e-15)
+
+
 @pytest.mark.slow
 def test_figures_have_a_title_an_axis() -> None:
     pytest.importorskip("matplotlib")
@@ -99,6 +141,27 @@ def test_figures_have_a_title_an_axis() -> None:
     (axis,) = checked().plot().axes
     assert axis.get_title() == "3 errors and 0 warnings in 9 rows"
     assert [line.get_xdata().tolist() for line in axis.lines] == [[0, 1, 2]]
+
+
+def test_a_notebook_gets_from_a_run_to_a_figure_in_six_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(ROOT / "examples")
+    cells = json.loads(Path("six_cells.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert len(cells) == 6
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in cells:
+        *rest, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(rest, []), "cell", "exec"), names)
+        if isinstance(last, ast.Expr):
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+        else:
+            exec(compile(ast.Module([last], []), "cell", "exec"), names)
+    assert re.findall(r"<th>(\w+)</th>", shown[0]._repr_html_())[:2] == ["measure", "value"]
+    from matplotlib.figure import Figure
+
+    assert isinstance(shown[-1], Figure)
 
 
 def test_a_report_of_scores_is_a_page(tmp_path: Path) -> None:

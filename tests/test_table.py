@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator
 
 import pytest
 
+from declared import require_same
+from every_command import leaves
 from rageval.table import (
+    BRIEF,
     COUNT,
+    FORMATS,
+    INTERVAL,
     NUMBER,
     PRINTERS,
     TALLY,
@@ -18,6 +25,7 @@ from rageval.table import (
     P,
     Prose,
     Table,
+    finite,
     lines,
 )
 
@@ -99,6 +107,10 @@ run\tα_x\tn\tp\tw-t-l\tbasis
 }
 
 
+def test_every_format_is_expected() -> None:
+    require_same(EXPECTED, PRINTERS.keys() - {"json", "jsonl"}, "EXPECTED of this file")
+
+
 @pytest.mark.parametrize("style", EXPECTED)
 def test_a_table_in_every_format(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -107,7 +119,73 @@ def test_a_table_in_every_format(style: str, monkeypatch: pytest.MonkeyPatch) ->
     assert shown == EXPECTED[style]
 
 
+def test_json_has_numbers_and_no_nan() -> None:
+    first = {"run": "=a,b", "α_x": 0.5, "n": 1234, "p": 1e-5, "w-t-l": [1, 0, 2], "basis": "w"}
+    second = {"run": "<i>", "α_x": None, "n": None, "p": 0.25, "w-t-l": None, "basis": "w"}
+    (whole,) = lines("json", list, lambda: TABLE)
+    assert json.loads(whole) == [first, second]
+    assert list(map(json.loads, lines("jsonl", list, lambda: TABLE))) == [first, second]
+    (whole,) = lines("json", list, lambda: TABLE, lambda: [{"x": 1}], lambda: {"all": 2})
+    assert json.loads(whole) == {"all": 2}
+    assert list(lines("jsonl", list, lambda: TABLE, lambda: [{"x": 1}])) == ['{"x": 1}']
+    assert finite({"a": math.inf, "b": math.nan, "c": "nan"}) == {"a": None, "b": None, "c": "nan"}
+
+
+def test_only_what_the_format_needs_is_made() -> None:
+    def never() -> Table:
+        raise AssertionError
+
+    assert list(lines("md", lambda: ["x"], never))
+    assert list(lines("csv", never, lambda: TABLE))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        (Column("x", NUMBER, 3, "+"), 0.5, "+0.500"),
+        (Column("x", NUMBER, 1, "z"), -0.01, "0.0"),
+        (Column("x", NUMBER, nan="-"), math.nan, "-"),
+        (Column("x", NUMBER, none="-"), None, "-"),
+        (Column("x", NUMBER), "not reachable", "not reachable"),
+        (Column("x", NUMBER, 0), 12345, "12345"),
+        (Column("x", INTERVAL, 2), (0.1, 1), "[0.10, 1.00]"),
+        (Column("x", BRIEF), 1000.5, "1,000.5"),
+        (Column("x", BRIEF), 10, "10"),
+    ],
+)
+def test_a_value_is_written_as_its_column_says(column: Column, value: object, shown: str) -> None:
+    assert column.read(value) == shown
+
+
 def test_latex_stands_as_it_is() -> None:
     table = Table([Column("x", NUMBER, none=Latex("--"))], [[None]], 0)
     assert r"-- \\" in PRINTERS["latex"].table(table)
     assert list(PRINTERS["latex"].text(Latex(r"\x"))) == [r"\x"]
+
+
+def offered() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The formats that each command has."""
+    for name, command in leaves().items():
+        for param in command.params:
+            if "--format" in param.opts:
+                yield name, tuple(param.type.choices)
+
+
+def test_formats_are_from_one_list() -> None:
+    names = dict(offered())
+    assert {name for name, formats in names.items() if set(FORMATS) <= set(formats)} == {
+        *(
+            "score",
+            "compare",
+            "arena",
+            "board verify",
+            "label agree",
+            "label correct",
+            "diagnose",
+            "report",
+            "reproduce",
+        )
+    }
+    # Qrels and questions, which other programs read, are no table; findings are lines.
+    others = {name for name in names if not set(FORMATS) <= set(names[name])}
+    assert others == {"datasets export", "doctor", "validate"}

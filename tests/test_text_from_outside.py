@@ -4,26 +4,56 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fair_judge import fair
 from llm_server import LlmServer, Saying, openai_reply
 from model_checks import environment
 from rageval.judges import _exact
-from rageval.judges._exact import first_stage
+from rageval.judges._exact import first_stage, folded
 from rageval.judges.judge import _is_quoted
 from rageval.judges.offline import _lexical_evidence
-from rageval.text import compatible, length
+from rageval.judges.store import _checksum
+from rageval.text import compatible, length, replace_surrogates
 from test_bad_input import command
+
+MARKS = st.text(
+    st.sampled_from("a\u0301\u0323\u3099\uff9e\u0344\u1100\u1161\u11a8\u00bd\U0001f642\u034f–"), max_size=30
+)
+
+
+@given(MARKS)
+def test_compatible_forms_are_unicodes_own(text: str) -> None:
+    assert compatible(text) == unicodedata.normalize("NFKC", text)
 
 
 def test_long_runs_that_hold_no_marks_are_left_as_they_are() -> None:
     assert compatible("–" * 100 + "\U0001f642" * 100) == "–" * 100 + "\U0001f642" * 100
+
+
+@given(st.text(st.characters() | st.characters(categories=["Cs"])))
+def test_what_is_mended_can_be_written_and_nothing_else_changes(text: str) -> None:
+    assert replace_surrogates(text).encode().decode() == replace_surrogates(text)
+    assert len(replace_surrogates(text)) == len(text)
+    assert all(
+        a == b or "\ud800" <= b <= "\udfff" for a, b in zip(replace_surrogates(text), text, strict=True)
+    )
+
+
+@given(st.text("ab -.", max_size=8), st.text("ab -.", min_size=1, max_size=3))
+def test_whole_words_are_what_a_pattern_finds(text: str, expected: str) -> None:
+    if folded(expected):
+        pattern = rf"(?<!\w){re.escape(folded(expected))}(?!\w)"
+        assert _exact.contains(text, [expected]) == bool(re.search(pattern, folded(text)))
 
 
 # Texts that take a reader the square of their length who is not careful, by what they are made of.
@@ -137,6 +167,40 @@ def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, text: 
     assert command("judged", "-m", "crag_score").code == 0
     assert command("store", "export", "-o", "replies").code == 0
     assert command("store", "import", "replies", "--store", "other").code == 0
+
+
+def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
+    """As a version wrote it that kept replies as they came."""
+    server.default = lambda asked: Saying(body=openai_reply(LABEL % HALF))
+    assert command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged").code == 0
+    with sqlite3.connect("store.sqlite") as connection:
+        for key, reply, *more in connection.execute(
+            "SELECT key, reply, created, job FROM replies"
+        ).fetchall():
+            spoilt = json.dumps(json.loads(reply) | {"detail": "\ud800", "served": "\udfff"})
+            connection.execute(
+                "UPDATE replies SET reply = ?, checksum = ? WHERE key = ?",
+                (spoilt, _checksum(key, spoilt, *more), key),
+            )
+    connection.close()
+    calls = len(server.requests)
+    outcome = command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert len(server.requests) == calls
+    assert command("store", "export", "-o", "replies").code == 0
+
+
+@pytest.mark.parametrize("rubric", ["nuggetize", "nuggetize-iterative"])
+def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> None:
+    pytest.importorskip("openai")
+    reply = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
+    server.default = lambda asked: Saying(body=openai_reply(reply))
+    words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "--quiet")
+    outcome = command(*words, "--judge", "openai:m", "-o", "written")
+    assert (outcome.code, outcome.err) == (0, "")
+    written = json.loads(Path("written").read_text(encoding="utf-8"))
+    texts = [nugget["text"] for nugget in written["nuggets"]]
+    assert texts == ["one \ufffd.", "one \x00.", "one \u2028.", "one \u202e."]
 
 
 @pytest.mark.slow

@@ -10,10 +10,24 @@ import pytest
 
 from commands import run_command
 from every_command import walked
-from rageval.cli import _ELSEWHERE
+from rageval.cli import _ELSEWHERE, COMMANDS, GROUPS
 from rageval.errors import EXIT_CODES
 
 PATHS = {path for path, _ in walked() if path}
+LINES, CHARACTERS = 24, 80  # of a terminal
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], []], ids=" ".join)
+def test_the_first_screen_is_one_screen_and_names_every_command_once(words: list[str]) -> None:
+    shown = run_command(*words).output
+    assert len(shown.splitlines()) <= LINES
+    assert max(map(len, shown.splitlines())) <= CHARACTERS
+    listed = re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE)
+    assert listed == list(GROUPS["Used first"])
+    rest = re.findall(r"\w+", shown.partition("\nGroups: ")[2].partition("rageval --help-all")[0])
+    others = [name for name in COMMANDS if name not in listed]
+    assert [word for word in rest if word in COMMANDS] == others
+    assert "--help-all" in shown
 
 
 def test_all_help_lists_every_command_once_with_what_it_does_and_the_exit_codes() -> None:
@@ -46,3 +60,19 @@ def test_a_word_that_is_no_command_is_told_what_to_type(
     assert suggestions
     for typed in suggestions:
         assert typed in PATHS or typed in ("--help", "--version"), typed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("label plna j.jsonl", "plna: no such command; did you mean plan?"),
+        ("spans ancor q", "ancor: no such command; did you mean anchor?"),
+        ("collection nugetize q", "nugetize: no such command; did you mean nuggetize?"),
+        ("store exprt", "exprt: no such command; did you mean export?"),
+        ("label xyzzy", "xyzzy: no such command; expected one of plan, page, agree, correct"),
+        ("colection build q", "colection: not a command, file or measure; did you mean collection?"),
+    ],
+)
+def test_after_a_group_the_nearest_command_is_told(words: str, message: str) -> None:
+    result = run_command(*words.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"rageval: {message}\n")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import bz2
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from commands import run_command
+from every_command import leaves
+from rageval.cli._options import FileOrId
 from rageval.datasets import dataset
 from rageval.datasets._records import Document
 from rageval.datasets.dataset import _CONTENT, Dataset
@@ -25,6 +29,33 @@ CONTENTS: dict[str, list[Any]] = {
     "qrels": [Qrel("q1", "d1", 1, "n1"), Qrel("q2", "d2", 1, "n1")],
     "nuggets": [Nugget("q1", "n1", "He.", "vital"), Nugget("q2", "n1", "So.", "okay")],
 }
+OUTPUTS = {"output", "values", "plot", "out", "disagreements", "save_baseline", "md", "junit", "json"}
+# Options that take a file and no id: what is of a user's own machine, or made by rageval.
+NO_IDS = {
+    "judgements": "what people, or another judge, said of these very runs",
+    "citation": "how the organizers want to be cited",
+    "teams": "under which names the organizers list files",
+    "policy": "rules of a project, which a person names",
+    **dict.fromkeys(("anchor", "baseline"), "what rageval gate --save-baseline wrote"),
+    "pilot": "what a judge said of some systems before",
+    "weights": "shares of traffic, which no data set has",
+    "names": "files of runs, which bear the names",
+    "claims": "what a judge took answers apart into",
+    "chunks": "how a retriever cuts texts, which no data set has",
+    "sources": "the texts before they are cut, which no data set has",
+    "quotes": "judgements with quotes, which a judge made",
+    "evidence": "judgements with quotes, which a judge made",
+    "store": "the store of replies",
+    "rubric": "a rubric is not data",
+    "runs": "what a system retrieved: a run",
+    "labeled": "what people wrote into a sample of this collection",
+    "against": "the folder of a collection, or a file of judgements",
+    "prices": "prices of models",
+    "examples": "what a prompt shows as examples",
+    "tokenizer": "how a model counts its tokens",
+    "gold_chosen": "how people's labels were chosen: a plan, or chances",
+}
+OF_BUILD = {"corpus", "nuggets"}  # of the whole `build`: its manifest keeps the sha256 of each file
 
 
 class _Documents:
@@ -46,6 +77,27 @@ def done(*words: object) -> str:
     return result.stdout
 
 
+def file_options() -> Iterator[tuple[str, click.Option]]:
+    for name, command in leaves().items():
+        for option in command.params:
+            if isinstance(option, click.Option) and "FILE" in (option.metavar or ""):
+                yield name, option
+
+
+def test_every_option_that_takes_a_file_takes_an_id_or_says_why_not() -> None:
+    taken = 0
+    for name, option in file_options():
+        option_name = str(option.name)
+        if isinstance(option.type, FileOrId):
+            assert option.metavar == "FILE|ID", (name, option_name)
+            taken += 1
+        elif (option.metavar or "").startswith("FIELD|"):
+            continue  # a field, a file, or an id: rageval.cli._inputs
+        elif not (name == "collection build" and option_name in OF_BUILD):
+            assert option_name in NO_IDS or option_name in OUTPUTS, f"{name} --{option_name}"
+    assert taken >= 25
+
+
 def jsonl(path: Path, *records: Any) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
@@ -58,6 +110,12 @@ def _judged(tmp_path: Path) -> Path:
 
 
 class TestScoring:
+    def test_questions_and_nuggets(self, judged: Path) -> None:
+        printed = done(judged, "-m", "v_strict", "--nuggets", ID, "--by", "domain", "--questions", ID)
+        assert "domain=film" in printed
+        assert "domain=music" in printed
+        assert done(judged, "-m", "a_strict", "--group-by", "domain", "--questions", ID)
+
     def test_a_field_of_the_data_set_that_the_judgements_are_of(self, tmp_path: Path) -> None:
         path = tmp_path / "run"
         path.write_text("q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\n")
@@ -130,6 +188,13 @@ def test_runs_of_a_track(tmp_path: Path) -> None:
     assert "t 0.5000 " in " ".join(done(*words, "-o", tmp_path / "out").split())
     assert "who?" in (tmp_path / "out/pages/topic-q1.html").read_text()
     assert "nothing to do" in done(*words, "-o", tmp_path / "out")
+
+
+def test_what_is_neither_is_said(judged: Path) -> None:
+    for words in (("--nuggets", "no/file.jsonl"), ("--questions", "no/file.jsonl", "--by", "x")):
+        result = run_command(judged, "-m", "a_strict", *words)
+        assert result.exit_code == 2
+        assert "no/file.jsonl" in result.stderr
 
 
 class TestDoctor:

@@ -367,6 +367,17 @@ def covers(line: tuple[str, ...], path: str) -> bool:
     return list(line[: len(words)]) == words or (path == "score" and line[0] not in COMMANDS)
 
 
+def test_every_option_has_a_word_in_a_line() -> None:
+    """What takes a text is tried with odd ones; a new option needs a place in one of the lines."""
+    tried = {word for line in LINES.values() for word in line if word.startswith("-")}
+    for path, member in commands(main):
+        for param in member.params:
+            if isinstance(param, click.Option) and isinstance(
+                param.type, click.types.StringParamType | click.Path
+            ):
+                assert tried.intersection(param.opts) or set(param.opts) & NO_FILES, f"{path}: {param.opts}"
+
+
 def share(odd: Sequence[str], start: int, every: int) -> Sequence[str]:
     """Some of the odd things, for each place others."""
     return odd[start % every :: every]

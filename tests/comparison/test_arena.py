@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from rageval import InputError, read_judgements
+from rageval import InputError, RagevalError, read_judgements
 from rageval.cli import main
 from rageval.comparison.arena import (
     Games,
@@ -75,6 +76,61 @@ class TestClosedForms:
         assert strengths[0] - strengths[1] == pytest.approx(math.log(wins / losses), abs=1e-6)
         assert strengths.sum() == pytest.approx(0, abs=1e-12)
 
+    @pytest.mark.parametrize("ties", [1, 5, 200])
+    def test_two_systems_that_tie(self, ties: int) -> None:
+        """Ties say nothing of who is stronger: the odds of winning stay wins to losses."""
+        counts = np.array([[0.0, 6], [2, 0.0]]), np.array([[0.0, ties], [ties, 0.0]])
+        strengths = bradley_terry(*counts)
+        assert strengths[0] - strengths[1] == pytest.approx(math.log(6 / 2), abs=1e-8)
+
+    def test_three_systems_with_equal_schedules(self) -> None:
+        """Where the strengths are ln 1, ln 2, ln 4 and all expectations come true, they are found."""
+        strength = np.array([1.0, 2.0, 4.0])
+        wins = 30 * strength[:, None] / (strength[:, None] + strength[None])
+        np.fill_diagonal(wins, 0)
+        strengths = bradley_terry(wins, np.zeros((3, 3)))
+        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
+
+    def test_three_systems_with_ties_after_davidson(self) -> None:
+        strength, nu = np.array([1.0, 3.0, 0.5]), 0.8
+        root = np.sqrt(strength[:, None] * strength[None])
+        below = strength[:, None] + strength[None] + nu * root
+        wins, ties = 50 * strength[:, None] / below, 50 * nu * root / below
+        np.fill_diagonal(wins, 0)
+        np.fill_diagonal(ties, 0)
+        strengths = bradley_terry(wins, ties)
+        assert np.exp(strengths - strengths[0]) == pytest.approx(strength, abs=1e-8)
+
+    def test_a_circle_of_wins_makes_all_equal(self) -> None:
+        values = theta([("a", "b", "win"), ("b", "c", "win"), ("c", "a", "win")])
+        assert list(values.values()) == pytest.approx([0, 0, 0], abs=1e-9)
+
+
+def slow_likelihood(point: Sequence[float], wins: Float, ties: Float) -> float:
+    """Minus the logarithm of how likely these outcomes are, a game at a time."""
+    theta, nu, total = point[:-1], math.exp(point[-1]), 0.0
+    for i, j in combinations(range(len(wins)), 2):
+        one, other = math.exp(theta[i]), math.exp(theta[j])
+        below = one + other + nu * math.sqrt(one * other)
+        total += wins[i, j] * math.log(one / below) + wins[j, i] * math.log(other / below)
+        total += ties[i, j] * math.log(nu * math.sqrt(one * other) / below)
+    return -total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_another_optimiser_agrees(seed: int) -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    generator = np.random.default_rng(seed)
+    number = int(generator.integers(2, 6))
+    wins = generator.integers(1, 9, (number, number)).astype(float)
+    ties = np.triu(generator.integers(0, 5, (number, number)).astype(float), 1)
+    ties[0, 1] += 1
+    np.fill_diagonal(wins, 0)
+    ties += ties.T
+    optimum = optimize.minimize(slow_likelihood, np.zeros(number + 1), (wins, ties), method="BFGS", tol=1e-10)
+    expected = optimum.x[:-1] - optimum.x[:-1].mean()
+    assert bradley_terry(wins, ties) == pytest.approx(expected, abs=2e-4)
+
 
 class TestGames:
     MIXED = (*score("a", "b", 9, 3, 6), *score("b", "c", 8, 4, 5), *score("c", "a", 4, 2, 9))
@@ -87,6 +143,21 @@ class TestGames:
         assert all(strength.low <= strength.strength <= strength.high for strength in fitted.values())
         in_order = [strength.strength for strength in strengths(played(self.MIXED))]
         assert in_order == sorted(in_order, reverse=True)
+
+    def test_the_order_of_rows_does_not_matter(self) -> None:
+        judged = rows(self.MIXED)
+        first = by_name(strengths(games(read_judgements(judged)), resamples=20))
+        for seed in range(3):
+            mixed = random.Random(seed).sample(judged, len(judged))
+            repeat = by_name(strengths(games(read_judgements(mixed)), resamples=20))
+            for name, strength in first.items():
+                assert repeat[name].strength == pytest.approx(strength.strength, abs=1e-9)
+                assert (repeat[name].games, repeat[name].win_rate) == (strength.games, strength.win_rate)
+
+    def test_sides_may_be_told_in_either_order(self) -> None:
+        turned = [(second, first, OTHER[outcome]) for first, second, outcome in self.MIXED]
+        one, other = theta(self.MIXED), theta(turned)
+        assert {name: other[name] for name in one} == pytest.approx(one, abs=1e-9)
 
     @pytest.mark.slow
     def test_the_same_interval_every_time(self) -> None:
@@ -111,6 +182,39 @@ class TestGames:
 
 
 class TestWhatCannotBeSaid:
+    @pytest.mark.parametrize(
+        ("outcomes", "groups"),
+        [
+            (score("a", "b", 3, 0, 0), ("a", "b")),
+            (score("a", "b", 1, 0, 1) + score("c", "d", 1, 0, 1), ("a, b", "c, d")),
+            (score("a", "b", 1, 0, 1) + score("a", "c", 2, 0, 0), ("a, b", "c")),
+            (
+                score("a", "b", 1, 0, 1) + score("a", "c", 2, 0, 0) + score("c", "d", 0, 1, 0),
+                ("a, b",),
+            ),
+        ],
+    )
+    def test_groups_that_never_met_have_no_strengths(
+        self, outcomes: list[Game], groups: tuple[str, ...]
+    ) -> None:
+        with pytest.raises(UsageError, match="no finite strengths") as error:
+            strengths(played(outcomes))
+        for group in groups:
+            assert f" {group} " in f" {str(error.value).replace(';', ' ;').replace(':', ' :')} "
+
+    @pytest.mark.parametrize(
+        "outcomes",
+        [
+            score("a", "b", 3, 1, 0),
+            score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0),
+            score("a", "b", 3, 1, 0) + score("b", "c", 5, 2, 0) + score("a", "c", 4, 0, 0),
+        ],
+    )
+    def test_ties_alone_do_not_hold_a_loser_up(self, outcomes: list[Game]) -> None:
+        """With a ν to choose, wins and ties without a loss are likeliest at an infinite distance."""
+        with pytest.raises(UsageError, match="no finite strengths"):
+            strengths(played(outcomes), resamples=5)
+
     def test_ties_alone_tell_of_equals(self) -> None:
         """Where others settle ν, nothing is likelier than that those who only tie are equal."""
         fitted = by_name(strengths(played(score("a", "b", 6, 2, 3) + score("b", "c", 0, 5, 0)), resamples=5))
@@ -146,6 +250,10 @@ class TestWhatCannotBeSaid:
         ]
         with pytest.raises(InputError, match="two systems"):
             games(read_judgements(sides))
+
+    def test_judgements_without_comparisons_are_refused(self) -> None:
+        with pytest.raises(RagevalError):
+            games(read_judgements([{"query_id": "q", "run_id": "r", "label": "perfect"}]))
 
 
 def simulated(generator: np.random.Generator, truth: Float, nu: float, queries: int) -> Games:
@@ -198,6 +306,11 @@ class TestElo:
     """Ragnarök cuts each update to a whole number: the ratings of fair games drain away."""
 
     FAIR = tuple(("a", "b", ("win", "loss")[index % 2]) for index in range(2000))
+
+    def test_fair_games_lose_nearly_all_points(self) -> None:
+        ratings = played(self.FAIR).elo()
+        assert sum(played(self.FAIR[:2]).elo().values()) < 2000
+        assert sum(ratings.values()) < 20
 
     @pytest.mark.slow
     def test_strengths_lose_nothing(self) -> None:
@@ -350,6 +463,10 @@ class TestCommand:
         assert_refused(command("arena", "judged"), "judged")
         assert_refused(command("arena", "nowhere"), "nowhere: no such file")
         assert_refused(command("arena"))
+
+    def test_judgements_of_something_else(self) -> None:
+        write([{"query_id": "q", "run_id": "r", "label": "perfect"}])
+        assert_refused(command("arena", "judged"), "judged")
 
 
 def test_a_system_that_is_not_in_every_list_is_said_and_stands_last(tmp_path: Path) -> None:

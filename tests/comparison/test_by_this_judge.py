@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import rageval
 from commands import run_checked, write_jsonl
+from rageval.cli import main
+from rageval.core.basis import Basis
+from rageval.core.judge import parse_judge
 
 BY, BASIS, ERROR = "by openai:model", "judge:openai:model", "this ignores judge errors"
 QUERIES = [f"q{number}" for number in range(40)]
@@ -31,6 +37,51 @@ def crag(judge: str | None) -> list[dict[str, Any]]:
         for index, query in enumerate(QUERIES)
         for run, label in (("good", "perfect" if index % 8 else "missing"), ("bad", "incorrect"))
     ]
+
+
+def pairwise(judge: str) -> list[dict[str, Any]]:
+    rows = []
+    for index, query in enumerate(QUERIES):
+        labels = ("win", "loss") if index % 4 else ("loss", "win")
+        for run, label in zip(("good", "bad"), labels, strict=True):
+            place = {"query_id": query, "run_id": run, "aspect": "good-bad", "label": label}
+            rows.append({**place, "judge": judge, "rubric": "pairwise"})
+    return rows
+
+
+def doors() -> Iterator[Any]:
+    """Every door that makes a claim of judged answers, in each of its formats."""
+    for style in ("table", "md", "latex", "csv", "json"):
+        yield pytest.param("crag", ["compare", "-m", "crag_score", "--format", style], id=f"compare {style}")
+        yield pytest.param("pairwise", ["arena", "--format", style], id=f"arena {style}")
+        yield pytest.param("pairwise", ["arena", "--matrix", "--format", style], id=f"matrix {style}")
+        yield pytest.param("pairwise", ["compare", "-m", "win_rate", "--format", style], id=f"wins {style}")
+    for style in ("trec", "table", "md", "latex", "csv", "json", "jsonl"):
+        words = ["score", "-m", "crag_score", "--by", "domain", "--format", style]
+        yield pytest.param("crag", words, id=f"slices {style}")
+    for style in ("table", "json", "jsonl"):
+        yield pytest.param("crag", ["score", "-m", "crag_score", "--format", style], id=f"score {style}")
+    yield pytest.param("crag", ["score", "--require", "crag_score>=0.1"], id="require")
+    yield pytest.param("crag", ["score", "--fail-under", "crag_score=0.1"], id="fail-under")
+
+
+FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwise": pairwise}
+
+
+@pytest.mark.slow
+@pytest.mark.some(7)
+@pytest.mark.parametrize(("kind", "words"), list(doors()))
+def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
+    judged = write_jsonl(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
+    people = write_jsonl(tmp_path / "people.jsonl", FILES[kind]("person:ann"))
+    for file, is_said in ((judged, True), (people, False)):
+        outcome = CliRunner().invoke(main, [*words, str(file)])
+        assert outcome.exit_code in (0, 1), outcome.output
+        gates = {"--require", "--fail-under"} & set(words)
+        text = outcome.stderr if gates else outcome.stdout
+        assert (BY in text or BASIS in text) == is_said
+        if words[-1] in ("table", "md", "latex"):
+            assert (ERROR in text.replace("\n", " ").replace("\\", "")) == is_said
 
 
 def test_no_door_says_significantly_better_of_a_judge_alone(tmp_path: Path) -> None:
@@ -84,6 +135,36 @@ def test_a_figure_says_it(tmp_path: Path) -> None:
 # --- who is a judge
 
 
+@pytest.mark.some(3)
+@pytest.mark.parametrize(
+    ("judge", "is_said"),
+    [
+        ("openai:model@3f2a", True),
+        ("exact", True),  # a right answer in other words is wrong to it
+        ("number", True),
+        (None, True),  # nobody says who it was
+        ("majority:person:a+openai:model", True),
+        ("majority:person:a+person:b", False),
+        ("person:a", False),
+        ("human", False),
+        ("personality-7b", True),
+    ],
+)
+def test_who_is_a_judge(judge: str | None, is_said: bool) -> None:
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
+    assert (" by " in comparison.pairs[0].verdict) == is_said
+    assert Basis.of([judge or ""]).is_judge == is_said
+    assert parse_judge(judge or "").is_person != is_said
+
+
+def test_a_person_beside_a_model_makes_no_claim_of_people(tmp_path: Path) -> None:
+    rows = crag("openai:model") + crag("person:ann")
+    assert (
+        str(rageval.compare(rageval.evaluate_answers("crag_score", rows)).pairs[0].basis)
+        == f"{BASIS}+person:ann"
+    )
+
+
 def test_counts_of_words_claim_no_more_than_they_are() -> None:
     rows = [
         {"query_id": query, "run_id": run, "grade": grade, "rubric": "token-f1", "judge": "token_f1"}
@@ -98,6 +179,14 @@ def test_counts_of_words_claim_no_more_than_they_are() -> None:
     ]
     scores = rageval.evaluate_answers("length", crag("m"), answers=answers)
     assert {str(row["length"].basis) for row in scores.values()} == {"words"}
+
+
+def test_what_is_no_claim_says_nothing() -> None:
+    rows = [row | {"label": "perfect" if int(row["query_id"][1:]) % 2 else "missing"} for row in crag("m")]
+    comparison = rageval.compare(rageval.evaluate_answers("crag_score", rows))
+    assert comparison.pairs[0].verdict == "identical by m"  # people might tell them apart
+    one = rageval.evaluate_answers("crag_score", crag("m")[:6])
+    assert rageval.compare(one).pairs[0].verdict == "undecided"
 
 
 # --- documents that a model judged
@@ -116,6 +205,19 @@ def verdict(*words: str) -> tuple[str, str]:
     (pair,) = json.loads(run_checked("compare", *words, "-m", "rr", "--format", "json").stdout)["pairs"]
     values = json.loads(run_checked("score", *words, "-m", "rr", "--format", "json").stdout)["results"]
     return pair["verdict"], values[0]["signature"]
+
+
+def test_umbrela_is_a_judge_of_documents(runs: list[str], tmp_path: Path) -> None:
+    rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
+    text, signature = verdict(*runs, write_jsonl(tmp_path / "umbrela.jsonl", rows))
+    assert text == "lower by UMBRELA"
+    assert "|judge:UMBRELA|" in signature
+
+
+def test_plain_judgements_are_of_nobody_in_particular(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in QUERIES))
+    text, signature = verdict(*runs, str(tmp_path / "qrels"))
+    assert (text, "judge" in signature) == ("lower", False)
 
 
 def test_a_collection_that_models_judged_says_so_in_its_manifest(runs: list[str], tmp_path: Path) -> None:
@@ -149,3 +251,10 @@ def test_data_sets_know_which_models_judged_them() -> None:
 
     named = {name: {q: {"a": a, "b": 1.5} for q in QUERIES} for name, a in (("good", 2.0), ("bad", 1.0))}
     assert rageval.compare("rr", named, Judged()).pairs[0].verdict == "lower by model"
+
+
+def test_the_same_ranking_is_the_same_whoever_judges(runs: list[str], tmp_path: Path) -> None:
+    shutil.copy(runs[0], tmp_path / "copy.run")
+    rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
+    umbrela = write_jsonl(tmp_path / "umbrela.jsonl", rows)
+    assert verdict(runs[0], str(tmp_path / "copy.run"), umbrela)[0] == "identical"

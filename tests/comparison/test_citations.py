@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import rageval
 from commands import run_checked
 from rageval.comparison import cite
+from rageval.core.basis import Basis
+from rageval.core.remark import Remark
 from rageval.measures.papers import key_of
+from rageval.views.citations import software
 from test_paper import is_balanced
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +71,51 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
     )
 
 
+def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
+    rows = [
+        {"query_id": query, "run_id": run, "label": label, "judge": "openai:m"}
+        for query in QRELS
+        for run, label in (("good", "perfect"), ("bad", "incorrect"))
+    ]
+    text = cite(rageval.evaluate_answers("crag_score", rows)).text
+    assert "an automatic judge; intervals do not include its error" in text
+    best = rageval.compare("rr", {"a": GOOD, "b": BAD, "c": BAD | {"0": {"b": 1.0}}}, QRELS)
+    assert "Holm's method over all pairs, at" in cite(best).text
+    comparison = rageval.compare("rr, ndcg@5", {"good": GOOD, "bad": BAD}, QRELS)
+    assert "no person" not in cite(comparison).text
+    cells = [replace(cell, basis=Basis.of(["m"] * (cell.measure == "ndcg@5"))) for cell in comparison.cells]
+    assert "Values by ndcg@5 are by m, an automatic judge" in cite(replace(comparison, cells=cells)).text
+    nan = float("nan")
+    untested = replace(
+        comparison,
+        pairs=[replace(pair, p=nan) for pair in comparison.pairs],
+        remarks=[Remark("ignored_columns", facts={"columns": ["a & b"]})],
+    )
+    assert cite(untested).text.endswith(r"Nothing was tested. ignored columns: a \& b.")
+    assert "intervals" not in cite(untested).text
+
+
+def test_people_who_corrected_a_judge_are_named_with_their_estimator() -> None:
+    rows = [
+        {
+            "query_id": str(query),
+            "run_id": run,
+            "label": "perfect" if query % 2 else "missing",
+            "judge": judge,
+        }
+        for query in range(60)
+        for run in ("one", "two")
+        for judge in ("openai:m", *["person:ann"] * (query < 30))
+    ]
+    judged, people = (
+        [row for row in rows if str(row["judge"]).startswith(who)] for who in ("openai", "person")
+    )
+    citations = cite(rageval.compare(rageval.evaluate_answers("crag_score", judged, gold=people)))
+    assert r"corrected by human labels of 30 queries~\cite{angelopoulos2023ppi}" in citations.text
+    assert "automatic judge" not in citations.text
+    assert any("angelopoulos2023ppi" in entry for entry in citations.bibtex)
+
+
 def test_data_sets_bring_their_papers_once() -> None:
     scores = rageval.evaluate("coverage@2", GOOD, {query: {"n": {"a": 1}} for query in QRELS})
     citations = cite(scores, ["freshstack/langchain/oct-2024", "trec-rag/2024", "trec-rag/2024"])
@@ -96,3 +145,13 @@ def test_what_is_nothing_to_cite_is_refused() -> None:
     for subject in nothing:
         with pytest.raises(rageval.RagevalError, match="expected a Comparison or Scores"):
             cite(subject)
+
+
+def test_the_entry_of_this_software_is_what_citation_cff_says() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    entry = software()
+    assert key_of(entry) == "rageval"
+    for text in (citation["title"], *(author["name"] for author in citation["authors"]), citation["license"]):
+        assert text in entry
+    assert f"{{{citation['version']}}}" in entry
+    assert f"{{{citation['date-released'].year}}}" in entry

@@ -6,6 +6,7 @@ each door sees enough contests for a door that trusts the judge to be caught.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -44,3 +45,36 @@ def test_without_labels_every_claim_is_by_this_judge(kind: str, door: str, tmp_p
 def test_the_judge_would_have_claimed_a_winner(kind: str, tmp_path: Path) -> None:
     """So that the contests can tell a door that corrects from one that does not."""
     assert sum(contests.asked(tmp_path, kind, "compare", seed, False).wrong for seed in range(5)) >= 4
+
+
+def test_equals_that_never_differ_are_no_certainty(tmp_path: Path) -> None:
+    """Nobody sees a fault: not 0.0000 [0.0000, 0.0000], of one system nor of two, at any door."""
+    label = {"rubric": "crag", "label": "perfect"}
+    labels = [{"query_id": f"q{index:03d}", "run_id": run, "domain": "xy"[index % 2], **label}
+            for index in range(120) for run in "ab"]  # fmt: skip
+    ends = []
+    (tmp_path / "judged").write_text(
+        "".join(json.dumps({**row, "judge": "openai:m"}) + "\n" for row in labels)
+    )
+    (tmp_path / "people").write_text(
+        "".join(json.dumps({**row, "judge": "person:a"}) + "\n" for row in labels[:80])
+    )
+    words = (
+        str(tmp_path / "judged"),
+        "--gold",
+        str(tmp_path / "people"),
+        "-m",
+        "hallucination",
+        "--format",
+        "json",
+    )
+    compared = json.loads(contests.command("compare", *words))
+    ends += [(entry["low"], entry["high"]) for entry in (*compared["values"], *compared["pairs"])]
+    scored = json.loads(contests.command("score", *words, "--by", "domain"))["results"]
+    ends += [(entry["low"], entry["high"]) for row in scored for entry in row["slices"]]
+    ends += [
+        (entry["low"], entry["high"])
+        for entry in json.loads(contests.command("label", "correct", *words))["results"]
+    ]
+    assert len(ends) == 3 + 4 + 2
+    assert all(high > 0.05 for _, high in ends)

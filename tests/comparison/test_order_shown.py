@@ -18,7 +18,7 @@ from rageval.comparison.arena import Games, games, positions_in, positions_of, s
 from rageval.files.judgements import judgement_line
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judge import Asked, JudgeClient, judge
-from rageval.judges.material import Material
+from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
 from rageval.statistics.preferences import strengths_with_lead
@@ -77,6 +77,38 @@ def without_order(rows: Iterable[Row]) -> list[Row]:
 
 
 class TestRecord:
+    def test_every_row_of_a_list_says_in_which_order_answers_were_shown(self) -> None:
+        judged_rows = ranked(0, permutations=3)
+        assert len(judged_rows) == SYSTEMS * QUERIES * 3
+        shown = {(row["query_id"], row["aspect"]): row["shown"] for row in judged_rows}
+        for task in tasks(rubric_named("listwise"), material(permutations=3)):
+            row = next(iter(task.rows.values()))[0]
+            order = [f"s{item['text']}" for item in task.data["answers"]]
+            assert shown[row.query, row.aspect] == order
+        assert all(row["shown"] == shown[row["query_id"], row["aspect"]] for row in judged_rows)
+
+    def test_it_is_read_again_in_any_order_of_lines(self, tmp_path: Path) -> None:
+        rows = ranked(2, permutations=2)
+        rows.sort(key=lambda row: (row["aspect"], row["run_id"], row["query_id"]))  # answers lie apart
+        table = read_judgements(written(rows, tmp_path / "judged"))
+        expected = {
+            (row["query_id"], row["run_id"], row["aspect"]): row["shown"].index(row["run_id"]) + 1
+            for row in rows
+        }
+        for part in (table, table.only(lambda line: line.run_id != "s0")):
+            orders = {
+                (str(line.query_id), str(line.run_id), str(line.aspect)): part.shown_at(row)
+                for row, line in part.each()
+            }
+            assert orders == {key: value for key, value in expected.items() if key in orders}
+        assert len(orders) == len(expected) * (SYSTEMS - 1) // SYSTEMS
+
+    def test_files_without_it_say_nothing(self) -> None:
+        table = read_judgements(without_order(ranked(5)))
+        assert {table.shown_at(row) for row, _ in table.each()} == {0}
+        (positions,) = positions_of(table)
+        assert (positions.lists, positions.rankings, positions.unknown) == (None, 120, 120)
+
     @pytest.mark.parametrize("shown", [[], ["s1"], ["s0", "s1", "s0"]])
     def test_an_order_that_cannot_be_is_refused(self, shown: list[str], tmp_path: Path) -> None:
         row = {"query_id": "q", "run_id": "s0", "aspect": "0", "grade": 1.0, "rubric": "listwise"}
@@ -85,8 +117,51 @@ class TestRecord:
         with pytest.raises(InputError, match=message):
             read_judgements(path)
 
+    def test_who_stands_where_in_a_balanced_square_is_drawn_for_each_query(self) -> None:
+        orders = [task.data["answers"] for task in tasks(rubric_named("listwise"), material(balanced=True))]
+        assert len(orders) == QUERIES * SYSTEMS
+        firsts = {json.dumps(orders[index * SYSTEMS]) for index in range(QUERIES)}
+        assert len(firsts) > QUERIES / 2
+
 
 class TestBias:
+    def test_five_steps_are_seen_in_lists_of_eight(self) -> None:
+        """From place 1, …, 8: 0, 1, 2, 3, 4, 5, 5, 5 places."""
+        positions = positions_in(ranked(5, balanced=True))
+        assert positions is not None
+        assert positions.lists is not None
+        first = positions.lists.places[0]
+        assert first.lead == pytest.approx(25 / 8)
+        assert first.low < 25 / 8 < first.high
+        assert first.low > 2  # every query says the same, which may be chance
+        table = positions_of(read_judgements(ranked(5, balanced=True)))
+        assert table[0].lists is not None
+        assert table[0].lists.places[0].lead == pytest.approx(25 / 8)
+
+    def test_none_are_seen_where_there_are_none(self) -> None:
+        positions = positions_in(ranked(0))
+        assert positions is not None
+        assert positions.lists is not None
+        assert all(abs(place.lead) < 1e-9 for place in positions.lists.places)
+        assert positions.corrected["s0"] == pytest.approx(1.0)
+        assert positions.corrected["s7"] == pytest.approx(1 / 8)
+
+    @pytest.mark.slow
+    def test_corrected_points_sum_to_what_points_sum_to(self) -> None:
+        positions = positions_in(ranked(3, permutations=4))
+        assert positions is not None
+        assert math.fsum(positions.corrected.values()) == pytest.approx((SYSTEMS + 1) / 2)
+        raw = dict.fromkeys(positions.corrected, 0.0)
+        for row in ranked(3, permutations=4):
+            raw[row["run_id"]] += (SYSTEMS + 1 - row["grade"]) / SYSTEMS / 4 / QUERIES
+        assert positions.corrected != pytest.approx(raw, abs=1e-4)  # orders that were drawn are uneven
+        even = positions_in(ranked(3, balanced=True))
+        assert even is not None
+        raw = dict.fromkeys(even.corrected, 0.0)
+        for row in ranked(3, balanced=True):
+            raw[row["run_id"]] += (SYSTEMS + 1 - row["grade"]) / SYSTEMS**2 / QUERIES
+        assert even.corrected == pytest.approx(raw)
+
     def test_one_order_a_query_is_enough_where_it_changes(self) -> None:
         positions = positions_in(ranked(5, permutations=1, queries=40))
         assert positions is not None
@@ -95,12 +170,32 @@ class TestBias:
         same = [row for row in ranked(5, permutations=1) if row["query_id"] == "q0"]
         assert positions_in(same).lists is None  # type: ignore[union-attr]
 
+    def test_rankings_that_are_none_are_left_out(self) -> None:
+        rows = ranked(5)
+        spoilt = [{**row, "grade": 1.0} if row["aspect"] == "0" else row for row in rows]
+        positions = positions_in(spoilt)
+        assert positions is not None
+        assert positions.rankings == 9 * QUERIES
+
     @pytest.mark.slow
     def test_several_judges_are_told_apart(self) -> None:
         rows = [*ranked(5), *({**row, "judge": "fair"} for row in ranked(0))]
         biased, fair = (positions.as_dict() for positions in positions_of(read_judgements(rows)))
         assert str(why_biased(biased, 1.0)) == "position moves an answer by 3.28 places"
         assert why_biased(fair, 1.0) is None
+
+    def test_a_pair_is_a_list_of_two(self) -> None:
+        rows = judge(
+            rubric_named("pairwise"),
+            material(2),
+            saying(lambda data: {"label": "a", "evidence": "", "reason": ""}),
+        )
+        positions = positions_in(rows)
+        assert positions is not None
+        assert positions.pairs is not None
+        assert (positions.pairs.first_wins, positions.pairs.consistent) == (1.0, 0.0)
+        assert str(why_biased(positions.as_dict(), 0.49)) == "position moves an answer by 0.50 places"
+        assert why_biased(positions.as_dict(), 0.5) is None
 
 
 class TestStrengths:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,49 @@ def worlds(chances: Chances) -> list[tuple[float, dict[str, dict[str, int]]]]:
     return outcomes
 
 
+@pytest.mark.some(3)
+@pytest.mark.parametrize("seed", range(8))
+def test_soft_values_are_means_over_all_worlds(seed: int) -> None:
+    rng = random.Random(seed)
+    chances = {n: {d: rng.choice((0.0, 0.2, 0.5, 1.0, rng.random())) for d in "abcd"} for n in "12"}
+    ranking = rng.sample("abcdu", 4)
+    run = {doc: -float(rank) for rank, doc in enumerate(ranking)}
+    k, alpha = rng.choice((1, 2, 4)), rng.choice((0.0, 0.3, 0.5, 1.0))
+    soft = soft_scores({"q": run}, {"q": chances}, k, alpha)["q"]
+    weights, judged = zip(*worlds(chances), strict=True)
+    names = [str(index) for index in range(len(judged))]
+    scores = rageval.evaluate(
+        [f"alpha_dcg(alpha={alpha})@{k}", f"coverage@{k}"],
+        dict.fromkeys(names, run),
+        dict(zip(names, judged, strict=True)),
+    )
+    means = [float(np.dot(weights, score.values)) for score in scores.scores]
+    assert (soft.alpha_dcg, soft.coverage) == pytest.approx(means, abs=1e-12)
+
+
+def test_certain_chances_give_the_ordinary_values() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        judged = {n: {d: int(rng.random() < 0.5) for d in "abcde"} for n in "123"}
+        run = {"q": {doc: -float(rank) for rank, doc in enumerate(rng.sample("abcde", 4))}}
+        chances = {n: {d: float(grade) for d, grade in docs.items()} for n, docs in judged.items()}
+        soft = soft_scores(run, {"q": chances}, 3)["q"]
+        plain = rageval.evaluate("alpha_dcg@3, coverage@3", run, {"q": judged})
+        assert [soft.alpha_dcg, soft.coverage] == pytest.approx([score.value for score in plain.scores])
+
+
 def test_the_greedy_order_of_mean_gains_scores_1() -> None:
     chances = {"1": {"a": 0.9, "b": 0.8}, "2": {"b": 0.3, "c": 0.6}}
     assert soft_scores({"q": {"b": 3.0, "a": 2.0, "c": 1.0}}, {"q": chances}, 1)["q"].alpha_ndcg == 1
     assert soft_scores({"other": {"a": 1.0}}, {"q": chances})["q"] == (0, 0, 0)
+
+
+def test_the_ideal_takes_at_each_place_what_adds_most() -> None:
+    """After `a`, `c` adds .5, and `b` only .8 · (1 − .5 · .9) = .44."""
+    chances = {"n": {"a": 0.9, "b": 0.8}, "m": {"c": 0.5}}
+    for order, is_best in (("acb", True), ("abc", False)):
+        run = {"q": {doc: -float(index) for index, doc in enumerate(order)}}
+        assert (soft_scores(run, {"q": chances})["q"].alpha_ndcg == pytest.approx(1)) is is_best
 
 
 def test_chances_out_of_range_are_refused() -> None:
@@ -48,6 +88,71 @@ def test_chances_out_of_range_are_refused() -> None:
         soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 1.5}}})
     with pytest.raises(InputError, match="alpha=2"):
         soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 0.5}}}, alpha=2)
+
+
+def drawn(rng: np.random.Generator, queries: int, judges: int, sd: tuple[float, float, float]) -> Any:
+    query, judge, rest = sd
+    return (
+        rng.normal(0, query, (queries, 1))
+        + rng.normal(0, judge, (1, judges))
+        + rng.normal(0, rest, (queries, judges))
+    )
+
+
+def test_components_are_right_on_average_and_so_is_the_standard_error() -> None:
+    rng, times = np.random.default_rng(1), 1500
+    tables = [drawn(rng, 30, 4, (0.3, 0.2, 0.4)) for _ in range(times)]
+    estimates = [components(table) for table in tables]
+    assert np.mean([estimate.query for estimate in estimates]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([estimate.judge for estimate in estimates]) == pytest.approx(0.04, abs=0.005)
+    assert np.mean([estimate.rest for estimate in estimates]) == pytest.approx(0.16, abs=0.005)
+    truth = _Components(0.09, 0.04, 0.16, 30, 4)
+    assert np.std([table.mean() for table in tables]) == pytest.approx(truth.standard_error(), rel=0.06)
+    more = np.std([drawn(rng, 70, 6, (0.3, 0.2, 0.4)).mean() for _ in range(times)])
+    assert more == pytest.approx(truth.standard_error(40, 2), rel=0.06)
+
+
+def test_votes_of_one_judge_have_no_judge_of_their_own() -> None:
+    rng = np.random.default_rng(2)
+    estimates = [components(drawn(rng, 40, 3, (0.3, 0.0, 0.4)), repeated=True) for _ in range(800)]
+    assert {estimate.judge for estimate in estimates} == {0.0}
+    assert np.mean([estimate.query for estimate in estimates]) == pytest.approx(0.09, abs=0.005)
+    assert np.mean([estimate.rest for estimate in estimates]) == pytest.approx(0.16, abs=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("judges", "repeated"), [(4, False), (8, False), (3, True)])
+def test_the_advice_holds_the_true_standard_error(judges: int, repeated: bool) -> None:
+    """A standard error from two judges alone lay anywhere from a third of the true one to twice it."""
+    rng, true, covered = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
+    expected = _Components(*true, 40, judges).standard_error()
+    spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
+    for _ in range(400):
+        advice = str(components(drawn(rng, 40, judges, spreads), repeated).advice())
+        low, high = map(float, re.findall(r"[(]([.0-9]+) to ([.0-9]+)[)] now", advice)[0])
+        covered += low <= expected <= high
+    assert 0.9 < covered / 400 < 0.99
+
+
+@pytest.mark.parametrize(("judges", "repeated"), [(4, False), (8, False), (3, True)])
+def test_the_interval_of_a_difference_of_variances_covers_it(judges: int, repeated: bool) -> None:
+    """Which of two plans has the smaller standard error is a combination with negative coefficients."""
+    rng, true, covered = np.random.default_rng(judges), (0.09, 0.0 if repeated else 0.01, 0.02), 0
+    truth = _Components(*true, 40, judges)
+    expected = truth.standard_error(40, 0) ** 2 - truth.standard_error(0, 2) ** 2
+    spreads = true[0] ** 0.5, true[1] ** 0.5, true[2] ** 0.5
+    for _ in range(400):
+        estimate = components(drawn(rng, 40, judges, spreads), repeated)
+        low, high = estimate._variance_interval(estimate._coefficients(40, 0) - estimate._coefficients(0, 2))
+        covered += low <= expected <= high
+    assert 0.92 < covered / 400 < 0.99
+
+
+@pytest.mark.parametrize("judges", [2, 3])
+def test_fewer_than_four_judges_advise_nothing(judges: int) -> None:
+    advice = str(components(drawn(np.random.default_rng(1), 40, judges, (0.09, 0.01, 0.02))).advice())
+    assert advice.startswith(f"{judges} judges are too few")
+    assert "standard error" not in advice
 
 
 def test_the_advice_follows_the_components() -> None:

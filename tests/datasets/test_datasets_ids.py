@@ -35,6 +35,8 @@ NO_IDS += [
     "freshstack/{topic}/oct-2024",
     "freshstack/a\nb/oct-2024",
 ]
+SCORED = "['examples/data/run.trec', 'examples/data/qrels.nugget', '-m', 'rr']"
+COMMAND = "from rageval.cli import main\ntry: main({})\nexcept SystemExit: pass"
 
 
 @pytest.fixture(name="server", autouse=True)
@@ -81,6 +83,40 @@ class TestCatalogue:
                 b'name = "toy"\ntitle = "Toy"\nhomepage = "https://x"\nlicence = "none"\n', "toy.toml"
             )
 
+    def test_every_data_set_is_fit_to_be_fetched(self) -> None:
+        """Addresses are https, hashes are hashes, ids and file names plain, roles those of readers."""
+        from rageval.datasets.dataset import reader_of
+
+        ids = [spec.id for _, spec in catalogue.all_datasets()]
+        assert len(ids) == len(set(ids)) > 0
+        for benchmark, spec in catalogue.all_datasets():
+            assert benchmark.citation.strip().startswith("@")
+            assert benchmark.licence
+            assert spec.files
+            home.folder_of(spec.folder)
+            reader = reader_of(benchmark)
+            for what in set(spec.holds) - {"answers"}:
+                assert reader.role.get(what, what) in spec.roles, (spec.id, what)
+            for source in spec.files:
+                assert all(url.startswith("https://") for url in source.urls if url)
+                # what has no address known to us says so, and is imported
+                assert bool(source.url) != bool(source.repo) or (spec.note and not source.url)
+                assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
+                if source.url:
+                    catalogue.plain(source.name, source.name)
+
+    def test_only_crag_has_terms(self) -> None:
+        assert [benchmark.name for benchmark in catalogue.benchmarks() if benchmark.terms] == ["crag"]
+
+    @pytest.mark.parametrize("dataset", NO_IDS)
+    def test_what_is_no_id_of_ours(self, dataset: str) -> None:
+        assert catalogue.find(dataset) is None
+
+    @pytest.mark.parametrize("name", ["..", ".", "", "a/../b", "/etc", "a//b", ".hidden", "a\\b", "a b", "ü"])
+    def test_no_folder_outside_of_home(self, name: str) -> None:
+        with pytest.raises(InputError, match="expected names of letters"):
+            home.folder_of(name)
+
 
 class TestRegistered:
     def test_again_and_again(self, server: Server) -> None:
@@ -118,6 +154,20 @@ class TestRegistered:
         assert len(dataset.qrels) == 27
         assert dataset.qrels_dict()["76000001"]["repo/vectors.py_1_368"] == 1
 
+    def test_a_dict_has_the_highest_grade_of_a_document(self, tmp_path: Path) -> None:
+        ir_datasets = pytest.importorskip("ir_datasets")
+
+        grades = [
+            {"relevant_corpus_ids": ["d"]},
+            {"relevant_corpus_ids": [], "non_relevant_corpus_ids": ["d"]},
+        ]
+        nuggets = [{"_id": str(index), "text": "t", **grade} for index, grade in enumerate(grades)]
+        path = tmp_path / "questions.jsonl"
+        path.write_bytes(samples.jsonl([samples.FRESHSTACK_QUERIES[0] | {"nuggets": nuggets}]))
+        import_files("freshstack/yolo/oct-2024", [path], role="questions")
+        register()
+        assert ir_datasets.load("freshstack/yolo/oct-2024").qrels_dict() == {"76000000": {"d": 1}}
+
     def test_a_later_snapshot_is_made_when_it_is_asked_for(self, server: Server) -> None:
         ir_datasets = pytest.importorskip("ir_datasets")
 
@@ -126,6 +176,16 @@ class TestRegistered:
         assert len(list(ir_datasets.load("freshstack/godot/dec-2031").queries_iter())) == 5
         with pytest.raises(KeyError):
             ir_datasets.load("freshstack/godot/yesterday")
+
+    def test_no_annotation_is_a_string(self) -> None:
+        """ir_datasets' exporters write empty rows of records whose annotations are."""
+        from rageval.datasets import _records
+
+        kinds = [
+            kind for kind in vars(_records).values() if isinstance(kind, type) and hasattr(kind, "_fields")
+        ]
+        assert len(kinds) == 7
+        assert not [kind for kind in kinds for note in kind.__annotations__.values() if isinstance(note, str)]
 
 
 class Diverse:
@@ -267,10 +327,31 @@ class TestCommand:
         for text in ("CC BY-NC 4.0", "part4", "sha256", "yang2024crag", "7.7 GB", "NonCommercial"):
             assert text in page
 
+    def test_fetch_and_score(self, server: Server, run_file: Path) -> None:
+        """What a user of FreshStack types, and nothing else."""
+        samples.put_freshstack(server)
+        result = run(run_file, FRESHSTACK, "-m", "alpha_ndcg@10,coverage@20,recall@50")
+        assert result.exit_code == 0, result.stderr
+        values = dict(re.findall(r"(\S+)\s+all\s+(\S+)", result.stdout))
+        assert values["coverage@20"] == "0.2000"
+        assert values["recall@50"] == "0.1000"
+        fetched = run("datasets", "fetch", FRESHSTACK)
+        assert (fetched.exit_code, fetched.stdout.split()[0]) == (0, f"{FRESHSTACK}:")
+
     def test_terms_on_the_command_line(self) -> None:
         result = run("datasets", "fetch", CRAG)
         refused(result, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
         assert not home._home().exists()
+
+    def test_check(self, questions: Path, server: Server) -> None:
+        samples.put_freshstack(server)
+        result = run("datasets", "check", FRESHSTACK)
+        assert result.exit_code == 1
+        rows = [line.split("  ") for line in result.stdout.splitlines()]
+        counts = {row[0]: [cell.strip() for cell in row[1:] if cell.strip()] for row in rows}
+        assert counts["questions"] == ["203", "5", "differs"]
+        assert counts["relevant per nugget"] == ["5.7", "2.00", "differs"]
+        assert counts["judgements"] == ["27"]
 
     def test_http_must_be_allowed(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         samples.put_freshstack(server)
@@ -326,6 +407,12 @@ class TestCommand:
 
 
 class TestImport:
+    def test_parquet_by_its_name(self, questions: Path, server: Server) -> None:
+        taken = import_files(FRESHSTACK, [questions])
+        assert list(taken) == ["questions"]
+        assert len(list(load(FRESHSTACK).questions())) == 5
+        assert server.asked == []
+
     @pytest.mark.parametrize("form", ["jsonl", "array"])
     def test_json_of_another_name(self, tmp_path: Path, form: str) -> None:
         path = tmp_path / "mine.json"
@@ -384,6 +471,14 @@ class TestImport:
             ".lock",
         }
 
+    def test_what_cannot_be_read_is_not_taken(self, questions: Path, tmp_path: Path) -> None:
+        import_files(FRESHSTACK, [questions])
+        bad = tmp_path / "bad.jsonl"
+        bad.write_bytes(samples.jsonl(samples.FRESHSTACK_QUERIES) + b'{"query_id": 3}\n')
+        with pytest.raises(InputError, match=r"bad\.jsonl:6: expected FreshStack questions"):
+            import_files(FRESHSTACK, [bad], role="questions")
+        assert len(list(load(FRESHSTACK).questions())) == 5
+
     def test_parts_belong_together(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         names = [f"crag_task_3_dev_v5.tar.bz2.part{number}" for number in range(4)]
         parts = samples.in_parts(samples.tar_bz2({"c.jsonl": samples.jsonl(samples.CRAG)}), 4)
@@ -419,3 +514,21 @@ def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions
     manifest.write_text("{")
     with pytest.raises(InputError, match="remove it and fetch again"):
         list(load(FRESHSTACK).questions())
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize(
+    "code", ["import rageval.datasets", COMMAND.format("['datasets']"), COMMAND.format(SCORED)]
+)
+def test_nothing_is_imported_that_is_not_used(code: str) -> None:
+    script = f"import sys\n{code}\nprint('loaded', *sys.modules)"
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root
+    )
+    loaded = result.stdout.rpartition("loaded ")[2].split()
+    assert not {"ir_datasets", "pyarrow", "requests", "pandas"} & set(loaded)
+    if code.startswith("import rageval.datasets"):
+        assert [name for name in loaded if name.startswith("rageval.datasets")] == ["rageval.datasets"]
+    if "examples" in code:
+        assert not [name for name in loaded if name.startswith("rageval.datasets")]

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rageval
 from rageval.checking import diagnose
 from rageval.errors import InputError, UsageError
 from rageval.files.nuggets import (
     nuggets_without_reference,
+    read_banks,
     read_intent_weights,
     read_nuggets,
     supported,
+    write_banks,
 )
 from rageval.files.opening import DEFAULT, with_limits
 from rageval.judges.material import Material, tasks
@@ -105,6 +109,25 @@ def test_a_made_up_bank_has_questions_a_claim_and_a_question_within_another() ->
     assert (claim.nugget_id, claim.answers, claim.references[0].doc_id) == ("c1", (), "doc5")
 
 
+@pytest.mark.parametrize("name", ["synthetic.v3.jsonl", "dragun.rubric.json"])
+def test_banks_are_written_back_with_all_that_was_read(name: str) -> None:
+    text = (GOLDEN / name).read_text()
+    first = list(read_banks(GOLDEN / name))
+    lines = list(write_banks(first))
+    assert [json.dumps(json.loads(line)) for line in lines] == [json.dumps(json.loads(text))]
+    assert list(read_banks(stream(*map(str.encode, lines)))) == first
+
+
+def test_rubrics_of_dragun_are_questions_with_so_many_answers() -> None:
+    banks = list(read_nuggets(GOLDEN / "dragun.rubric.json"))
+    assert [(nugget.nugget_id, nugget.importance, len(nugget.answers)) for nugget in banks] == [
+        ("t1-1", "A", 3),
+        ("t1-2", "B", 1),
+        ("t1-3", "C", 2),
+    ]
+    assert [answer.answer_id for answer in banks[0].answers] == ["a1", "a2", "a3"]
+
+
 def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) -> None:
     record = {"Who?": ["AND", {"she": ["d1", "d2"], "he": ["d1"], "it": []}], "When?": ["OR", {"now": []}]}
     path = tmp_path / "nuggets_300.json"
@@ -149,6 +172,11 @@ def test_a_pipe_is_read_like_a_file() -> None:
     os.close(reading)
 
 
+def test_a_number_is_a_weight_and_a_word_an_importance() -> None:
+    nugget_bank = nuggets(bank(question("a?", [1], importance=2), question("b?", [1], importance="vital")))
+    assert [(nugget.importance, nugget.weight) for nugget in nugget_bank] == [(None, 2.0), ("vital", None)]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -188,6 +216,17 @@ def test_json_over_many_lines_is_explained_where_it_is_broken() -> None:
     assert "nested too deeply" in refused(deep)
     with pytest.raises(InputError, match="--limit record"):
         list(read_nuggets(with_limits(stream(whole), DEFAULT._replace(record=100))))
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=50)
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    for start in (
+        b'{\n"query_id": "q", "title_query": "", "nugget_bank": ',
+        b'{"query_id": "q", "nugget_bank": ',
+    ):
+        with pytest.raises(InputError):
+            list(read_nuggets(stream(start + content)))
 
 
 def test_what_says_not_is_read_and_never_scored(tmp_path: Path) -> None:

@@ -40,6 +40,24 @@ def test_what_is_read_is_what_was_written(written: Path) -> None:
     assert is_plan(str(written))
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ('"seed":7', '"seed":8'),
+        ('"queries":10', '"queries":12'),
+        ('"q3"', '"q4"'),
+        ('"queries":10', '"queries":9'),
+        ('"incorrect":-1.0', '"incorrect":-0.5'),
+    ],
+)
+def test_a_plan_that_was_changed_is_refused(written: Path, was: str, becomes: str) -> None:
+    text = written.read_text(encoding="utf-8")
+    assert was in text
+    written.write_text(text.replace(was, becomes), encoding="utf-8")
+    with pytest.raises(InputError, match="was changed after it was written"):
+        read_plan(str(written))
+
+
 def test_a_plan_in_another_order_or_cut_short_is_refused(written: Path) -> None:
     head, *rest = written.read_text(encoding="utf-8").splitlines(keepends=True)
     for lines in (rest[::-1], rest[:-1]):

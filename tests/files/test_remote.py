@@ -19,7 +19,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files import _remote
 from rageval.files._remote import RemoteFile
 from rageval.files.opening import FileChanged, is_remote
-from rageval.files.parts import Grain, cut
+from rageval.files.parts import Grain, _span_opened, cut
 from rageval.files.trec import PLAIN
 from rageval.parallel import Divided, Forked
 from rageval.scoring.sources import rows_of
@@ -121,10 +121,38 @@ def values(scores: rageval.Scores) -> list[list[float]]:
     return [score.values.tolist() for score in scores.scores]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["run", "run.gz"])
+def test_a_file_is_scored_where_it_lies(server: Server, expected: list[list[float]], name: str) -> None:
+    scores = EVALUATOR.evaluate(server.url(name))
+    assert (scores.run, values(scores)) == (name, expected)
+    size = len(server.files[f"/{name}"])
+    assert sum(length for _, length in server.asked) == size
+
+
+def test_a_span_fetches_its_range_and_no_more(server: Server) -> None:
+    spans = cut(server.url("run"), PLAIN, Grain(4, 1, 10**9))
+    looked = sum(length for _, length in server.asked)
+    assert looked <= 4 * _remote.LEAST * 4
+    assert len(spans) == 4
+    server.asked.clear()
+    with _span_opened(spans[2]) as stream:
+        assert stream.read() == RUN[spans[2].begin : spans[2].end]
+    assert server.asked == [(spans[2].begin, spans[2].end - spans[2].begin)]
+
+
 def test_parts_in_processes(server: Server, expected: list[list[float]]) -> None:
     source = Divided("run", None, server.url("run"), engine=Forked(2), smallest=2**16)
     assert values(EVALUATOR.evaluate(source)) == expected
     assert sum(length for _, length in server.asked) < 1.5 * len(RUN)
+
+
+def test_a_broken_transfer_goes_on_where_it_broke(server: Server, expected: list[list[float]]) -> None:
+    server.breaks = 3
+    assert values(EVALUATOR.evaluate(server.url("run"))) == expected
+    whole = [length for start, length in server.asked]
+    assert len(whole) == len({start for start, _ in server.asked}) + 3
+    assert sum(whole) < 1.5 * len(RUN)
 
 
 def test_a_server_that_is_gone_is_given_up(server: Server) -> None:
@@ -152,6 +180,31 @@ def test_what_servers_refuse(server: Server) -> None:
         EVALUATOR.evaluate(server.url("no-such"))
     with pytest.raises(InputError, match="empty: is empty"):
         EVALUATOR.evaluate(server.url("empty"))
+
+
+def test_a_server_without_ranges_is_refused(server: Server) -> None:
+    server.ranges = False
+    with pytest.raises(InputError, match="download it first"):
+        EVALUATOR.evaluate(server.url("run"))
+
+
+def test_a_remote_file_can_be_read_at_any_position(server: Server) -> None:
+    file = RemoteFile(server.url("run"))
+    file.seek(-10, 2)
+    assert file.read() == RUN[-10:]
+    file.seek(100)
+    assert (file.read(5), file.tell(), file.read(0)) == (RUN[100:105], 105, b"")
+    file.seek(3, 1)
+    assert file.read(7) == RUN[108:115]
+
+
+def test_parquet_is_read_in_ranges(server: Server, tmp_path: Path) -> None:
+    from rageval.files import columnar
+
+    server.files["/run.parquet"] = parquet_of(RUN, tmp_path / "run", row_group_size=5000)
+    blocks = list(columnar.run_rows(server.url("run.parquet")))
+    assert sum(len(rows.docs) for rows in blocks) == RUN.count(b"\n")
+    assert sum(length for _, length in server.asked) < 0.7 * len(server.files["/run.parquet"])
 
 
 def parquet_of(rows: bytes, path: Path, **options: Any) -> bytes:
@@ -236,3 +289,27 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(MissingPackage, match="pip install 's3fs'"):
         RemoteFile(name)
+
+
+def test_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: list[list[float]]) -> None:
+    pytest.importorskip("s3fs", reason="s3:// needs s3fs")
+    moto = pytest.importorskip("moto.server", reason="a server that speaks S3")
+    boto3 = pytest.importorskip("boto3")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    service = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    service.start()
+    try:
+        host, port = service.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        store = boto3.client("s3", endpoint_url=f"http://{host}:{port}")
+        store.create_bucket(Bucket="runs")
+        store.put_object(Bucket="runs", Key="run", Body=RUN)
+        assert values(EVALUATOR.evaluate("s3://runs/run")) == expected
+        (span, *_) = cut("s3://runs/run", PLAIN, Grain(3, 1, 10**9))
+        store.put_object(Bucket="runs", Key="run", Body=RUN.replace(b"document", b"anything"))
+        with pytest.raises(FileChanged), _span_opened(span):
+            pass
+    finally:
+        service.stop()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rageval
 from rageval.checking import diagnose, validate
@@ -15,6 +17,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.answers import Report, read_answers, read_reports, write_reports
 from rageval.judges.material import gathered, tasks
 from rageval.judges.rubric import rubric_named
+from rageval.records import Answer, Sentence
 from test_answers_files import stream
 
 GOLDEN = Path(__file__).parents[1] / "golden/trec/reports"
@@ -38,6 +41,15 @@ def refused(*records: Any) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_published_files_are_written_back_with_every_key(name: str) -> None:
+    reports = list(read_reports(GOLDEN / name))
+    lines = list(write_reports(reports))
+    want = [json.dumps(json.loads(line)) for line in (GOLDEN / name).read_text().splitlines()]
+    assert [json.dumps(json.loads(line)) for line in lines] == want  # the order of keys, too
+    assert list(read_reports(stream(*map(str.encode, lines)))) == reports
+
+
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "invalid.jsonl"])
 def test_published_files_are_known_and_scored(name: str) -> None:
     assert not diagnose(GOLDEN / name)
@@ -49,6 +61,13 @@ def test_published_files_are_known_and_scored(name: str) -> None:
         {"query_id": answer.query_id, "run_id": answer.run_id, "label": "perfect"} for answer in answers
     ]
     assert rageval.evaluate_answers("crag_score", judged, answers=[GOLDEN / name])
+
+
+def test_the_three_ways_to_cite() -> None:
+    assert cited(["b", "a"], ["a"]) == [("b", "a"), ("a",)]
+    assert cited({"a": 0.5, "b": 70, "c": 0.5, "d": 1e300}, {}) == [("d", "b", "a", "c"), ()]
+    assert cited([1, 0], [2], [-1], references=["a", "b"]) == [("b", "a"), (None,), (None,)]
+    assert cited(["x"], None, references=["a"]) == [("x",), ()]  # as the shared validator takes it
 
 
 @pytest.mark.parametrize("other", [[0], {"a": 1}])
@@ -101,6 +120,16 @@ def test_a_record_with_references_and_answer_stays_of_trec_rag() -> None:
     kit = {"metadata": {"run_id": "r", "topic_id": 7}, "answer": [{"text": "x", "citations": ["a"]}]}
     assert [record.form for record in read_reports(stream(kit))] == ["report"]
     assert "not in both" in refused(report(["a"], answer=[]))
+
+
+def test_other_forms_and_back_lose_nothing_of_ids() -> None:
+    own = report(["b", "a"], [], references=["a", "b"], documents={"a": {"text": "A"}}, own={"x": [1]})
+    own["metadata"]["task"] = "english"
+    (there,) = read_reports(stream(*map(str.encode, write_reports([Report(own, "report")], "rag25"))))
+    assert there.form == "rag25"
+    assert there.answer == Report(own, "report").answer
+    (line,) = write_reports([there], "report")
+    assert json.loads(line) == own
 
 
 def test_what_another_form_cannot_say_is_said() -> None:
@@ -158,3 +187,18 @@ def test_very_many_citations() -> None:
     assert len(answer.references) == 10**5
     (finding,) = validate(stream(line), "report")
     assert "cites 'd0', which is not among the references; nor are 99,999 more" in finding.message
+
+
+@given(st.permutations(range(3)), st.permutations("abc"), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+@settings(max_examples=20)
+def test_order_of_keys_breaks_ties_and_nothing_else(lines: Any, order: Any, numbers: list[int]) -> None:
+    by_id = dict(zip("abc", numbers, strict=True))
+    records = [
+        report({key: by_id[key] for key in order}, metadata={"topic_id": str(index)}) for index in range(3)
+    ]
+    answers = {
+        answer.query_id: answer for answer in read_answers(stream(*(records[index] for index in lines)))
+    }
+    want = tuple(sorted(order, key=lambda key: -by_id[key]))
+    assert {answer.sentences[0].citations for answer in answers.values()} == {want}
+    assert answers["0"] == Answer("0", "file.jsonl", (Sentence("S0.", want),), want)

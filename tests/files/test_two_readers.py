@@ -27,7 +27,7 @@ from rageval.scoring import qrels, sources
 from rageval.scoring.runs import EVERYTHING, View
 from rageval.scoring.sources import Joining
 
-pytestmark = [pytest.mark.slow, pytest.mark.scoring]
+pytestmark = pytest.mark.scoring
 ALL = (sources, qrels, trec)
 MANY = settings(max_examples=int(os.environ.get("TWO_READERS", settings().max_examples)))
 needed = pytest.mark.skipif(kernel is None, reason="the compiled part is not in use")
@@ -72,6 +72,7 @@ def same(kind: LineForm, text: bytes, reading: Reading, limits: Limits) -> None:
         assert outcome(lambda: as_a_whole(text, kind, reading, limits)) == expected
 
 
+@pytest.mark.slow
 @MANY
 @given(st.randoms(use_true_random=False), st.sampled_from(["error", "skip", "data"]))
 def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -> None:
@@ -80,6 +81,21 @@ def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -
     for kind, text, by_tabs in ((QRELS, judged, tabbed[0]), (RUN, run, tabbed[1])):
         for content in (text, files.mutated(rng, text), text.replace(b"q", b"#", 1)):
             same(kind, content, Reading(comments, by_tabs), limits)
+
+
+ORDINARY = [
+    b"q Q0 d 1 2.0 t\n",
+    b"q\tQ0\td\t1\t2.0\tt\n",
+    b"q  Q0   d 1 2.0 t\r\n q Q0 e 2 1.0 t\r\n",
+    b"q\tQ0\ta doc\t1\t2.0\tmy tag\n",
+    "q Q0 dé 1 1e-3 t".encode(),
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_lines_are_never_read_one_by_one(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(trec, "_read_lines")
+    assert as_a_whole(text, RUN, Reading(tabbed=b"\t" in text))[0]
 
 
 def drawn(rng: random.Random, folder: Path, mutate: bool) -> tuple[File, File, Reading]:
@@ -121,6 +137,7 @@ def joined_of(judged: Path, run: Path, reading: Reading, rng: random.Random) -> 
     return outcome(join)
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize("mutate", [False, True])
 @MANY
@@ -139,6 +156,7 @@ def test_the_two_readers_find_the_same_and_say_the_same(
         ) == compiled
 
 
+@pytest.mark.slow
 @needed
 @pytest.mark.parametrize("mutate", [False, True])
 @MANY
@@ -163,6 +181,7 @@ def test_the_command_prints_the_same_and_ends_the_same(
 MEASURES = "alpha_ndcg@3, coverage, recall@2, ndcg@5, ap, rr, judged@3"
 
 
+@pytest.mark.slow
 @needed
 @given(st.randoms(use_true_random=False))
 def test_dicts_and_files_give_the_same_bits_with_and_without_it(rng: random.Random) -> None:
@@ -184,3 +203,51 @@ def values(run: Any, judged: Any) -> Any:
         return [[x for x in score.by_query.values() if not math.isnan(x)] for score in scores]
 
     return outcome(score)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 8, 33])
+@pytest.mark.parametrize("part", [b" ", b"\t", b" \t "])
+def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: int, part: bytes) -> None:
+    reading = Reading(tabbed=b"\t" in part)
+    for before in range(2 * limit + 1):
+        for length in {1, limit, limit + 1, 2 * limit, 3 * limit + 1}:
+            doc = b"d" * length
+            if b"\t" in part and length > 2:
+                doc = b"d" + b" " * (length - 2) + b"d"  # between tabs blanks are part of an id
+            rows = (
+                (b"q", b"Q0", b"a", b"1", b"2.5", b"t" * (before + 1)),
+                (b"q", b"Q0", doc, b"2", b"1.5", b"t"),
+            )
+            text = b"".join(part.join(row) + b"\n" for row in rows)
+            columns = RUN.ordinary(text, reading, Limits(id=limit))
+            assert (columns is None) == (length > limit), (before, length)
+
+
+@needed
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            b"\n",
+            b"q 0 d 1 1 t\n\n",
+            b"q 0 d 1 nan t\n",
+            b"q 0 d 1 1\n",
+            b"q 0 d 1 1 t x\n",
+            b"# 0 d 1 1 t\n",
+        ),
+        *(b"q 0 long 1 1 t\n", b"q 0 d 1 1 t\r", b"q 0 \xff 1 1 t\n"),
+    ],
+)
+def test_of_what_is_odd_nothing_is_cut(text: bytes) -> None:
+    assert kernel.columns(text, 6, 4, 3, 99, False) is None
+
+
+@needed
+def test_what_repeats_is_one_object_and_scores_are_numbers() -> None:
+    number = "1" + "0" * 30  # so long that Python reads it
+    columns = kernel.columns(f"q 0 d 1 2.5 t\nq 0 e 2 {number} t\n".encode(), 6, 4, 99, 99, False)
+    assert columns == [[b"q"] * 2, [b"0"] * 2, [b"d", b"e"], [b"1", b"2"], [2.5, float(number)], [b"t"] * 2]
+    assert columns[0][0] is columns[0][1]
+    assert kernel.columns(b"q n d 1\n", 4, -1, 99, 99, False) == [[b"q"], [b"n"], [b"d"], [b"1"]]
+    with pytest.raises(ValueError, match="1 to 6 fields"):
+        kernel.columns(b"q", 7, 4, 99, 99, False)

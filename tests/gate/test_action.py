@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,14 @@ def words(name: str, margin: float = 0.03, more: str = "") -> str:
     return f"'{FOLDER}/{name}.run' '{FOLDER}/qrels.nugget' -m recall@5 --margin {margin} {more}"
 
 
+def test_values_never_stand_in_a_script() -> None:
+    assert set(scripts()) == {"Install rageval", "Gate", "Comment"}
+    for script in scripts().values():
+        assert "${{" not in script
+        assert "pipefail" in script
+        assert "eval" not in re.sub("rageval", "", script.lower())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "margin", "more", "code", "outputs"),
@@ -117,6 +126,63 @@ def test_inconclusive_may_fail_and_what_is_neither_is_refused(runner: dict[str, 
     assert run("Gate", {**asked, "RAGEVAL_INCONCLUSIVE": "fail"})[0] == 5
     assert run("Gate", {**asked, "RAGEVAL_INCONCLUSIVE": "maybe"})[0] == 2
     assert run("Gate", {**asked, "RAGEVAL_ARGS": "'no end"})[0] == 2
+
+
+def test_a_comment_is_one_and_a_fork_without_permission_has_the_summary(runner: dict[str, str]) -> None:
+    report = Path(runner["RUNNER_TEMP"], "report.md")
+    report.write_text("### rageval gate\n")
+    asked = {**runner, "RAGEVAL_REPORT": str(report), "RAGEVAL_NUMBER": "7"}
+    called = Path(runner["RUNNER_TEMP"], "gh.txt")
+    assert run("Comment", asked)[0] == 0
+    assert "--method POST repos/org/repo/issues/7/comments" in called.read_text()
+    assert Path(runner["RUNNER_TEMP"], "rageval-comment.md").read_text().startswith("<!-- rageval gate -->\n")
+    called.write_text("")
+    assert run("Comment", {**asked, "GH_FOUND": "12\n13"})[0] == 0
+    assert "--method PATCH repos/org/repo/issues/comments/12" in called.read_text()
+    assert "POST" not in called.read_text()
+    code, output, _ = run("Comment", {**asked, "GH_FAILS": "1"})
+    assert (code, "::notice" in output) == (0, True)
+    assert run("Comment", {**asked, "RAGEVAL_REPORT": ""})[0] == 0
+
+
+def test_what_is_installed_is_the_source_of_the_tag_or_a_release(runner: dict[str, str]) -> None:
+    python = Path(runner["PATH"].partition(":")[0], "python")
+    python.write_text('#!/bin/bash\necho "$@"\n')
+    python.chmod(0o755)
+    assert f" {ROOT}\n" in run("Install rageval", {**runner, "RAGEVAL_VERSION": ""})[1]
+    assert " rageval==0.1.0\n" in run("Install rageval", {**runner, "RAGEVAL_VERSION": "0.1.0"})[1]
+
+
+def test_inputs_and_outputs_are_those_that_the_steps_use() -> None:
+    head, _, steps = ACTION.partition("\nruns:\n")
+    inputs = set(
+        re.findall(r"^  ([\w-]+):$", head.partition("\noutputs:")[0].partition("inputs:")[2], re.MULTILINE)
+    )
+    assert inputs == {"command", "args", "baseline", "inconclusive", "comment", "python-version", "version"}
+    assert set(re.findall(r"inputs\.([\w-]+)", steps)) == inputs
+    written = set(re.findall(r'echo "([\w-]+)=', steps))
+    assert written == set(re.findall(r"steps\.gate\.outputs\.([\w-]+)", head))
+    assert re.search(r'comment:\n    description: [^\n]+\n    default: "false"', head)
+
+
+def test_hooks_name_what_is_there() -> None:
+    assert re.findall(r"^- id: (\S+)", HOOKS, re.MULTILINE) == ["rageval-validate", "rageval-baseline"]
+    assert re.findall(r"entry: rageval-hook (\w+)", HOOKS) == ["validate", "baseline"]
+    patterns = [re.compile(text) for text in re.findall(r"files: (.*)", HOOKS)]
+    names = [
+        "run.trec",
+        "gold/qrels.nugget",
+        "gold/baseline.jsonl",
+        "gold/base.jsonl",
+        "data/answers_1.jsonl",
+    ]
+    assert [[bool(pattern.search(name)) for pattern in patterns] for name in names] == [
+        [True, False],
+        [True, False],
+        [False, True],
+        [False, True],
+        [True, False],
+    ]
 
 
 def test_the_hook_for_files_finds_what_cannot_be_read(

@@ -49,6 +49,17 @@ def test_ten_small_losses_do_not_pass_beside_an_anchor() -> None:
     assert gate_with_anchor(versions, 10, anchor_margin=0.5).decisions[1].verdict == "ship"
 
 
+def test_all_that_blocks_is_one_family() -> None:
+    versions = falling(10)
+    far = gate(side(versions[10]), side(versions[0]), GateSettings(0.06)).decisions[0]
+    both = gate_with_anchor(versions, 10)
+    near, anchored = both.decisions
+    # Of two p the smaller one counts twice.
+    assert far.adjusted == far.p
+    assert anchored.adjusted == pytest.approx(2 * far.p)
+    assert near.adjusted == pytest.approx(max(near.p, 2 * far.p))
+
+
 @pytest.fixture(name="files")
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

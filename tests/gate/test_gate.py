@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import rageval
 from rageval.cli import main
-from rageval.comparison.gate import GateReport, GateSettings
+from rageval.comparison.gate import GateReport, GateSettings, baseline_of
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.scoring.scores import Score, Scores
 from reasons import why
 from sides import gate_values, side
 
@@ -28,6 +30,17 @@ def changed(number: int, by: float, of: list[float] = HALF) -> list[float]:
 def low(report: GateReport) -> tuple[float, float, float]:
     (decision,) = report.overall
     return decision.difference, decision.low, decision.high
+
+
+def test_the_three_verdicts_by_their_bounds() -> None:
+    values = np.random.default_rng(1).normal(0.5, 0.05, 60).clip(0, 1).tolist()
+    for shift, verdict in ((0.02, "ship"), (-0.01, "ship"), (-0.2, "block"), (-0.029, "inconclusive")):
+        noise = np.random.default_rng(2).normal(shift, 0.02, 60)
+        report = gate_values((np.array(values) + noise).tolist(), values)
+        difference, least, most = low(report)
+        assert report.verdict == verdict
+        assert (least > -0.03) == (verdict == "ship")
+        assert (most < 0 and difference < -0.03) == (verdict == "block")
 
 
 def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
@@ -50,6 +63,81 @@ def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more()
     assert gate_values((0.4 + noise).tolist(), base, block="beyond-margin").verdict == "block"
 
 
+def test_numbers_are_those_of_compare() -> None:
+    random = np.random.default_rng(4)
+    base, now = random.random(40).tolist(), random.random(40).tolist()
+    clusters = {f"q{index:03}": str(index // 3) for index in range(40)}
+    for how in ({}, {"clusters": clusters}, {"interval": "percentile"}):
+        ids = [f"q{index:03}" for index in range(40)]
+        scores = [
+            Scores(name, (Score(rageval.coverage, ids, values, 0, "coverage"),))
+            for name, values in (("now", now), ("base", base))
+        ]
+        pair = rageval.compare(scores, baseline="base", test="t", level=0.9, **how).pairs[0]
+        assert low(gate_values(now, base, **how)) == (pair.difference, pair.low, pair.high)
+
+
+def test_answers_that_are_the_same_ship_with_no_difference_however_few() -> None:
+    same = {f"q{index:03}": "x" for index in range(5)}
+    one = side([0.0, 1.0, 0.5, 0.25, 1.0], same=same)
+    assert low(gate_values(one, one)) == (0, 0, 0)
+    assert gate_values(one, one).verdict == gate_values(one, one, margin=0).verdict == "ship"
+    # Equal values of other answers are a sample, of which others might differ.
+    other = side([0.0, 1.0, 0.5, 0.25, 1.0], same={**same, "q000": "y"})
+    assert gate_values(other, one).verdict == "inconclusive"
+    assert gate_values(HALF * 4, HALF * 4).verdict == "ship"
+
+
+def test_where_low_is_good_more_is_worse() -> None:
+    base = {"hallucination": [0.0] * 70 + [1.0] * 30}
+    worse = {"hallucination": [1.0] * 20 + base["hallucination"][20:]}
+    assert gate_values(worse, base).verdict == "block"
+    assert gate_values(worse, base).overall[0].difference == pytest.approx(0.2)
+    assert gate_values(base, worse).verdict == "ship"
+    assert [decision.query_id for decision in gate_values(worse, base).fell] == [
+        f"q{index:03}" for index in range(5)
+    ]
+
+
+def test_several_measures_ship_all_or_not_and_any_blocks() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.01, 60)
+    good = (np.array(HALF) + noise).tolist()
+    bad = (np.array(HALF) - 0.3 + noise).tolist()
+    loose = (np.array(HALF) + 0.4 * np.array([1.0, -1.0] * 30)).tolist()
+    base = {"coverage": HALF, "alpha_ndcg": HALF}
+    for first, second, verdict in (
+        (good, good, "ship"),
+        (good, bad, "block"),
+        (bad, good, "block"),
+        (good, loose, "inconclusive"),
+    ):
+        assert gate_values({"coverage": first, "alpha_ndcg": second}, base).verdict == verdict
+
+
+@pytest.mark.slow
+def test_slices_only_block_small_ones_only_inform_and_holm_counts_them() -> None:
+    groups = {
+        f"q{index:03}": "small" if index < 19 else "large" if index < 60 else "rest" for index in range(240)
+    }
+    base = [0.5] * 240
+    noise = np.random.default_rng(7).normal(0, 0.01, 240)
+    in_small = (0.5 + noise - 0.3 * (np.arange(240) < 19)).tolist()
+    in_large = (0.5 + noise - 0.3 * ((np.arange(240) >= 19) & (np.arange(240) < 60))).tolist()
+    report = gate_values(in_small, base, slices={"domain": groups})
+    verdicts = {decision.name: decision.verdict for decision in report.decisions}
+    assert verdicts == {"": "inconclusive", "large": "ship", "rest": "ship", "small": "informs"}
+    large = gate_values(in_large, base, margin=0.1, slices={"domain": groups}, slice_margin=0.2)
+    assert {
+        decision.name: decision.verdict for decision in large.decisions if decision.verdict == "block"
+    } == {"large": "block"}
+    assert large.verdict == "block"
+    # A slice that is not sure to be good enough keeps nothing from shipping.
+    loose = (0.5 + noise + np.random.default_rng(8).normal(0.05, 0.5, 240) * (np.arange(240) < 60)).tolist()
+    report = gate_values(loose, base, margin=0.1, slices={"domain": groups}, slice_margin=0.01)
+    assert report.verdict == "ship"
+    assert {decision.name: decision.verdict for decision in report.decisions}["large"] == "inconclusive"
+
+
 @pytest.mark.slow
 def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
     random = np.random.default_rng(11)
@@ -67,6 +155,16 @@ def test_one_slice_of_many_that_blocks_by_itself_may_not_among_all() -> None:
     assert 0.05 / 13 < picked[0].p < 0.05 / 3
     assert [decision.verdict for decision in picked] == ["block", "inconclusive"]
     assert "not among all measures and slices" in why(picked[1])
+
+
+def test_the_questions_needed_decide_it() -> None:
+    noise = np.random.default_rng(9).normal(0, 0.2, 100)
+    now = (0.5 + noise - noise.mean()).tolist()
+    (decision,) = gate_values(now, [0.5] * 100).overall
+    assert decision.verdict == "inconclusive"
+    times = math.ceil((decision.needed or 0) / 100)
+    assert times >= 2
+    assert gate_values(now * times, [0.5] * 100 * times).verdict == "ship"
 
 
 @pytest.mark.slow
@@ -98,6 +196,15 @@ def test_too_many_missing_judgements_are_an_error_of_their_own() -> None:
     assert gate_values(side(HALF * 2, between=ends), HALF * 2).counts["judgements missing"] == 2
     with pytest.raises(MissingJudgements, match="missing in 2 of 60 questions, more than 2%"):
         gate_values(side(HALF, between=ends), HALF)
+
+
+def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
+    base = HALF[:40]
+    with pytest.raises(InputError, match=r"35 of the baseline's 40 questions .*nothing was gated"):
+        gate_values([*base[:35], *[None] * 5], base)
+    absent = frozenset(f"q{index:03}" for index in range(5))
+    with pytest.raises(InputError, match="35 of the baseline's 40 questions are in both"):
+        gate_values(side(base, absent=absent), base)
 
 
 LACKING: dict[str, Any] = {
@@ -162,6 +269,16 @@ def test_a_floor_holds_whatever_is_missing() -> None:
     assert gate_values(flat, flat, fail_under={"coverage": 0.5}).verdict == "ship"
     report = gate_values(flat[:-1], flat, margin=0.1, fail_under={"coverage": 0.5})
     assert (report.verdict, "0.4950 if the missing judgements" in str(report.floors[0])) == ("block", True)
+
+
+def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
+    base = [0.5 + 0.001 * (index % 7) for index in range(100)]
+    now = [0.0] * 9 + base[9:]
+    absent = frozenset(f"q{index:03}" for index in range(9))
+    assert gate_values(now, base).verdict == "block"
+    report = gate_values(side(now, absent=absent), base)
+    assert report.verdict == "inconclusive"
+    assert "in one of the two only" in why(report.overall[0])
 
 
 def test_a_slice_of_which_nothing_is_left_only_informs() -> None:
@@ -274,3 +391,10 @@ def test_a_baseline_of_values_that_cannot_be_is_refused(text: str, tmp_path: Pat
     path.write_text(path.read_text().replace('"recall@1":1.0', text))
     result = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
     assert (result.exit_code, "as recall@1 of question q0" in result.stderr) == (2, True)
+
+
+def test_a_side_stays_as_it_is_when_it_is_saved() -> None:
+    ours = side(HALF, date="2026-01-01")
+    baseline = baseline_of(ours, "2026-02-03")
+    assert (baseline.header.date, baseline.header.questions) == ("2026-02-03", 60)
+    assert (ours.header.date, ours.header.questions) == ("2026-01-01", 0)

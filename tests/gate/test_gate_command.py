@@ -52,6 +52,27 @@ def saved(name: str = "good", *words: str) -> None:
     gate(name, *RUN, "--save-baseline", "base.jsonl", *words)
 
 
+def test_a_baseline_is_a_header_and_a_sorted_line_a_question() -> None:
+    saved("good", "--by", "domain", "--questions", "questions")
+    header, *lines = [json.loads(line) for line in Path("base.jsonl").read_text().splitlines()]
+    assert header["measures"]["recall@5"].startswith("recall@5|rel:1|")
+    assert header["questions"] == len(lines) == 40
+    assert [line["query_id"] for line in lines] == sorted(line["query_id"] for line in lines)
+    assert lines[1] == {
+        "facts": {"domain": "b"},
+        "query_id": "q1",
+        "same": lines[1]["same"],
+        "values": {"recall@5": pytest.approx(2 / 3)},
+    }
+    before = Path("base.jsonl").read_text()
+    shuffled = Path("good").read_text().splitlines(keepends=True)
+    Random(1).shuffle(shuffled)
+    Path("good").write_text("".join(shuffled))
+    Path("qrels").write_text("".join(reversed(Path("qrels").read_text().splitlines(keepends=True))))
+    saved("good", "--by", "domain", "--questions", "questions")
+    assert Path("base.jsonl").read_text() == before
+
+
 def test_ship_block_and_inconclusive_are_exit_codes() -> None:
     saved()
     options = ("--baseline", "base.jsonl", "--margin", "0.03")
@@ -199,6 +220,26 @@ def test_judged_answers_are_gated_missing_ones_are_never_a_grade() -> None:
     )
     assert "before this becomes a baseline" in result.stderr
     assert not Path("x").exists()
+
+
+def test_repeats_average_within_the_question_which_stays_the_unit() -> None:
+    rows = [
+        {
+            "query_id": f"q{index}",
+            "run_id": "r",
+            "aspect": "crag",
+            "label": LABELS[(index + time) % 4],
+            "repeat": str(time),
+        }
+        for index in range(40)
+        for time in range(3)
+    ]
+    Path("three").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gate("three", "-m", "crag_score", "--save-baseline", "base.jsonl")
+    line = json.loads(Path("base.jsonl").read_text().splitlines()[1])
+    assert line["repeats"] == 3
+    assert line["values"]["crag_score"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert "  40  " in gate("three", "-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1").stdout
 
 
 def test_floors_and_slices_of_the_command_line() -> None:
@@ -353,6 +394,15 @@ def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPat
     assert model.calls == 206  # the first time is another than the second; canaries are shared
 
 
+def test_repetitions_cost_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_by_a_model()
+    model = moody_judge(monkeypatch)
+    words = ("now", *OPTIONS, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
+    assert "no price" in gate(*words, "--max-cost", "1", code=2).stderr
+    gate(*words, "--max-cost", "0.1", "--price", "100", code=4)
+    assert model.calls < 50
+
+
 def test_a_judge_is_asked_again_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)
@@ -366,9 +416,32 @@ def test_a_judge_is_asked_again_only_if_it_is_named(monkeypatch: pytest.MonkeyPa
     assert model.calls == 11
 
 
+def test_a_gate_accepts_the_judge_that_is_named() -> None:
+    judged_by_a_model()
+    gate("now", *OPTIONS, "--judge", "mine:m")
+    gate("now", *OPTIONS, "--judge", "mine:m@1234abcd")
+    gate("now", *OPTIONS, "--judge", "mine:m@http://127.0.0.1:8000/v1")
+    result = gate("now", *OPTIONS, "--judge", "mine:other", code=2)
+    assert "--judge mine:other: the candidate was judged by mine:m@1234abcd" in result.stderr
+    Path("rageval.toml").write_text('[gate]\njudge = "mine:other"\n')
+    gate("now", *OPTIONS, code=2)
+    gate("now", *OPTIONS, "--judge", "mine:m")
+
+
 def test_an_option_that_would_change_nothing_is_told_in_the_reports() -> None:
     saved()
     options = ("--baseline", "base.jsonl", "--margin", "0.1", "--json", "out.json")
     result = gate("good", *RUN, *options, "--slice-margin", "0.2", code=2)
     assert "--by" in result.stderr
     assert "--by" in json.loads(Path("out.json").read_text())["error"]
+
+
+def test_the_json_of_an_error_has_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run").write_text("q1 Q0 d1 1 high r\nq1 Q0 d2 2\n")
+    Path("qrels").write_text("q1 0 d1 1\n")
+    Path("base").write_text("{}\n")
+    gate("run", "qrels", "-m", "rr", "--baseline", "base", "--margin", "0.1", "--json", "out.json", code=2)
+    report = json.loads(Path("out.json").read_text())
+    assert report["error"] == "\n".join(problem["text"] for problem in report["problems"])
+    assert all(problem["file"] and problem["line"] and problem["expected"] for problem in report["problems"])

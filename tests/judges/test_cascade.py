@@ -15,7 +15,8 @@ from rageval.cli import main
 from rageval.core.basis import Basis
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
-from rageval.judges import Settings
+from rageval.judges import Settings, short
+from rageval.judges.cascade import number_in
 from rageval.scoring.gold import refuse_same
 from rageval.views.bases import attribution
 
@@ -43,6 +44,26 @@ def judged(asked: list, answers: list, **options: Any) -> list[dict[str, Any]]:
     return list(rageval.judge("crag", answers, "short", questions=asked, **options))
 
 
+@pytest.mark.some(3)
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.333])
+def test_the_least_sure_share_goes_on(share: float) -> None:
+    asked, answers, _ = world()
+    first = judged(asked, answers)
+    rows = judged(asked, answers, then="contains", ask=share)
+    number = -(-share * len(answers) // 1)
+    went_on = [index for index, row in enumerate(rows) if row["decided_by"] == "contains"]
+    assert len(went_on) == number == rows[0]["handed_on"]["to_next"]
+    doubts = [min(row["p"], 1 - row["p"]) for row in first]
+    stayed = [index for index in range(len(rows)) if index not in went_on]
+    assert min(doubts[index] for index in went_on) >= max(doubts[index] for index in stayed)
+    alone = {row["query_id"]: row for row in rageval.judge("crag", answers, "contains", questions=asked)}
+    for index, row in enumerate(rows):
+        assert row["label"] == (alone[row["query_id"]] if index in went_on else first[index])["label"]
+        assert ("p" in row) == (index not in went_on)  # the chance is the first judge's
+        assert row["judge"] == f"{short.packed().name},{100 * share:.3g}%:contains"
+    assert [row["query_id"] for row in rows] == [row["query_id"] for row in first]
+
+
 def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
     asked, answers, _ = world(20)
     why = {"status": "error", "judge": "person:ann", "rubric": "crag", "detail": "lost"}
@@ -52,6 +73,21 @@ def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
     lost = [row for row in rows if row["status"] == "error"]
     assert len(lost) == 10
     assert not any({"label", "grade", "p"} & row.keys() for row in lost)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_file_does_not_say_is_missing_and_not_the_unsure_verdict() -> None:
+    asked, answers, labels = world(20)
+    whole = judged(asked, answers, then=_frozen(labels), ask=0.5)
+    decided = [row["query_id"] for row in whole if row["decided_by"] == "person:kim"]
+    some = [row for row in labels if row["query_id"] not in decided[:4]]
+    rows = judged(asked, answers, then=_frozen(some), ask=0.5)
+    lost = [row for row in rows if row["status"] == "error"]
+    assert [row["query_id"] for row in lost] == decided[:4]
+    assert not any({"label", "grade"} & row.keys() for row in lost)
+    assert [row["label"] for row in rows if row not in lost] == [
+        row["label"] for row in whole if row["query_id"] not in decided[:4]
+    ]
 
 
 _FILES: list[Path] = []
@@ -66,6 +102,38 @@ def _frozen(rows: list[dict[str, Any]]) -> str:
     path = _FILES[0] / "frozen.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return f"frozen:{path}"
+
+
+def test_people_decide_what_is_left() -> None:
+    asked, answers, labels = world()
+    some = random.Random(2).sample(labels, 150)
+    left = judged(asked, answers, keep_error=0.05, gold=some)
+    lost = [row for row in left if row["status"] == "error"]
+    assert lost
+    assert all("left to people" in row["detail"] for row in lost)
+    assert not any({"label", "grade"} & row.keys() for row in lost)
+    with pytest.warns(UserWarning, match="no digests of what was judged"):
+        rows = judged(asked, answers, keep_error=0.05, gold=some, then=_frozen(labels))
+    by_people = [row for row in rows if row["decided_by"] == "person:kim"]
+    assert [row["query_id"] for row in by_people] == [row["query_id"] for row in lost]
+    assert {row["judge"] for row in rows} == {f"{short.packed().name},rest[people]:person:kim"}
+
+
+def test_what_is_kept_errs_no_more_than_is_said() -> None:
+    asked, answers, labels = world(600)
+    truth = {row["query_id"]: row["label"] == "perfect" for row in labels}
+    rows = judged(asked, answers, keep_error=0.1, gold=random.Random(1).sample(labels, 300))
+    kept = [row for row in rows if row["status"] == "ok"]
+    wrong = sum((row["label"] == "perfect") != truth[row["query_id"]] for row in kept)
+    assert wrong <= 0.1 * len(kept)
+    assert rows[0]["handed_on"]["of"] - rows[0]["handed_on"]["to_next"] == len(kept)
+
+
+def test_one_label_of_each_question_counts() -> None:
+    """Errors on answers to one question go together, and would be taken for so many independent ones."""
+    asked, answers, labels = world(150, ("a", "b", "c", "d"))
+    rows = judged(asked, answers, keep_error=0.2, gold=labels)
+    assert rows[0]["handed_on"]["labels"] <= 150
 
 
 @pytest.mark.parametrize(
@@ -183,6 +251,13 @@ def test_who_decided_a_part_is_no_gold_of_it() -> None:
     ):
         with pytest.raises(UsageError, match="the judge itself"):
             refuse_same([judge], [people], "gold")
+
+
+def test_a_share_is_the_decimal_that_is_written() -> None:
+    """Of the float, 0.07 of 400 is 28.000000000000004, and its ceiling 29."""
+    for hundredths in range(101):
+        for total in (1, 100, 400, 1000):
+            assert number_in(hundredths / 100, total) == -(-hundredths * total // 100)
 
 
 @pytest.mark.parametrize("reader", ["fit", "keep_error"])

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise as neighbours
 
 import pytest
 
@@ -129,12 +130,136 @@ def test_hostile_text_is_data_and_cannot_leave_it() -> None:
             assert HOSTILE not in sent.system
 
 
+def test_a_fence_is_never_the_same_twice_and_changes_no_key() -> None:
+    request = rubric_named("crag").request({"question": "", "time": "", "gold": [], "answer": ""})
+    assert request.fenced() != request.fenced()
+    assert len(set(re.findall(r"\b[0-9a-f]{32}\b", request.fenced().user))) == 1
+    assert request.key("m", "e") == request.key("m", "e")
+
+
+def test_the_first_stage_asks_nobody() -> None:
+    seen: list[Request] = []
+    judgements = list(judge(rubric_named("crag-auto"), MATERIAL, asking(as_wanted, seen)))
+    labels = {(j["query_id"], j["run_id"]): j["label"] for j in judgements}
+    assert labels["q1", "theirs"] == "accurate"
+    assert labels["q2", "ours"] == "missing"
+    assert len(seen) == 2
+    assert sum("decided_by" in judgement for judgement in judgements) == 2
+
+
+@pytest.mark.parametrize("status", ["refused", "filtered", "error"])
+def test_a_failure_is_missing_and_never_a_grade(status: str) -> None:
+    judgements = list(
+        judge(rubric_named("nugget-assignment"), MATERIAL, asking(lambda _: Reply(status, detail="why")))
+    )
+    assert len(judgements) == 48
+    assert {judgement["status"] for judgement in judgements} == {status}
+    assert not any("label" in judgement or "grade" in judgement for judgement in judgements)
+    with pytest.raises(rageval.RagevalError) as error:
+        rageval.evaluate_answers("v_strict", judgements)
+    assert error.value.exit_code == 3
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_twice_more_with_the_reason() -> None:
+    seen: list[Request] = []
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: "perfect!", seen)))
+    assert {judgement["status"] for judgement in judgements} == {"invalid"}
+    assert len(seen) == 3 * len(ANSWERS)
+    assert sum("could not be used" in request.user for request in seen) == 2 * len(ANSWERS)
+    assert sorted({request.sample for request in seen}) == [0, 1, 2]
+    assert all(judgement["attempts"] == 3 for judgement in judgements)
+
+
+def test_a_second_try_that_can_be_read_counts() -> None:
+    def once_wrong(request: Request) -> str:
+        return as_wanted(request) if request.sample else '{"label": "superb"}'
+
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(once_wrong)))
+    assert {(judgement["status"], judgement["attempts"]) for judgement in judgements} == {("ok", 2)}
+
+
 def test_a_cut_off_reply_gets_more_room_once() -> None:
     seen: list[Request] = []
     cut = asking(lambda _: Reply("truncated"), seen)
     judgements = list(judge(rubric_named("crag"), MATERIAL, cut))
     assert {judgement["status"] for judgement in judgements} == {"truncated"}
     assert Counter(request.max_tokens for request in seen) == {1024: len(ANSWERS), 2048: len(ANSWERS)}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "label", "statuses"),
+    [
+        ("it is  PARIS", "perfect", ["ok", "invalid", "invalid", "invalid"]),
+        ("It is … fine town", "perfect", ["ok", "invalid", "invalid", "invalid"]),
+        ("", "acceptable", ["invalid"] * 4),
+        ("", "incorrect", ["ok"] * 4),
+        ("of no answer", "missing", ["ok"] * 4),
+    ],
+)
+def test_a_good_verdict_needs_evidence_from_the_answer(
+    evidence: str, label: str, statuses: list[str]
+) -> None:
+    seen: list[Request] = []
+    reply = json.dumps({"evidence": evidence, "reason": "", "label": label})
+    judgements = list(judge(rubric_named("crag"), MATERIAL, asking(lambda _: reply, seen)))
+    assert [judgement["status"] for judgement in judgements] == statuses
+    assert len(seen) == len(judgements) + 2 * statuses.count("invalid")
+    assert all(("label" in judgement) == (judgement["status"] == "ok") for judgement in judgements)
+
+
+def test_windows_show_ten_nuggets_and_every_one_once() -> None:
+    sizes = [len(task.ids) for task in tasks(rubric_named("nugget-assignment"), MATERIAL)]
+    assert sizes == [10, 2] * 4
+    judgements = list(judge(rubric_named("nugget-assignment"), MATERIAL, asking(as_wanted)))
+    assert len({(j["query_id"], j["run_id"], j["aspect"]) for j in judgements}) == 48
+    assert all(judgement["importance"] == "vital" for judgement in judgements)
+    assert sum("usage" in judgement for judgement in judgements) == 8  # once a call
+
+
+def test_both_orders_cancel_a_judge_who_likes_the_first() -> None:
+    judgements = list(judge(rubric_named("pairwise"), MATERIAL, asking(as_wanted)))
+    rates = rageval.evaluate_answers("win_rate", judgements)
+    assert {run: scores["win_rate"].value for run, scores in rates.items()} == {"ours": 0.5, "theirs": 0.5}
+
+
+def test_the_sides_of_a_comparison_are_not_mixed_up() -> None:
+    def ours_is_better(request: Request) -> str:
+        shown = json.loads(request.user.split(FENCE)[1])
+        first = "theirs" if shown["answer_a"] in (ANSWERS[1].text, HOSTILE) else "ours"
+        return json.dumps({"evidence": "", "reason": "", "label": "b" if first == "theirs" else "a"})
+
+    judgements = list(judge(rubric_named("pairwise"), MATERIAL, asking(ours_is_better)))
+    rates = rageval.evaluate_answers("win_rate", judgements)
+    assert rates["ours"]["win_rate"].value == 1.0
+    assert rates["theirs"]["win_rate"].value == 0.0
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 6])
+def test_a_balanced_design(number: int) -> None:
+    """Every answer stands in every place equally often, and follows every other equally often."""
+    answers = [Answer("q1", f"s{index}", (Sentence(f"text {index}"),)) for index in range(number)]
+    material = Material(answers, QUESTIONS, balanced=True)
+    orders = [
+        [item["text"] for item in task.data["answers"]] for task in tasks(rubric_named("listwise"), material)
+    ]
+    assert len(orders) == (2 * number if number % 2 else number)
+    places = Counter((place, text) for order in orders for place, text in enumerate(order))
+    follows = Counter(pair for order in orders for pair in neighbours(order))
+    assert len(places) == number**2
+    assert len(set(places.values())) == 1
+    assert len(follows) == number * (number - 1)
+    assert len(set(follows.values())) == 1
+
+
+def test_random_orders_depend_on_the_seed_and_the_query_alone() -> None:
+    def orders(seed: int) -> list[object]:
+        answers = [Answer("q1", f"s{number}", (Sentence(f"text {number}"),)) for number in range(5)]
+        material = Material(answers, QUESTIONS, seed=seed)
+        return [task.data["answers"] for task in tasks(rubric_named("listwise"), material)]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+    assert len(orders(1)) == 10
 
 
 @pytest.mark.parametrize(
@@ -189,6 +314,26 @@ def test_a_vote_without_a_majority_is_invalid() -> None:
         list(voted(split, "loudest"))
 
 
+def test_a_rubric_of_ones_own(tmp_path: object) -> None:
+    path = f"{tmp_path}/polite.toml"
+    text = """
+unit = "answer"
+kind = "label"
+sees = ["answer"]
+labels = { polite = 1, rude = 0 }
+[prompt]
+system = "You judge manners."
+ask = "Is {answer} polite?"
+"""
+    with open(path, "w") as file:
+        file.write(text)
+    rubric = rubric_named(path)
+    assert rubric.name == "polite"
+    request = rubric.request({"answer": "x"})
+    assert request.user.endswith("Is {answer} polite?")
+    assert rubric.read('{"evidence": "", "reason": "", "label": "rude"}')[0][0].grade == 0.0
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -207,3 +352,8 @@ def test_a_rubric_that_is_none(tmp_path: object, text: str, expected: str) -> No
         file.write(text)
     with pytest.raises(InputError, match=re.escape(expected)):
         rubric_named(path)
+
+
+def test_an_unknown_rubric_gets_a_hint() -> None:
+    with pytest.raises(UsageError, match="did you mean nugget-assignment"):
+        rubric_named("nugget-asignment")

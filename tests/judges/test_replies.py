@@ -32,6 +32,13 @@ def test_an_object_is_read_as_it_is(record: dict[str, object]) -> None:
     assert read_object("\n " + json.dumps(record, indent=2, ensure_ascii=False) + "\n") == (record, False)
 
 
+@pytest.mark.slow
+@given(objects)
+def test_a_fence_is_taken_off(record: dict[str, object]) -> None:
+    for word in ("", "json", "JSON"):
+        assert read_object(f"```{word}\n{json.dumps(record)}\n```") == (record, True)
+
+
 @given(objects)
 def test_python_is_understood(record: dict[str, object]) -> None:
     parsed, _ = read_object(repr(record))
@@ -139,6 +146,25 @@ def test_python_reads_as_python_does(record: dict[str, object]) -> None:
         assert read_object(text)[0] == replace_halves(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"{'a': '\n\t\x41\u00e9\U0001f642\101\\\'\"'}", "\n\tA\u00e9\U0001f642A\\'\""),
+        (r"{'a': '\ud83d\ude42 \ud800'}", "\U0001f642 \ufffd"),
+        (r"{'a': '\d \/'}", r"\d \/"),
+        ("{'a': 'one\\\ntwo'}", "onetwo"),
+        (r'{"a": "\ud83d\ude42 \ud800 \\ud800"}', "\U0001f642 \ufffd \\ud800"),
+        ('{"a": "\ud800"}', "\ufffd"),
+        ("{'a': -.5}", -0.5),
+        ("{'a': +1.}", 1.0),
+        ("{'a': 1.e3}", 1000.0),
+        ('{"a": "\\u0000"}', "\x00"),
+    ],
+)
+def test_what_backslashes_and_points_mean(text: str, expected: object) -> None:
+    assert read_object(text)[0] == {"a": expected}
+
+
 ENDLESS = {
     "quotes": lambda size: '{"a": "' + '\\"' * (size // 2),
     "backslashes": lambda size: '{"a": "' + "\\" * size,
@@ -209,16 +235,51 @@ def test_a_list_of_verdicts_must_hold_each_once(verdicts: object, expected: str)
         KINDS["labels"].read({"verdicts": verdicts}, SUPPORT, ("n1", "n2"))
 
 
+def test_verdicts_come_in_the_order_of_the_ids() -> None:
+    reply = {"verdicts": [GOOD | {"id": "n2", "label": "Not Support"}, GOOD]}
+    verdicts = KINDS["labels"].read(reply, SUPPORT, ("n1", "n2"))
+    assert [(v.id, v.label, v.grade) for v in verdicts] == [
+        ("n1", "support", 1.0),
+        ("n2", "not_support", 0.0),
+    ]
+
+
 @pytest.mark.parametrize("value", [2.1, -1.1, "2", None, True, [2], 1e400])
 def test_a_number_off_the_scale_is_never_clipped(value: object) -> None:
     with pytest.raises(Invalid, match="correctness: expected a number from -1 to 2"):
         KINDS["grades"].read({"correctness": value, "faithfulness": 0}, GRADES, ())
 
 
+def test_numbers_between_the_levels_are_kept() -> None:
+    verdicts = KINDS["grades"].read({"reason": "r", "correctness": 1.5, "faithfulness": -1}, GRADES, ())
+    assert [(v.id, v.grade, v.reason) for v in verdicts] == [
+        ("correctness", 1.5, "r"),
+        ("faithfulness", -1.0, "r"),
+    ]
+
+
 @pytest.mark.parametrize("ranking", [["a1"], ["a1", "a1"], ["a1", "a3"], "a1 a2", ["a1", "a2", "a2"], [1, 2]])
 def test_a_ranking_must_be_a_permutation(ranking: object) -> None:
     with pytest.raises(Invalid):
         KINDS["permutation"].read({"ranking": ranking}, SUPPORT, ("a1", "a2"))
+
+
+def test_a_ranking_gives_places() -> None:
+    verdicts = KINDS["permutation"].read({"ranking": ["a2", "a1"]}, SUPPORT, ("a1", "a2"))
+    assert {v.id: v.grade for v in verdicts} == {"a2": 1.0, "a1": 2.0}
+
+
+def test_a_matrix_says_something_of_every_pair() -> None:
+    reply = {"documents": [{"id": "d2", "supports": ["n2"]}, {"id": "d1", "supports": []}]}
+    verdicts = KINDS["matrix"].read(
+        reply, RubricScale({"support": 1.0, "not_support": 0.0}, {}), ("d1", "d2", "", "n1", "n2")
+    )
+    assert {v.id: v.label for v in verdicts} == {
+        "d1\tn1": "not_support",
+        "d1\tn2": "not_support",
+        "d2\tn1": "not_support",
+        "d2\tn2": "support",
+    }
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,22 @@ import json
 import secrets
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from fair_judge import saying, write_lines
 from llm_server import Asked, LlmServer
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.judges.base import Reply
+from rageval.judges.base import Reply, Request, names_in, template_of
+from rageval.judges.rubric import RubricFile, as_toml, content_of
+from rageval.judges.store import Store
 from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 from test_prompts import ALL, OTHER, TAG
@@ -80,6 +84,12 @@ def test_no_value_becomes_a_template_where_there_is_no_fence(tmp_path: Path) -> 
         assert request.user == f"\nAsked: {one}\nSaid: {two}, to {one}. {{not}} a field."[1:]
         assert request.fenced().user == request.user
         assert request.system == "Weigh {braces}."
+
+
+@pytest.mark.parametrize("text", ["{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "{a:>9}", "{", "}", "{a", "{a b}"])
+def test_what_is_no_field_is_no_template(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected|brace|'[{}]'"):
+        names_in(template_of(text))
 
 
 def test_steps_are_asked_one_after_the_other(tmp_path: Path) -> None:
@@ -204,6 +214,86 @@ def test_what_a_source_calls_its_limit_is_what_a_call_may_cost(tmp_path: Path) -
         rubric_of(tmp_path, text.replace("77", "7.5"))
 
 
+def test_a_request_with_turns_and_sampling_goes_through_stores(tmp_path: Path) -> None:
+    rich = Request("s", "u", {}, turns=(("a", "b"),), sampling={"top_p": 0.5, "seed": 7}, form="text")
+    keys = {
+        one.key("m", "")
+        for one in (
+            rich,
+            replace(rich, turns=()),
+            replace(rich, sampling={"top_p": 0.5}),
+            replace(rich, form="json"),
+            replace(rich, temperature=None),
+            Request("s", "u", {}),
+        )
+    }
+    assert len(keys) == 6
+    with Store(tmp_path / "one") as store:
+        store.put(rich.key("m", ""), rich, Reply("ok", "x"), "m", "")
+        (line,) = store.export()
+        with Store(tmp_path / "two") as other:
+            assert other.import_([line]).added == 1
+            (row,) = other.rows()
+    assert row.request == rich
+    assert row.is_genuine()
+
+
+def test_a_plain_request_is_stored_as_it_was_by_the_first_version(tmp_path: Path) -> None:
+    with Store(tmp_path / "one") as store:
+        asked = Request("s", "u", {})
+        store.put(asked.key("m", ""), asked, Reply("ok", "x"), "m", "")
+        (line,) = store.export()
+    assert not {"turns", "sampling", "form"} & set(json.loads(line)["request"])
+
+
+CHANGES: dict[str, Any] = {
+    "abstentions": "crag",
+    "family": ["crag"],
+    "whole": True,
+    "unquoted": "kept",
+    "unfenced": True,
+    "reads": "json",
+    "values": {"yes": "good"},
+    "tags": ["<", ">"],
+    "patterns": ["(x)"],
+    "fields": {"x": "answer"},
+    "examples": {"as": "prompt", "text": "x"},
+    "trim": {"field": "answer", "words": 3},
+    "temperature": 0.5,
+    "again": 0.5,
+    "sampling": {"top_p": 1},
+    "tries": 1,
+    "each": "gold",
+    "compat": "x",
+    "unreadable": "bad",
+    "lenient": True,
+}
+
+
+def test_everything_that_a_file_may_say_is_in_the_digest() -> None:
+    first = {"unit", "kind", "sees", "prompt", "follows", "departs", "labels", "ranges", "first_stage"}
+    first |= {
+        "evidence_from",
+        "evidence_for",
+        "canaries",
+        "judged_as",
+        "window",
+        "max_tokens",
+        "most",
+        "kept",
+    }
+    assert {field.name for field in msgspec.structs.fields(RubricFile)} == first | set(CHANGES)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_of_them_changes_it(tmp_path: Path, name: str) -> None:
+    plain = rubric_of(tmp_path, PLAIN)
+    said_so = {**msgspec.to_builtins(plain.file), name: CHANGES[name]}
+    changed = replace(plain, file=msgspec.convert(said_so, RubricFile))
+    assert changed.digest != plain.digest
+    assert content_of(changed.file) != content_of(plain.file)
+
+
 @pytest.mark.parametrize(
     ("line", "number", "expected"),
     [
@@ -262,6 +352,15 @@ def test_departures_are_a_list_and_an_older_text_is_one_of_them(tmp_path: Path) 
     assert one.file.departures == two.file.departures == ["asks twice"]
     assert one.digest == two.digest  # what is asked is the same
     assert 'departs = ["asks twice"]' in command("rubrics", str(tmp_path / "mine.toml")).out
+
+
+def test_a_file_that_is_written_is_read_as_it_was(tmp_path: Path) -> None:
+    odd = "a\nb ''' \\ \"c\" \u2028 \x7f\t🙂 {x}"
+    for text in (odd, "two\nlines", "it's '\nso'", "", "\n", "\r\n"):
+        file = rubric_of(tmp_path, PLAIN).file
+        file.prompt.system, file.follows, file.values = text, text, {odd: "good", "a b": "bad"}
+        (tmp_path / "copy.toml").write_text(as_toml(file, ["said"]), encoding="utf-8", newline="")
+        assert rubric_named(str(tmp_path / "copy.toml")).file == file
 
 
 class _Tokenizer:
@@ -340,9 +439,40 @@ def test_a_class_that_has_no_fence_has_to_say_so(tmp_path: Path) -> None:
     assert row["judge"].endswith("+unfenced")
 
 
+def test_departures_are_printed_before_anybody_is_asked(tmp_path: Path) -> None:
+    write_answers(tmp_path)
+    words = ("judge", "crag-auto", tmp_path / "answers", "--questions", tmp_path / "questions")
+    output = command(*words, "--judge", "openai:m", "--dry-run").out
+    assert (
+        "crag-auto follows CRAG (Yang et al., 2024), automatic evaluation; KDD Cup 2024, with these" in output
+    )
+    assert "\n  asks for an evidence quote\n" in output
+
+
 def test_compat_is_refused_where_no_source_has_a_rule(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rubric crag knows no such rule"):
         rubric_named("crag").counting("umbrela")
+
+
+def test_whole_levels_are_whole() -> None:
+    whole, floats = rubric_named("liverag"), rubric_named("liverag-floats")
+    assert floats.judged_as == whole.judged_as == "liverag"
+    reply = '{"reason": "", "correctness": %s, "faithfulness": 1}'
+    assert [verdict.grade for verdict in whole.read(reply % "2.0")[0]] == [2.0, 1.0]
+    with pytest.raises(ValueError, match=r"expected a whole number from -1 to 2, found 1\.5"):
+        whole.read(reply % "1.5")
+    assert [verdict.grade for verdict in floats.read(reply % "1.5")[0]] == [1.5, 1.0]
+    types = {name: kind["type"] for name, kind in whole.request(LIVE).schema["properties"].items()}
+    assert types == {"reason": "string", "correctness": "integer", "faithfulness": "integer"}
+
+
+LIVE: dict[str, Any] = {
+    "question": "?",
+    "gold": ["a"],
+    "gold_passages": [],
+    "answer": "b",
+    "passages": [],
+}
 
 
 def of_passage(place: Path, evidence: str) -> dict[str, Any]:
@@ -361,6 +491,38 @@ def test_a_grade_of_relevance_without_a_quote_is_kept_and_marked(place: Path) ->
         row = of_passage(place, evidence)
         assert (row["status"], row["grade"], row.get("unquoted")) == ("ok", 2.0, unquoted)
         assert row["attempts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status", "unquoted"),
+    [("It is", "ok", None), ("", "ok", True), ("never said", "invalid", None)],
+)
+def test_a_criterion_needs_no_quote_but_no_false_one(
+    tmp_path: Path, evidence: str, status: str, unquoted: bool | None
+) -> None:
+    write_answers(tmp_path)
+    (tmp_path / "rubric").write_text(
+        '{"qid": "q", "rubrics": [{"criterion": "Is at most ten words long.", "weight": 2},'
+        ' {"criterion": "Claims what no source says.", "weight": -3}]}\n'
+    )
+    material = gathered(
+        [str(tmp_path / "answers")],
+        questions=str(tmp_path / "questions"),
+        nuggets=str(tmp_path / "rubric"),
+    )
+    said_of = [("n1", "met", evidence), ("n2", "not", "")]
+    reply = {"verdicts": [{"id": name, "evidence": quote, "label": label} for name, label, quote in said_of]}
+    model = ScriptedModel([json.dumps(reply)] * 3)
+    settings = Settings(store=str(tmp_path / "store"), canaries=0)
+    rows = list(judged_by([model], rubric_named("criterion"), material, settings))
+    assert {row["status"] for row in rows} == {status}
+    if status == "ok":
+        assert [row["label"] for row in rows] == ["support", "not_support"]
+        assert [row.get("unquoted") for row in rows] == [unquoted, None]
+        assert [row["weight"] for row in rows] == [2, -3]
+        assert "Claims what no source says." in model.requests[0].user  # asked as it is written
+    labels = model.requests[0].schema["properties"]["verdicts"]["items"]["properties"]["label"]["enum"]
+    assert labels == ["met", "partly", "not"]
 
 
 @pytest.mark.slow
@@ -389,3 +551,18 @@ def test_nuggets_are_gathered_from_passages_of_a_grade(place: Path, server: LlmS
         ["Fact 1.", "Fact 3."],
     ]
     assert_refused(command(*words, "--rel", "9"), "no document is graded 9 or better (--qrels, --rel)")
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("crag", ["accurate but not complete", "minor issues that do not mislead"]),
+        ("crag-auto", ["concise and correct summary"]),
+        ("relevance", ["related, not relevant", "relevant, not perfectly relevant"]),
+        ("liverag", ["nothing lies between them"]),
+        ("nuggetize-iterative", ["1 to 12 words", "prefer\nthe one that tells more", "At most|more than 30"]),
+    ],
+)
+def test_ours_ask_for_what_their_sources_ask_for(name: str, pieces: list[str]) -> None:
+    system = rubric_named(name).file.prompt.system
+    assert all(any(option in system for option in piece.split("|")) for piece in pieces)

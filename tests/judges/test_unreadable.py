@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.errors import JudgeFailed
+from rageval.errors import JudgeFailed, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 from rageval.judges.base import ENDED, Reply, Request
 from rageval.judges.judge import IN_A_ROW
 from rageval.judges.material import Material
+from rageval.judges.panel import claims_by, nuggets_by
 from rageval.judges.store import Store
 from rageval.testing import ScriptedModel
 from test_bad_input import command
@@ -83,6 +84,43 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store.sqlite"
 
 
+def test_all_canaries_unreadable_end_the_job_before_it_begins(store: Path) -> None:
+    model = ScriptedModel(lambda request: NOISE)
+    with pytest.raises(JudgeFailed) as failed:
+        asked(model, store, canaries=6)
+    assert model.calls == 6 * TRIES == stored(store)
+    message = str(failed.value)
+    assert "no reply about any of 6 canaries" in message
+    assert "most often: expected one JSON object and nothing else" in message
+    assert "I would say that this is *quite* right, \\x1b[31mall" in message
+    assert failed.value.exit_code == 3
+    # The same command asks nothing, and says the same.
+    second = ScriptedModel(lambda request: NOISE)
+    with pytest.raises(JudgeFailed, match="6 canaries"):
+        asked(second, store, canaries=6)
+    assert second.calls == 0
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_a_run_at_the_start_ends_a_job_without_canaries(store: Path, concurrency: int) -> None:
+    model = ScriptedModel(lambda request: NOISE)
+    with pytest.raises(JudgeFailed, match=f"no reply about {IN_A_ROW} items in a row could be read"):
+        asked(model, store, concurrency=concurrency)
+    # What was under way when the run was long enough is paid for, too.
+    assert IN_A_ROW * TRIES <= model.calls <= IN_A_ROW * TRIES + concurrency - 1
+    assert stored(store) == model.calls
+
+
+@pytest.mark.slow
+def test_a_run_later_counts_as_well(store: Path) -> None:
+    model = ScriptedModel(lambda request: GOOD if number_in(request) < 60 else NOISE)
+    with pytest.raises(JudgeFailed, match="items in a row"):
+        asked(model, store, concurrency=4)
+    assert model.calls <= 60 + IN_A_ROW * TRIES + 3
+    assert stored(store) == model.calls
+
+
 @pytest.mark.slow
 def test_a_judge_that_has_to_be_told_is_let_on(store: Path) -> None:
     """Its first reply is never any use, its second always is."""
@@ -106,6 +144,18 @@ def test_what_is_alike_has_one_reply_and_is_no_run(store: Path) -> None:
     model = ScriptedModel(lambda request: GOOD if number_in(request) else NOISE)
     judged = asked(model, store, [*alike, *ANSWERS[1:50]])
     assert sum(row["status"] == "invalid" for row in judged) == 2 * IN_A_ROW
+
+
+@pytest.mark.slow
+@pytest.mark.some(3)
+@pytest.mark.parametrize("status", ["refused", "filtered", "error"])
+def test_a_reply_that_is_refused_or_failed_is_in_no_run(store: Path, status: str) -> None:
+    """Nor does it end one."""
+    model = ScriptedModel(lambda request: NOISE if number_in(request) % 2 else Reply(status))
+    with pytest.raises(JudgeFailed, match=f"{IN_A_ROW} items in a row"):
+        asked(model, store, concurrency=1)
+    model = ScriptedModel(lambda request: Reply(status))
+    assert {row["status"] for row in asked(model, store.with_name("other"), canaries=6)} == {status}
 
 
 def test_replies_that_are_cut_off_are_no_more_use(store: Path) -> None:
@@ -135,12 +185,34 @@ def test_batches_hand_over_few_before_a_reply_could_be_read(store: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_batch_that_is_no_use_is_not_bought_three_times(store: Path) -> None:
+    """The canaries could be read, all else cannot: its second tries are probed before all are bought."""
+    model = Batches(
+        lambda request: NOISE if '"answer 0' in request.user or '"answer 1' in request.user else GOOD
+    )
+    with pytest.raises(JudgeFailed, match="items in a row"):
+        asked(model, store, batch=True, poll_every=0.01, canaries=6)
+    assert model.sizes == [6, ITEMS, IN_A_ROW, IN_A_ROW]
+
+
+@pytest.mark.slow
 def test_shards_stop_as_well(store: Path) -> None:
     for shard in ("1/2", "2/2"):
         model = ScriptedModel(lambda request: NOISE)
         with pytest.raises(JudgeFailed, match="items in a row"):
             asked(model, store, shard=shard, concurrency=2)
         assert model.calls <= IN_A_ROW * TRIES + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nuggetize", "claims"])
+def test_what_writes_lists_stops_as_well(store: Path, name: str) -> None:
+    model = ScriptedModel(lambda request: NOISE)
+    material = material_in(store.parent)
+    by = nuggets_by if name == "nuggetize" else claims_by
+    with pytest.raises(JudgeFailed, match="items in a row"):
+        by(model, rubric_named(name), material, Settings(store=str(store), concurrency=1))
+    assert model.calls == IN_A_ROW * TRIES
 
 
 def test_a_source_that_grades_what_cannot_be_read_grades_no_noise(store: Path) -> None:
@@ -187,6 +259,12 @@ def test_retry_buys_what_failed_so_and_nothing_else(store: Path, status: str) ->
     assert asked(moody.model, store, max_calls=0) == retried
 
 
+def test_what_was_bought_just_now_is_not_tried_again(store: Path) -> None:
+    moody = Moody(lambda number: number % 10 == 0)
+    asked(moody.model, store, retry="invalid")
+    assert moody.model.calls == ITEMS + 2 * len(range(0, ITEMS, 10))
+
+
 @pytest.mark.slow
 def test_a_judge_that_was_stopped_goes_on_once_it_is_mended(store: Path) -> None:
     moody = Moody(lambda number: True)
@@ -201,6 +279,32 @@ def test_a_judge_that_was_stopped_goes_on_once_it_is_mended(store: Path) -> None
     judged = asked(moody.model, store, concurrency=1, retry="invalid")
     assert {row["status"] for row in judged} == {"ok"}
     assert moody.model.calls == calls + ITEMS
+
+
+@pytest.mark.slow
+def test_retry_in_batches(store: Path) -> None:
+    moody = Moody(lambda number: number % 10 == 0)
+    model = Batches(moody.say)
+    how: dict[str, Any] = {"batch": True, "poll_every": 0.01}
+    asked(model, store, **how)
+    moody.is_mended, before = True, len(model.sizes)
+    judged = asked(model, store, **how, retry="invalid")
+    assert {row["status"] for row in judged} == {"ok"}
+    assert model.sizes[before:] == [len(range(0, ITEMS, 10))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("retry", ["error", "invalid,errors", "", ","])
+def test_only_what_is_stored_and_failed_can_be_tried_again(store: Path, retry: str) -> None:
+    model = ScriptedModel(lambda request: GOOD)
+    if not retry:
+        assert asked(model, store, retry=retry)
+        return
+    with pytest.raises(UsageError, match="expected invalid, truncated, refused, filtered"):
+        asked(model, store, retry=retry)
+    with pytest.raises(UsageError, match="refresh"):
+        asked(model, store, retry="invalid", refresh=True)
+    assert not model.calls
 
 
 @pytest.fixture

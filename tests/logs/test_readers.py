@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from declared import require_same
 from rageval import logs
 from rageval.errors import InputError, UsageError
 from rageval.logs import Log
 from rageval.logs.log import outputs
+from rageval.logs.readers import TOOLS
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 QUESTIONS = {
@@ -67,6 +70,8 @@ MAPS = {
     "deepeval/dataset.jsonl": {"context_ids": "additional_metadata.ids[]"},
     "lm-eval": {"contexts": "doc.contexts[]"},
 }
+OWN_IDS = {"ragas", "lm-eval"}  # which have no ids of passages
+NO_QUERY_IDS = {"ragas/", "deepeval/dataset", "langfuse/observations"}
 
 
 def read(name: str) -> Log:
@@ -77,6 +82,102 @@ def read(name: str) -> Log:
 
 def written(log: Log) -> dict[str, list[str]]:
     return {name: list(lines()) for name, lines in outputs(log).items()}
+
+
+def by_question(log: Log, name: str) -> dict[str, str]:
+    """The ids of the five questions, whatever the log calls them."""
+    ids = {question.text: question.query_id for question in log.questions}
+    require_same(ids, QUESTIONS.values(), f"tests/golden/logs/{name}, a log of the five questions")
+    query_ids = {query: ids[text] for query, text in QUESTIONS.items()}
+    hashed = {query: hashlib.sha256(text.encode()).hexdigest()[:12] for query, text in QUESTIONS.items()}
+    is_listed = any(name.startswith(prefix) for prefix in NO_QUERY_IDS)
+    where = f"{'remove from' if is_listed else 'add to'} NO_QUERY_IDS of tests/logs/test_readers.py"
+    assert (query_ids == hashed) == is_listed, f"{name}: {where}"
+    assert is_listed or query_ids == {query: query for query in QUESTIONS}
+    return query_ids
+
+
+OF_THE_TOY = [name for name in FILES if not name.startswith("open-rag-eval")]
+
+
+def test_every_tool_has_a_sample_and_every_sample_a_reader() -> None:
+    sampled = {name.partition("/")[0] for name in FILES}
+    require_same(sampled, TOOLS, "tests/golden/logs/, a folder with a log of the five questions")
+
+
+@pytest.mark.parametrize("name", OF_THE_TOY)
+def test_ids_answers_and_gold(name: str) -> None:
+    log = read(name)
+    tool = name.partition("/")[0]
+    assert log.tool == tool
+    ids = by_question(log, name)
+    answers: dict[str, set[str]] = {}
+    for answer in log.answers:
+        answers.setdefault(answer.query_id, set()).add(answer.text)
+    expected = (
+        {query: {"lol"} for query in QUESTIONS} if tool == "lm-eval" else {q: {a} for q, a in ANSWERS.items()}
+    )
+    assert answers == {ids[query]: texts for query, texts in expected.items()}
+    gold = {question.query_id: question.gold for question in log.questions if question.gold}
+    if tool in ("inspect", "ragas", "deepeval", "lm-eval", "mlflow", "autorag"):
+        assert {query: gold[ids[query]] for query in GOLD} == {query: (text,) for query, text in GOLD.items()}
+    else:
+        assert not gold
+
+
+@pytest.mark.parametrize("name", OF_THE_TOY)
+def test_what_was_retrieved(name: str) -> None:
+    log = read(name)
+    tool, ids = name.partition("/")[0], by_question(log, name)
+    notes = [remark for remark in map(str, log.remarks) if "using a hash" in remark]
+    where = f"{'remove from' if tool in OWN_IDS else 'add to'} OWN_IDS of tests/logs/test_readers.py"
+    assert bool(notes) == (tool in OWN_IDS), f"{tool}: {where}"
+    ids_of = {doc: hashlib.sha256(text.encode()).hexdigest()[:16] for doc, text in TEXTS.items()}
+    called = ids_of if tool in OWN_IDS else {doc: doc for doc in TEXTS}
+    expected = {ids[query]: [called[doc] for doc in docs] for query, docs in RETRIEVED.items() if docs}
+    (ranking,) = log.run.values()
+    documents: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    for doc in ranking:
+        documents.setdefault(doc.query_id, []).append(doc.doc_id)
+        scores.setdefault(doc.query_id, []).append(doc.score)
+    assert documents == expected
+    has_scores = tool in ("inspect", "otel", "mlflow", "langfuse", "langsmith", "autorag")
+    ranks = {
+        query: [1 / rank for rank in range(1, len(docs) + 1)] for query, docs in RETRIEVED.items() if docs
+    }
+    assert scores == {ids[query]: item for query, item in (SCORES if has_scores else ranks).items()}
+    assert log.passages == {called[doc]: text for doc, text in TEXTS.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "aspect", "judge"),
+    [
+        ("promptfoo/results.json", "has-key-fact", "promptfoo"),
+        ("promptfoo/results.jsonl", "has-key-fact", "promptfoo"),
+        ("deepeval/latest_test_run.json", "Key_fact", "deepeval:rule"),
+        ("mlflow/traces.jsonl", "key_fact", "mlflow"),
+        ("mlflow/result_df.jsonl", "key_fact", "mlflow"),
+        ("inspect/log.eval", "complete", "inspect"),
+    ],
+)
+def test_what_was_said_of_the_answers(name: str, aspect: str, judge: str) -> None:
+    log = read(name)
+    judgements = [judgement for judgement in log.judgements if judgement["aspect"] == aspect]
+    assert {judgement["query_id"]: judgement["grade"] for judgement in judgements} == RIGHT
+    assert {judgement["judge"] for judgement in judgements} == {judge}
+    if name.partition("/")[0] != "inspect":  # whose grade is a number and no verdict
+        assert {judgement["label"] == "pass" for judgement in judgements if judgement["grade"]} == {True}
+        assert {judgement["label"] for judgement in judgements if not judgement["grade"]} == {"fail"}
+
+
+def test_labels_of_inspect_are_kept_beside_their_worth() -> None:
+    judgements = [
+        judgement for judgement in read("inspect/log.json").judgements if judgement["aspect"] == "judged"
+    ]
+    assert [(judgement["label"], judgement["grade"]) for judgement in judgements] == [
+        *(("C", 1.0), ("P", 0.5), ("I", 0.0), ("N", 0.0), ("N", 0.0))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +208,39 @@ def test_a_log_is_told_by_its_content(name: str, tmp_path: Path) -> None:
     assert written(logs.read(str(other), mapping, split=split)) == written(read(name))
 
 
+def test_rows_of_open_rag_eval_are_passages() -> None:
+    log = read("open-rag-eval/results.csv")
+    assert len(log.questions) == 6
+    by_id = {(answer.query_id, answer.repeat): answer for answer in log.answers}
+    assert len(by_id) == 7  # query_6 was run twice
+    first = by_id["query_1", "1"]
+    docs = first.references
+    assert [sentence.citations for sentence in first.sentences] == [(docs[0],), (docs[1], docs[2]), (None,)]
+    third = by_id["query_3", "1"]  # whose passages are [2] and [3]
+    assert third.sentences[0] == ("Seven", (third.references[0],))
+    assert by_id["query_4", "1"].sentences[0].text.endswith("financial instruments.")
+
+
+def test_the_repeats_of_a_list_variable_are_of_one_question() -> None:
+    log = read("promptfoo/results.json")
+    assert len(log.answers) == 7
+    assert [(answer.query_id, answer.repeat) for answer in log.answers][:4] == [
+        *(("a1", "1"), ("a1", "2"), ("a2", "1"), ("a2", "2"))
+    ]
+
+
+def test_what_should_be_retrieved_is_gold() -> None:
+    log = read("autorag/nodes.parquet")
+    assert [tuple(qrel)[:3] for qrel in log.gold] == [
+        *(
+            ("a1", "returns.md#0", 1),
+            ("a2", "returns.md#1", 1),
+            ("a3", "shipping.md#0", 1),
+            ("a4", "shipping.md#1", 1),
+        )
+    ]
+
+
 def test_people_are_a_judge_of_their_own() -> None:
     log = read("langfuse/traces.jsonl")
     judges = {
@@ -123,6 +257,13 @@ def test_means_over_feedback_are_no_judgements() -> None:
     log = read("langsmith/runs.jsonl")
     assert log.judgements == []
     assert any("feedback_stats (correctness) are means" in remark for remark in map(str, log.remarks))
+
+
+def test_the_trace_of_an_answer_is_kept() -> None:
+    log = read("mlflow/traces.jsonl")
+    assert len(log.traces) == 5
+    assert all(judgement["trace_id"].startswith("tr-") for judgement in log.judgements)
+    assert all('"trace_id":"tr-' in line for line in written(log)["answers.jsonl"])
 
 
 def test_joined_passages_are_refused_unless_somebody_says_what_joins_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,15 @@ from spoilt_logs import LOGS, loaded, log_of
 
 
 class TestInspect:
+    def test_epochs_are_repeats_and_come_in_the_order_of_the_data_set(self, tmp_path: Path) -> None:
+        value = loaded("inspect/log.json")
+        second = [json.loads(json.dumps(sample)) | {"epoch": 2} for sample in value["samples"]]
+        value["samples"] = [*second[::-1], *value["samples"][::-1]]
+        log = log_of(tmp_path, value)
+        assert [(answer.query_id, answer.repeat) for answer in log.answers] == [
+            (f"a{number}", str(epoch)) for epoch in (1, 2) for number in range(1, 6)
+        ]
+
     def test_what_is_attached_is_put_back(self, tmp_path: Path) -> None:
         value = loaded("inspect/log.json")
         sample = value["samples"][0]
@@ -66,8 +76,25 @@ class TestPromptfoo:
             4:6
         ] == [*(("score", 0.5, "fail"), ("score", 0.5, "fail"))]
 
+    def test_a_question_that_is_not_plain_has_to_be_named(self, tmp_path: Path) -> None:
+        value = loaded("promptfoo/results.json")
+        for result in value["results"]["results"]:
+            result["vars"] = {"topic": result["vars"]["question"]}
+            result["testCase"] = {}
+        log = log_of(tmp_path, value, map="question=vars.topic")
+        assert log.questions[0].text == "How long can a parcel be returned?"
+
 
 class TestLmEval:
+    def test_filters_are_runs_and_responses_repeats(self, tmp_path: Path) -> None:
+        rows = []
+        for row in loaded("lm-eval/samples_toy_rag.jsonl"):
+            rows.append(row | {"filter": "strict", "filtered_resps": ["a"]})
+            rows.append(row | {"filter": "all", "filtered_resps": [["a", "b"]]})
+        log = log_of(tmp_path, rows)
+        answers = [(answer.run_id, answer.repeat) for answer in log.answers if answer.query_id == "a1"]
+        assert answers == [("lm-eval/strict", ""), ("lm-eval/all", "1"), ("lm-eval/all", "2")]
+
     def test_likelihoods_are_no_answers(self, tmp_path: Path) -> None:
         rows = loaded("lm-eval/samples_toy_rag.jsonl")
         rows[0]["filtered_resps"] = [[-1.5, True], [-2.5, False]]
@@ -75,8 +102,31 @@ class TestLmEval:
         assert len(log.answers) == 4
         assert log.left_out == {"log-likelihoods, which are not answers": 1}
 
+    def test_what_is_no_number_is_no_score(self, tmp_path: Path) -> None:
+        rows = loaded("lm-eval/samples_toy_rag.jsonl")
+        rows = [row | {"metrics": ["exact_match", "f1"], "f1": [1, 0.5]} for row in rows]
+        log = log_of(tmp_path, rows)
+        assert {judgement["aspect"] for judgement in log.judgements} == {"exact_match"}
+        assert log.left_out == {"metrics that are not numbers": 5}
+
 
 class TestOtel:
+    def test_the_attributes_of_openinference(self, tmp_path: Path) -> None:
+        spans = loaded("otel/spans.jsonl")[:3]
+        about = {
+            "openinference.span.kind": "RETRIEVER",
+            "retrieval.documents.1.document.content": "two",
+            "retrieval.documents.1.document.id": "d2",
+            "retrieval.documents.0.document.content": "one",
+            "retrieval.documents.0.document.id": "d1",
+        }
+        spans[0]["attributes"] = about
+        spans[1]["attributes"] = {}
+        spans[2]["attributes"] = {"input.value": "Where?", "output.value": "Here."}
+        log = log_of(tmp_path, spans)
+        assert (log.questions[0].text, log.answers[0].text) == ("Where?", "Here.")
+        assert log.answers[0].passages == (("d1", "one"), ("d2", "two"))
+
     def test_evaluations_are_events(self, tmp_path: Path) -> None:
         spans = loaded("otel/spans.jsonl")
         for index, evaluation in enumerate(({"score.value": 0.5}, {"score.label": "pass"}, {})):
@@ -90,6 +140,13 @@ class TestOtel:
             (judgement.get("grade"), judgement.get("label"), judgement["status"]) for judgement in evaluation
         ] == [*((0.5, None, "ok"), (None, "pass", "ok"), (None, None, "error"))]
 
+    def test_an_error_is_no_answer(self, tmp_path: Path) -> None:
+        spans = loaded("otel/spans.jsonl")
+        spans[2]["attributes"]["error.type"] = "timeout"
+        log = log_of(tmp_path, spans)
+        assert [answer.error for answer in log.answers] == ["timeout", "", "", "", ""]
+        assert log.left_out == {}
+
     def test_ids_of_traces_in_base64_are_those_in_hexadecimal(self, tmp_path: Path) -> None:
         import base64
 
@@ -98,6 +155,12 @@ class TestOtel:
         for span in value["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             span["traceId"] = base64.b64encode(bytes.fromhex(span["traceId"])).decode()
         assert log_of(tmp_path, value).traces == expected
+
+    def test_messages_that_were_cut_are_no_answer(self, tmp_path: Path) -> None:
+        spans = loaded("otel/spans.jsonl")
+        spans[1]["attributes"]["gen_ai.output.messages"] = '[{"role": "assistant", "parts": [{"type"'
+        with pytest.raises(InputError, match="log:2: expected JSON in a text"):
+            log_of(tmp_path, spans)
 
 
 class TestMlflow:
@@ -117,6 +180,23 @@ class TestMlflow:
         rows[0]["response"] = response
         log = log_of(tmp_path, rows)
         assert {answer.query_id: answer.text for answer in log.answers}["a1"] == answer
+
+    def test_a_frame_that_has_columns_alone(self, tmp_path: Path) -> None:
+        rows = [
+            {name: value for name, value in row.items() if name != "assessments"}
+            for row in loaded("mlflow/result_df.jsonl")
+        ]
+        rows[4] |= {"key_fact/value": None, "key_fact/error_message": "scorer raised"}
+        log = log_of(tmp_path, rows)
+        judgements = {
+            judgement["query_id"]: judgement
+            for judgement in log.judgements
+            if judgement["aspect"] == "key_fact"
+        }
+        assert judgements["a1"]["grade"] == 1.0
+        assert judgements["a5"]["status"] == "error"
+        gold = {question.query_id: question.gold for question in log.questions}
+        assert gold["a3"] == ("50 euros",)
 
     def test_people_are_people(self, tmp_path: Path) -> None:
         value = loaded("mlflow/traces.jsonl")
@@ -140,6 +220,15 @@ class TestRagas:
         rows[0]["retrieved_context_ids"] = ["d1"]
         with pytest.raises(InputError, match="expected as many retrieved_context_ids as texts"):
             log_of(tmp_path, rows)
+
+    def test_numbers_of_rows_are_no_metric(self, tmp_path: Path) -> None:
+        rows = [
+            row | {"Unnamed: 0": index, "id": index + 7}
+            for index, row in enumerate(loaded("ragas/result.jsonl"))
+        ]
+        log = log_of(tmp_path, rows)
+        assert {judgement["aspect"] for judgement in log.judgements} == {"faithfulness", "context_recall"}
+        assert [question.query_id for question in log.questions] == ["7", "8", "9", "10", "11"]
 
 
 class TestLangfuse:
@@ -171,6 +260,28 @@ class TestLangSmith:
         rows = [row for row in loaded("langsmith/runs.jsonl") if row["run_type"] == "retriever"]
         with pytest.raises(InputError, match=r"log:1: the root of the trace .* is not here"):
             log_of(tmp_path, rows)
+
+    def test_runs_of_one_example_are_repeats(self, tmp_path: Path) -> None:
+        rows = loaded("langsmith/runs.jsonl")
+        repeats = json.loads(json.dumps(rows).replace(rows[0]["trace_id"], "0" * 36))[:2]
+        log = log_of(tmp_path, [*rows, *repeats])
+        assert [answer.repeat for answer in log.answers if answer.query_id == "a1"] == ["1", "2"]
+
+
+def test_any_of_several_documents_is_one_nugget(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = parquet.read_table(LOGS / "autorag/nodes.parquet").to_pylist()
+    rows[0]["retrieval_gt"] = [["d1", "d2"], ["d3"]]
+    rows[0]["generated_texts"] = None
+    rows = [row | {"retrieval_recall": 0.5} for row in rows]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "log")
+    log = logs.read(str(tmp_path / "log"))
+    assert [(qrel.iteration, qrel.doc_id) for qrel in log.gold][:3] == [("0", "d1"), ("0", "d2"), ("1", "d3")]
+    assert [answer.error for answer in log.answers].count("no answer") == 1
+    assert log.left_out == {}
+    assert {judgement["aspect"] for judgement in log.judgements} == {"retrieval_recall"}
 
 
 def test_answers_that_open_rag_eval_says_are_none(tmp_path: Path) -> None:

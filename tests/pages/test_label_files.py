@@ -57,6 +57,34 @@ def test_the_address_of_labels_stays(plan: LabelPlan, place: Path) -> None:
         assert others.token not in (first, moved)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff" * 9999,
+        b'{"plan":"0","annotator":"WHO","port":1,"token":"a"}',
+        b'{"plan":"SHA","annotator":"WHO","port":99999,"token":"' + b"a" * 32 + b'"}',
+        b'{"plan":"SHA","annotator":"WHO","port":30000,"token":"short"}',
+        b'{"plan":"SHA","annotator":"lee","port":30000,"token":"' + b"a" * 32 + b'"}',
+    ],
+)
+def test_an_address_that_is_spoilt_or_of_others_is_made_anew(
+    plan: LabelPlan, place: Path, content: bytes
+) -> None:
+    Path(f"{place}.address").write_bytes(
+        content.replace(b"SHA", plan.sha.encode()).replace(b"WHO", WHO.encode())
+    )
+    with LabelFile(place, plan, WHO) as labels:
+        labels.keep_port(labels.port)
+        assert len(labels.token) >= 32
+        assert labels.token != "a" * 32
+        assert labels.port in range(20_000, 32_000)
+        token = labels.token
+    with LabelFile(place, plan, WHO) as labels:
+        assert labels.token == token
+
+
 @ON_POSIX
 def test_nobody_else_can_read_the_secret(plan: LabelPlan, place: Path) -> None:
     address = Path(f"{place}.address")
@@ -195,6 +223,18 @@ def test_a_file_of_something_else_is_left_alone(
     place.unlink()
     with LabelFile(place, plan, WHO):  # nobody holds it
         pass
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(plan: LabelPlan, place: Path) -> None:
+    left = place.with_name(f".kim.jsonl.{'0a' * 8}.part")
+    others = [
+        place.with_name(name) for name in (f".kim.jsonl.{'x' * 16}.part", f".lee.jsonl.{'0' * 16}.part")
+    ]
+    for path in (left, *others):
+        path.write_text("{")
+    with LabelFile(place, plan, WHO):
+        assert not left.exists()
+        assert all(path.exists() for path in others)
 
 
 def test_places_where_no_labels_can_be_kept_are_refused_at_once(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,16 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.errors import InputError
+from rageval.files.kinds import kind_of
 from rageval.pages._parts import (
     CLOSING,
     FORMAT,
     OPENING,
+    as_block,
+    packed,
+    pairs_packed,
+    pairs_unpacked,
+    unpacked,
 )
 from rageval.pages.evidence import fitting
 from rageval.pages.page import page, read_report
@@ -63,6 +72,62 @@ def judgement(query: str, run: str, label: str, judge: str = "a", **more: Any) -
     return {**place, "label": label, "status": "ok", "judge": judge, "rubric": "crag", **more}
 
 
+def test_a_report_holds_the_very_numbers_of_score_and_compare(tmp_path: Path) -> None:
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)
+    scores = json.loads(rageval_(*RUNS, "-m", MEASURES, "-q", "--format", "json").stdout)["results"]
+    compared = json.loads(rageval_("compare", *RUNS, "-m", MEASURES, "--format", "json").stdout)
+    ids = report["queries"]["ids"]
+    for score in scores:
+        column = report["queries"]["values"][score["measure"]][score["run"]]
+        assert dict(zip(ids, column, strict=True)) == score["by_query"]
+    cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
+    for value in compared["values"]:
+        cell = cells[value["run"], value["measure"]]
+        assert {key: cell[key] for key in ("value", "low", "high", "signature")} == {
+            key: value[key] for key in ("value", "low", "high", "signature")
+        }
+    assert report["comparison"]["pairs"] == compared["pairs"]
+    assert report["comparison"]["signature"] == compared["signature"]
+    assert cells["run.trec", "recall@10"]["better_than"] == ["baseline.trec"]
+    cited = rageval_("compare", *RUNS, "-m", MEASURES, "--format", "cite").stdout
+    assert report["citing"].strip() == cited.strip()
+
+
+def test_the_documents_of_a_query_are_those_of_the_run_and_support_what_the_judgements_say(
+    tmp_path: Path,
+) -> None:
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)
+    qrels = {(q.query_id, q.doc_id, q.iteration) for q in rageval.read_qrels(RUNS[2]) if q.relevance > 0}
+    ranked: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, score in rageval.read_run(RUNS[0]):
+        ranked.setdefault(query, []).append((-score, doc))
+    assert report["matrices"].keys() == set(report["queries"]["ids"])
+    for query, matrix in report["matrices"].items():
+        docs = [matrix["columns"][index] for index in matrix["rankings"]["run.trec"]]
+        assert docs == [doc for _, doc in sorted(ranked[query])][:10]
+        cells = {
+            (query, matrix["columns"][c["column"]], matrix["rows"][c["row"]]["id"]) for c in matrix["cells"]
+        }
+        shown = {fact for fact in qrels if fact[0] == query and fact[1] in matrix["columns"]}
+        assert cells == shown
+
+
+def test_evidence_of_judged_documents_stands_beside_them(tmp_path: Path) -> None:
+    query, doc, _, nugget = next(q for q in rageval.read_qrels(RUNS[2]) if q.relevance > 0)
+    run = tmp_path / "one.run"
+    run.write_text(f"{query} Q0 {doc} 1 2.0 t\n")
+    words = {"item_id": doc, "aspect": nugget, "evidence": "so it says", "reason": "as asked"}
+    notes = lines(tmp_path, "notes.jsonl", [{**judgement(query, "documents", "support"), **words}])
+    nuggets = [{"text": "It rains.", "importance": "vital", "id": nugget}]
+    bank = lines(tmp_path, "bank.jsonl", [{"qid": query, "query": "?", "nuggets": nuggets}])
+    report = reported(tmp_path, str(run), RUNS[2], "-m", "recall@10", "--evidence", notes, "--nuggets", bank)
+    matrix = report["matrices"][query]
+    assert {"evidence": "so it says", "reason": "as asked"}.items() <= matrix["cells"][0].items()
+    row = matrix["rows"][matrix["cells"][0]["row"]]
+    assert row == {"id": nugget, "text": "It rains.", "importance": "vital"}
+    assert report["comparison"] is None  # of one run there is nothing to compare, but an interval
+
+
 def test_answers_bring_slices_verdicts_and_what_the_judge_did(tmp_path: Path) -> None:
     options = ["--by", "domain", "--questions", CRAG_QUESTIONS]
     report = reported(tmp_path, CRAG, "-m", "crag_score", *options)
@@ -75,6 +140,15 @@ def test_answers_bring_slices_verdicts_and_what_the_judge_did(tmp_path: Path) ->
     matrix = report["matrices"][query]
     assert matrix["columns"] == ["ours", "theirs"]
     assert [cell["label"] for cell in matrix["cells"]] == ["perfect", "perfect"]
+
+
+def test_the_nuggets_of_assignments_are_rows_and_vital_ones_are_marked(tmp_path: Path) -> None:
+    matrix = reported(tmp_path, ASSIGNED, "-m", "v_strict")["matrices"]["2024-901"]
+    assert next((row["id"], row["importance"]) for row in matrix["rows"]) == (
+        "chlorophyll breaks down",
+        "vital",
+    )
+    assert [cell["label"] for cell in matrix["cells"]][:3] == ["support", "support", "partial_support"]
 
 
 def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp_path: Path) -> None:
@@ -157,6 +231,18 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
     assert not (tmp_path / "r.html").exists()
 
 
+def test_what_rageval_wrote_is_told_from_judgements_by_its_first_key() -> None:
+    assert str(kind_of(io.BytesIO(b'\xef\xbb\xbf{\n  "compared": 4'))) == "results"
+    assert kind_of(io.BytesIO(b'{"query_id": "q", "results": 1}')) is None
+
+
+def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
+    reported(tmp_path, *RUNS, "-m", MEASURES, "--title", "Mine")
+    page_ = str(tmp_path / "report.html")
+    assert "run.trec" in rageval_("report", "show", page_, "--format", "table").stdout
+    assert json.loads(rageval_("report", "show", page_, "--format", "json").stdout)["title"] == "Mine"
+
+
 _OTHER_VALUES: list[Any] = [
     None,
     True,
@@ -227,6 +313,51 @@ def test_a_damaged_page_is_told_with_its_file(change: dict[str, Any], tmp_path: 
         read_report(path)
 
 
+def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    reported(tmp_path, *RUNS, "-m", MEASURES)
+    once = (tmp_path / "report.html").read_bytes()
+    report = reported(tmp_path, *RUNS, "-m", MEASURES)["provenance"]
+    assert (tmp_path / "report.html").read_bytes() == once
+    assert report["made"] == "1970-01-02T00:00:00Z"
+    assert report["command"].startswith("rageval report ")
+    assert f"-m {MEASURES}" in report["command"]
+    for given, path in zip(report["inputs"], RUNS, strict=True):
+        content = Path(path).read_bytes()
+        assert (given["bytes"], given["sha256"]) == (len(content), sha256(content).hexdigest())
+
+
+def test_the_policy_names_the_scripts_and_the_style_and_nothing_else(tmp_path: Path) -> None:
+    reported(tmp_path, *RUNS, "-m", MEASURES)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert "default-src &#39;none&#39;" in policy
+    assert "unsafe" not in policy
+    assert len(re.findall("sha256-", policy)) == 2
+    outside = text.partition(OPENING)[0] + text.partition(OPENING)[2].partition(CLOSING)[2]
+    markup = re.sub(r"<(script|style)>.*?</\1>", "", outside, flags=re.DOTALL)
+    assert not re.findall(r"""\s(?:src|style|on\w+)=""", markup)
+    assert all(address.startswith("#") for address in re.findall(r'href="([^"]*)"', markup))
+
+
+def test_nothing_in_the_block_can_end_it() -> None:
+    text = "</script><script>alert(1)</script><!-- ]]> \u2028 &amp; \ud800"
+    block = as_block({"title": text})
+    assert not set("<>&") & set(block)
+    assert block.isascii()
+    assert json.loads(block)["title"] == text
+
+
+def test_columns_are_exact_and_damaged_ones_are_told() -> None:
+    values = np.array([0.1, 1 / 3, -0.0, 5e-324, np.nan])
+    assert unpacked(packed(values)) == [0.1, 1 / 3, -0.0, 5e-324, None]
+    for bad in ("AAA", "!!!!", "AAAA"):
+        with pytest.raises(rageval.errors.InputError, match="base64"):
+            unpacked(bad)
+
+
 def test_the_queries_that_are_looked_at_are_those_that_tell_most() -> None:
     qrels = {query: {"a": 1} for query in ("same", "differ", "bad")}
     runs = [
@@ -248,6 +379,12 @@ def test_details_says_how_many_queries_are_kept(tmp_path: Path) -> None:
     assert len(reported(tmp_path, *RUNS, "-m", MEASURES, "--details", "2")["matrices"]) == 2
 
 
+def test_a_verdict_under_every_completion_stands_in_the_report(tmp_path: Path) -> None:
+    report = reported(tmp_path, *RUNS, "-m", "coverage@10", "--bounds")
+    assert report["comparison"]["pairs"][0]["every_completion"]
+    assert len(report["cells"][0]["bounds"]) == 2
+
+
 def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None:
     report = reported(tmp_path, *RUNS, "-m", "recall@10,NumRet")
     cells = {cell["measure"]: cell for cell in report["cells"]}
@@ -258,6 +395,19 @@ def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None
     ]
 
 
+def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:
+    report = reported(tmp_path, *RUNS, "-m", "recall@10,recall(over=pool)@10")
+    cells = {cell["measure"]: cell for cell in report["cells"] if cell["run"] == report["runs"][0]}
+    pooled, mean = cells["recall(over=pool)@10"], cells["recall@10"]
+    assert pooled["low"] < pooled["value"] < pooled["high"]
+    assert pooled["value"] != mean["value"]
+    assert {pair["measure"] for pair in report["comparison"]["pairs"]} == {"recall@10"}
+    assert any(
+        remark["text"].startswith("recall(over=pool)@10: not compared: it is pooled")
+        for remark in report["remarks"]
+    )
+
+
 @pytest.mark.slow
 def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     code = "import sys; sys.modules['jinja2'] = None\nfrom rageval.cli import main; main()"
@@ -265,6 +415,19 @@ def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert result.returncode == 2
     assert "pip install 'rageval[report]'" in result.stderr
+
+
+def test_pairs_are_read_back_and_damaged_ones_are_told() -> None:
+    pairs = [{"run": "a", "p": 0.5}, {"run": "b", "p": None}]
+    report = {"comparison": {"signature": "s", "pairs": pairs}}
+    small = pairs_packed(report)
+    assert small["comparison"]["pairs"] == {"fields": ["run", "p"], "rows": [["a", 0.5], ["b", None]]}
+    assert pairs_unpacked(small) == pairs_unpacked(report) == report
+    odd = {"comparison": {"pairs": [*pairs, {"run": "c"}]}}
+    assert pairs_packed(odd) == odd, "files of older versions may lack a key"
+    for bad in ({"fields": ["run"], "rows": [["a", 1]]}, {"rows": []}, {"fields": 1, "rows": [[1]]}):
+        with pytest.raises(rageval.errors.InputError, match="pairs are damaged"):
+            pairs_unpacked({"comparison": {"pairs": bad}})
 
 
 @pytest.mark.slow

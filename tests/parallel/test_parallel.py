@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 import rageval
 from rageval.errors import InputError, UsageError
 from rageval.files.opening import FileChanged
-from rageval.files.parts import Grain, _Span, cut
+from rageval.files.parts import Grain, _Span, _span_opened, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
 from rageval.parallel._divided import SMALLEST, RunPart
+from rageval.parallel._engines import _unpacked
 from rageval.scoring.sources import RunSource
 
 MEASURES = "alpha_ndcg@3, alpha_ndcg, coverage@2, strec, recall@2, ndcg, ap, rr, map_ia, nrbp"
@@ -99,6 +100,36 @@ def test_any_split_gives_the_same_bits(tmp_path: Path, cuts: set[int], rules: di
     assert numbers(split) == numbers(evaluator.evaluate(path))
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("most", [2, 3, 7, 50, 1000])
+def test_spans_cover_the_file_and_part_no_query(tmp_path: Path, most: int, ends: str) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(40)).replace("\n", ends), newline="")
+    spans = cut(path, PLAIN, Grain(most, 1, 10**9))
+    assert len(spans) > 1
+    parts = []
+    for span in spans:
+        with _span_opened(span) as stream:
+            parts.append(stream.read())
+    assert b"".join(parts) == path.read_bytes()
+    queries = [{line.split()[0] for line in part.splitlines()} for part in parts]
+    assert sum(map(len, queries)) == len(set().union(*queries))
+
+
+def test_no_span_begins_with_what_means_something_at_the_start_of_a_file(tmp_path: Path) -> None:
+    names = ["a", "BZh91AY&SY", "c"]
+    path = tmp_path / "run"
+    path.write_text("".join(f"{name} Q0 d{number} 1 1 t\n" for name in names for number in range(20)))
+    spans = cut(path, PLAIN, Grain(100, 1, 10**9))
+    begins = [path.read_bytes()[span.begin :][:4] for span in spans]
+    assert begins == [b"a Q0", b"c Q0"]
+    qrels = {name: {"d3": 1} for name in names}
+    engine = Here()
+    scores = rageval.Evaluator("rr", qrels).evaluate(divided(path, engine))
+    assert numbers(scores) == numbers(rageval.evaluate("rr", path, qrels))
+    assert len(engine.units) == 2
+
+
 def test_a_mark_in_mid_file_is_refused_in_parts_as_in_one_piece(tmp_path: Path) -> None:
     """No part begins with it, where it would be taken for that of the file."""
     names = ["a", "\ufeffb", "c"]
@@ -109,6 +140,17 @@ def test_a_mark_in_mid_file_is_refused_in_parts_as_in_one_piece(tmp_path: Path) 
     for run in (path, divided(path, Here())):
         with pytest.raises(rageval.InputError, match="begins with a byte-order mark"):
             rageval.evaluate("rr", run, {"a": {"d3": 1}})
+
+
+@pytest.mark.parametrize("content", ["gzip", "one query", "empty"])
+def test_what_cannot_be_cut_is_left_whole(tmp_path: Path, content: str) -> None:
+    import gzip
+
+    rows = "".join(lines(40)).encode()
+    path = tmp_path / "run"
+    one = b"".join(b"q Q0 d%d 1 1 t\n" % number for number in range(99))
+    path.write_bytes({"gzip": gzip.compress(rows), "one query": one, "empty": b""}[content])
+    assert len(cut(path, PLAIN, Grain(4, 1, 10**9))) < 2
 
 
 def test_comments_between_rows_of_a_query_cut_nothing(tmp_path: Path) -> None:
@@ -176,6 +218,26 @@ def test_a_run_a_worker_is_known_as_well_as_here(tmp_path: Path, rules: dict[str
     assert [scores.judged for scores in there] == [scores.judged for scores in here] == [3, 3]
 
 
+def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("".join(lines(200)))
+    sent: list[int] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, task: Any, parcel: Any, unit: Any) -> Any:  # type: ignore[override]
+            import pickle
+
+            sent.append(len(pickle.dumps(unit)))
+            return super().submit(task, parcel, unit)
+
+    _unpacked.clear()
+    with Counting(8) as pool:
+        rageval.Evaluator("rr", QRELS).evaluate(divided(path, OnExecutor(pool)))
+    assert len(sent) == 8
+    assert max(sent) < 1000
+    assert len(_unpacked) == 1
+
+
 def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> None:
     @rageval.measure
     def recalled(ranking: rageval.Ranking, *, k: int | None = None) -> float:
@@ -214,6 +276,16 @@ def test_what_is_wrong_is_said_as_ever(tmp_path: Path, rows: list[str], message:
     with pytest.raises(InputError) as together:
         evaluator.evaluate(divided(path, Forked(2)))
     assert str(together.value) == str(alone.value)
+
+
+def test_queries_scattered_over_parts_are_gathered(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    rows = lines(40)
+    path.write_text("".join(rows[::2] + rows[1::2]))
+    engine = Here()
+    evaluator = rageval.Evaluator(MEASURES, QRELS)
+    assert numbers(evaluator.evaluate(divided(path, engine))) == numbers(evaluator.evaluate(path))
+    assert len(engine.units) > 1
 
 
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:

@@ -171,6 +171,27 @@ def test_the_example_is_small() -> None:
     assert given["judged"][0]["label"] == "support"
 
 
+def test_what_the_function_raises_is_an_error_of_the_measure() -> None:
+    @rageval.measure
+    def fails(answer: Assessment) -> float:
+        return 1 / len(answer.judged("nugget support"))
+
+    with pytest.raises(MeasureError, match="ZeroDivisionError") as caught:
+        check_measure(fails)
+    assert "\njudged = [" in str(caught.value)
+
+
+def test_judgements_that_another_measure_looks_at_cannot_be_changed() -> None:
+    @rageval.measure
+    def clears(answer: Assessment) -> float:
+        answer.judged("correctness").clear()
+        return 0.0
+
+    judged = [{"query_id": "q", "run_id": "r", "aspect": "correctness", "grade": 2}]
+    scores = rageval.evaluate_answers([clears, "correctness"], judged)["r"]
+    assert scores["correctness"].value == 2.0
+
+
 def test_a_measure_of_answers_that_does_not_say_so_is_told_how() -> None:
     @rageval.measure
     def unsaid(answer) -> float:  # type: ignore[no-untyped-def]
@@ -195,3 +216,10 @@ def test_a_name_that_is_taken_is_refused() -> None:
 
     with pytest.raises(MeasureError, match="crag_score: rageval has a measure of this name"):
         check_measure(crag_score)
+
+
+@pytest.mark.slow
+def test_pooling_that_is_none_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval.scoring.scores.pooled", lambda values: 1.5)
+    with pytest.raises(AssertionError, match="a pooled share is between the shares"):
+        check_measure(rageval.parse_measure("nugget_recall"))

@@ -15,6 +15,8 @@ from rageval import MeasureError, Ranking, Share
 from rageval.measures.bounds import Bounds, Ends
 from rageval.measures.ties import Ties
 from rageval.testing import check_measure
+from rageval.testing._laws import LAWS
+from rageval.testing._run_cases import RunCase
 
 OURS = [
     *OF_RUNS.values(),
@@ -176,6 +178,16 @@ def test_what_the_function_raises_is_an_error_of_the_measure(
     assert "\nrun = {" in str(caught.value)
 
 
+def test_the_hits_that_all_measures_share_cannot_be_changed() -> None:
+    def takes_one(ranking: Ranking) -> float:
+        ranking.hits().pop()  # type: ignore[attr-defined]
+        return 0.0
+
+    measures = [rageval.measure(takes_one), rageval.recall]
+    with pytest.raises(MeasureError, match=r"'pop' at test_check_measure\.py:\d+\)"):
+        rageval.evaluate(measures, {"q": {"a": 1.0}}, {"q": {"a": 1}})
+
+
 def positional(ranking: Ranking, rel: int = 1) -> float:
     return 0.0
 
@@ -212,6 +224,20 @@ def test_what_is_no_measure_of_ours_is_refused() -> None:
             check_measure(what)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["recall", "crag_score", "hit_rate", "accuracy"])
+def test_a_name_that_is_taken_is_refused(name: str) -> None:
+    def another(ranking: Ranking) -> float:
+        return float(len(ranking.hits()) > 0)
+
+    another.__name__ = name
+    measure = rageval.measure(another)
+    message = f"{name}: rageval has a measure of this name"
+    with pytest.raises(MeasureError, match=message):
+        check_measure(measure)
+    with pytest.raises(MeasureError, match=message):
+        rageval.evaluate([measure], {"q": {"a": 1.0}}, {"q": {"a": 1}})
+
+
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_example() -> None:
     messages = []
@@ -220,6 +246,18 @@ def test_the_same_seed_gives_the_same_example() -> None:
             check_measure(rageval.measure(looks_deeper), seed=7)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_every_law_that_must_hold_was_broken_by_some_fault_or_is_tried_elsewhere() -> None:
+    """A law that nothing breaks might be none."""
+    words = "|".join(words for *_, words in FAULTS.values())
+    elsewhere = {
+        "parses_back",  # test_measure_objects
+        "increasing_maps_of_scores_change_no_digit",  # of the reader, not of measures: test_power
+        "a_pooled_share_is_between_the_shares",  # below
+    }
+    broken = {law for law in LAWS[RunCase] if any(part in law.replace("_", " ") for part in words.split("|"))}
+    assert broken | elsewhere == set(LAWS[RunCase])
 
 
 def test_pooling_that_is_none_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:

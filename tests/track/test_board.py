@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from boards import Board, forged, unpacked
+from boards import FORGERIES, Board, forged, packed, unpacked
 from rageval.errors import UsageError
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import rubric_named
@@ -57,6 +57,34 @@ def test_earlier_bundles_are_read(name: str) -> None:
     assert all("signature" in difference for difference in differences), differences
     assert {step.state for step in report.steps[:3]} == {"same"}
     assert report.exit_code == (0 if __version__ == "0.2.0" else 1)
+
+
+@pytest.mark.some(10)
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_found(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
+    board, step, forge = FORGERIES[name]
+    path = forged(boards[board], forge, tmp_path / "forged.tar.gz")
+    report = verify(path)
+    assert report.exit_code == 1
+    assert step in [checked.name for checked in report.steps if checked.state == "differs"], list(
+        report.sentences()
+    )
+
+
+def test_there_are_fifty_of_all_kinds() -> None:
+    assert len(FORGERIES) == 50
+    kinds = {name.partition(":")[0] for name in FORGERIES}
+    assert kinds == {"value", "row", "run", "label", "reply", "rubric", "claim", "manifest"}
+
+
+def test_which_row_differs_is_said(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    board, _, forge = FORGERIES["value: of a topic"]
+    (line,) = [
+        line for line in verify(forged(boards[board], forge, tmp_path / "b")).sentences() if "scores" in line
+    ]
+    assert line == (
+        "values from judgements: scores.jsonl: line 1 (rr, one.run, 1): value 0.75, recomputed 1.0"
+    )
 
 
 def test_another_bundle_than_the_one_on_the_page(boards: Mapping[str, Path]) -> None:
@@ -200,6 +228,17 @@ def test_what_is_no_bundle(content: bytes, message: str, tmp_path: Path) -> None
     assert message in result.err
 
 
+@pytest.mark.parametrize("size", [-1, -513, -(2**60), 2**33, 2**80])
+def test_a_size_that_a_header_states(size: int, tmp_path: Path) -> None:
+    member = tarfile.TarInfo("board/x")
+    member.size = size
+    header = member.tobuf(tarfile.GNU_FORMAT)
+    assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == size
+    (tmp_path / "b").write_bytes(gzip.compress(header + b"0" * 4096))
+    result = command("board", "verify", str(tmp_path / "b"))
+    assert (result.code, "more than 5,000 files or" in result.err) == (2, True)
+
+
 def _named_twice(manifest: dict[str, Any]) -> None:
     manifest["systems"] = [{"name": str(number), "file": "runs/one.run"} for number in range(900)]
 
@@ -265,6 +304,22 @@ def test_a_bundle_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.M
     assert "more than" in command("board", "verify", str(tmp_path / "b")).err
 
 
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", ["/etc/passwd", "../qrels", "inputs/none"])
+@pytest.mark.parametrize("field", ["qrels", "topic_ids", "labels", "systems"])
+def test_the_manifest_names_nothing_outside(
+    boards: Mapping[str, Path], field: str, name: str, tmp_path: Path
+) -> None:
+    kinds: dict[str, Any] = {"labels": [name], "systems": [{"name": "one", "file": name}]}
+
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest[field] = kinds.get(field, name)
+
+    result = command("board", "verify", str(forged(boards["runs"], forge, tmp_path / "b")))
+    assert result.code == 1
+    assert "no such file in the bundle" in result.out
+
+
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", ["/etc/passwd", "../people.jsonl", "none"])
 def test_how_labels_were_chosen_is_in_the_bundle(
@@ -275,6 +330,29 @@ def test_how_labels_were_chosen_is_in_the_bundle(
 
     result = command("board", "verify", str(forged(boards["labeled"], forge, tmp_path / "b")))
     assert (result.code, "no such file in the bundle" in result.out) == (1, True)
+
+
+def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("1 0 d 1\n")
+
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest |= {"qrels": "", "datasets": {"qrels": str(tmp_path / "secret")}}
+
+    report = verify(forged(boards["runs"], forge, tmp_path / "b"))
+    assert report.exit_code == 3
+    assert [step.state for step in report.steps[2:]] == ["missing", "missing"]
+
+
+def test_the_page_of_documentation_has_every_field(boards: Mapping[str, Path]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "board.md").read_text(encoding="utf-8")
+    for name in json.loads(unpacked(boards["runs"])["manifest.json"]):
+        assert f"`{name}`" in page
+
+
+def test_packing_is_as_it_was(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    packed(path, unpacked(boards["runs"]))
+    assert path.read_bytes() == boards["runs"].read_bytes()
 
 
 def test_a_kind_without_standings_has_no_leaderboard() -> None:

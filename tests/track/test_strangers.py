@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from rageval.errors import InputError, UsageError
+from rageval.files.writing import file_names
 from rageval.pages.page import _tables
+from rageval.table import NUMBER, PRINTERS, Column, Table, csv_cell
 from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organize
 from rageval.track import submissions as apart
 from test_bad_input import assert_refused, command
@@ -474,6 +476,13 @@ class TestAnswers:
         assert [dict(answer.passages) for answer in material.answers] == [{doc: "true"}, {}]
 
 
+def test_names_of_files_never_meet() -> None:
+    names = ["../x", "x-d6b96a97", "X-D6B96A97", "a/b", "a__b", "a b", "con", "CON", ""]
+    paths = file_names(names)
+    assert list(paths) == names
+    assert len({name.lower() for name in paths.values()}) == len(names)
+
+
 @pytest.mark.slow
 def test_two_files_whose_names_meet_are_both_in_the_archive(plan: TrackPlan) -> None:
     put("a/b.trec", run_text("slash", 1))
@@ -496,6 +505,19 @@ def test_a_file_that_changes_after_validation_is_not_published(plan: TrackPlan) 
     assert not Path("out/board.tar.gz").exists()
 
 
+def test_cells_are_texts_and_numbers_are_numbers() -> None:
+    def tabbed(*texts: str) -> str:
+        columns = [*map(Column, texts), Column("value", NUMBER, places=1)]
+        head, row = PRINTERS["tsv"].table(Table(columns, [(*texts, -0.5)]))
+        assert head == row.replace("-0.5", "value")
+        return row
+
+    for begin in ("=", "+", "-", "@", "\t", "\r", " =", "'=", "＝"):
+        assert tabbed(f"{begin}1+1").startswith("'")
+        assert csv_cell(f"{begin}1+1").lstrip('"').startswith("'")
+    assert tabbed("a\tb\nc", '"x').split("\t") == ["a\\x09b\\x0ac", '"""x"', "-0.5"]
+
+
 def test_there_are_letters_for_any_number_of_systems() -> None:
     runs = [f"run{number}" for number in range(20_000)]
     cells: list[Any] = []
@@ -504,3 +526,36 @@ def test_there_are_letters_for_any_number_of_systems() -> None:
     assert [letters[f"run{number}"] for number in (0, 25, 26, 701, 702, 18277, 18278)] == [
         *("a", "z", "aa", "zz", "aaa", "zzz", "aaaa"),
     ]
+
+
+class _Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rageval.track.entries import Entry, EntryRead
+    from rageval.track.publication import _neighbours
+    from rageval.track.submissions import _distinct_names
+
+    def work(number: int) -> int:
+        names = [_Counted(f"run{index}") for index in range(number)]
+        _Counted.compared = 0
+        _neighbours(names, {name: f"{name}.html" for name in names})
+        entries = [Entry(f"{index}") for index in range(number)]
+        alike.clear()
+        _distinct_names(entries, [EntryRead()] * number, ["x"] * number, ())
+        return _Counted.compared + len(alike)
+
+    alike: list[str] = []
+    monkeypatch.setattr(apart, "_comparable_name", lambda name: alike.append(name) or name.casefold())
+    assert work(2000) <= 2.3 * work(1000)
