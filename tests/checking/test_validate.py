@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from declared import require_golden, require_same
 from rageval.checking.repairs import repaired
 from rageval.checking.tracks import track_named, validate_answers
-from test_bad_input import Outcome, command
+from test_bad_input import HOSTILE, Outcome, command
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SAMPLES = Path(__file__).parents[2] / "examples/data/answers"
@@ -282,10 +283,195 @@ def test_what_breaks_a_rule_is_named_with_its_line(
     assert outcome.err == ""
 
 
+@pytest.mark.parametrize(
+    ("track", "change"),
+    [
+        ("rag24", {"references": [segment(index) for index in range(20)]}),
+        ("rag25", {"references": [segment(index) for index in range(100)]}),
+        ("rag24", reply([{"text": "word " * 400, "citations": [0, 1]}]) | {"response_length": 400}),
+        ("rag24", reply([{"text": "one\ttwo\nthree", "citations": [0, 1]}])),
+        ("rag25", reply([{"text": "x", "citations": SEGMENTS}])),
+        ("rag25", {"metadata": {"prompt": "p", "type": "automatic"}}),
+        ("rag26", reply([{"text": "word " * 1024, "citations": [0, SHARDS[1]]}])),
+        ("rag26", {"metadata": {"anything": {"else": 1}}}),
+        ("rag26", {"references": [f"shard_0_{index}" for index in range(300)]}),
+        (
+            "rag26",
+            {"references": [*SHARDS, "shard_1_1"]} | reply([{"text": "x", "citations": [2, 0, 1]}]),
+        ),
+        ("liverag", {"passages": [{"passage": "P", "doc_IDs": [URN, URN.replace("8333", "9333")]}]}),
+    ],
+)
+def test_what_is_allowed(check: Checker, track: str, change: Json) -> None:
+    outcome = check(track, record(track, 1), record(track, 2, **change))
+    assert outcome.code == 0
+    unexpected = [
+        line for line in outcome.out.splitlines() if "cited by no" not in line and ": warning" in line
+    ]
+    assert not [line for line in unexpected if "cites by" not in line]
+
+
+def test_three_counting_rules_differ(check: Checker) -> None:
+    text = "rock´n " * 200 + "x"  # an acute accent that stands alone parts words after NFKC, and only then
+    parts = reply([{"text": text, "citations": [0, 1]}])
+    assert "found 401" in check("rag25", record("rag25", **parts), record("rag25", 2)).out
+    assert check("rag26", record("rag26", **parts), record("rag26", 2)).out == "file: 2 answers, fine\n"
+
+
 # --- rules on all records together
 
 
+def test_one_answer_a_topic(check: Checker) -> None:
+    for track in TRACKS:
+        second = record(track, 1)
+        outcome = check(track, record(track, 1), record(track, 2), second)
+        assert outcome.out == (
+            "file:3: error: a second answer to topic '1', the first is in line 1\n"
+            "file: 1 error and 0 warnings in 3 answers\n"
+        )
+        assert outcome.code == 1
+
+
+def test_numbers_and_texts_name_the_same_topic(check: Checker) -> None:
+    other = record("rag24") | {"topic_id": 1}
+    assert "file:2: error: a second answer to topic '1'" in check("rag24", record("rag24"), other).out
+
+
+def test_unknown_and_missing_topics(check: Checker) -> None:
+    for track, path in (("rag24", "topic_id"), ("liverag", "id")):
+        outcome = check(track, record(track, 1), record(track, 2) | {path: 3})
+        assert "file:2: error: unknown topic '3'\n" in outcome.out
+        assert "file:2: error: no answer to 1 of 2 topics: '2'\n" in outcome.out
+
+
+@pytest.mark.parametrize(("missing", "listed"), [(10, "'10'\n"), (11, "'10', …\n")])
+def test_many_missing_topics_are_not_all_listed(check: Checker, missing: int, listed: str) -> None:
+    Path("many").write_text("0\tzero\n" + "".join(f"{index}\ttext\n" for index in range(1, missing + 1)))
+    outcome = check("rag24", record("rag24") | {"topic_id": 0, "topic": "zero"}, options=("--topics", "many"))
+    assert f"no answer to {missing} of {missing + 1} topics: '1', '2'" in outcome.out
+    assert listed in outcome.out
+
+
+@pytest.mark.parametrize(("odd", "more"), [(1, "found 'x0'\n"), (2, "found 'x0' and 1 more\n")])
+def test_odd_references_are_told_together(check: Checker, odd: int, more: str) -> None:
+    references = [*SEGMENTS, *(f"x{index}" for index in range(odd))]
+    assert more in check("rag24", record("rag24", references=references)).out
+
+
+def test_topics_are_counted_where_there_is_no_list(check: Checker) -> None:
+    for track, count in (("rag24", 301), ("rag25", 105), ("rag26", 119), ("liverag", 500)):
+        outcome = check(track, record(track), options=())
+        assert (outcome.code, f"warning: answers to 1 topic, expected {count}" in outcome.out) == (0, True)
+
+
+def test_topics_in_json(check: Checker, tmp_path: Path) -> None:
+    (tmp_path / "topics.jsonl").write_text('{"id": 1, "title": "one"}\n{"id": 2, "title": "two"}\n')
+    outcome = check("rag25", record("rag25", 1), record("rag25", 2), options=("--topics", "topics.jsonl"))
+    assert outcome.out == "file: 2 answers, fine\n"
+
+
+@pytest.mark.parametrize(
+    ("track", "change", "message"),
+    [
+        ("rag24", {"run_id": "s"}, "error: `run_id` is 's', expected 'r' as in line 1"),
+        (
+            "rag25",
+            {"metadata": {"run_id": "s"}},
+            "error: `metadata.run_id` is 's', expected 'r' as in line 1",
+        ),
+        ("rag26", {"metadata": {"run_id": 5}}, "error: `metadata.run_id` is 5, expected 'r' as in line 1"),
+        ("rag25", {"metadata": {"team_id": "t"}}, "warning: `metadata.team_id` is 't', expected 'us'"),
+        ("rag26", {"metadata": {"run_desc": "t"}}, "warning: `metadata.run_desc` is 't', expected 'BM25'"),
+        (
+            "rag25",
+            reply([{"text": "x", "citations": SEGMENTS}]),
+            "warning: cites by ids, line 1 by positions",
+        ),
+        (
+            "rag26",
+            reply([{"text": "x", "citations": SHARDS}]),
+            "warning: cites by ids, line 1 by positions",
+        ),
+    ],
+)
+def test_what_is_the_same_in_all_records(check: Checker, track: str, change: Json, message: str) -> None:
+    outcome = check(track, record(track, 1), record(track, 2, **change))
+    assert outcome.out.startswith(f"file:2: {message}")
+    assert outcome.out.count("\n") == 2
+
+
 # --- broken files
+
+
+def test_a_broken_line_does_not_stop_the_rest(check: Checker) -> None:
+    bad = [b"{", b"[1]", b'{"topic_id": "\xe9"}', b'{"a": ' + b"[" * 9999, b'"\\ud800"', b"null"]
+    outcome = check("rag24", record("rag24", 1), *bad, record("rag24", 2, response_length=9))
+    lines = outcome.out.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == [f"file:{index}:" for index in range(2, 9)] + [
+        "file:"
+    ]
+    assert "byte 15 is 0xe9, which is not UTF-8" in lines[2]
+    assert lines[-1] == "file: 6 errors and 1 warning in 8 answers"
+    assert outcome.code == 1
+
+
+def test_answers_of_another_track_are_one_finding(check: Checker) -> None:
+    outcome = check("rag25", record("rag25", 1), record("rag24", 2), record("rag25", 2))
+    finding = "file:2: error: expected TREC RAG 2025 answers, found TREC RAG 2024 answers; validate them"
+    assert outcome.out.startswith(finding)
+    assert outcome.out.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "file: is empty; expected JSON lines"),
+        (b"\n\n", "file: is empty; expected JSON lines"),
+        (b"\xff\xfe{\x00", "file:1: the file is UTF-16"),
+        (gzip.compress(b'{"x": 1}', mtime=0)[:-9], "file: is truncated or damaged"),
+        (b"\n" + b"x" * 2**21, "file:1: a line of more than"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "file").write_bytes(content)
+    outcome = command("validate", tmp_path / "file", "--track", "rag24", "--limit", "record=1M")
+    assert outcome.code == 2
+    assert message.replace("file:1", "file:2" if content.startswith(b"\n") else "file:1") in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nosuch", "--track", "rag24"], "nosuch: no such file"),
+        ([".", "--track", "rag24"], "is a directory"),
+        (["file"], "--track"),
+        (["file", "--track", "rag23"], "rag23"),
+        (["file", "--track", "rag24", "--topics", "nosuch"], "nosuch: no such file"),
+        (["file", "--track", "rag24", "--topics", "bad"], "bad:1: expected topics id<TAB>text"),
+        (["file", "--track", "rag24", "--limit", "x=1"], "expected NAME=NUMBER"),
+    ],
+)
+def test_wrong_options_are_explained(check: Checker, words: list[str], message: str) -> None:
+    check("rag24", record("rag24"))
+    Path("bad").write_text("1 one\n")
+    outcome = command("validate", *words)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert outcome.out == ""
+
+
+def test_compressed_standard_input_is_validated(check: Checker) -> None:
+    check("rag24", record("rag24"))
+    outcome = command("validate", "-", "--track", "rag24", stdin=gzip.compress(Path("file").read_bytes()))
+    assert outcome.out.splitlines()[-1] == "<stdin>: 0 errors and 1 warning in 1 answer"
+
+
+def test_nothing_a_terminal_would_obey_is_printed(check: Checker) -> None:
+    hostile = "\x1b[31m\u202e\u2028"
+    outcome = check("rag24", record("rag24", references=[hostile], run_id=hostile) | {hostile: hostile})
+    assert not HOSTILE.search(outcome.out)
+    assert not HOSTILE.search(check("rag25", json.dumps(hostile).encode()).out)
 
 
 @pytest.mark.slow
@@ -333,6 +519,15 @@ def test_whole_outputs_are_as_recorded(check: Checker, track: str) -> None:
         path.write_text(outcome.out, encoding="utf-8")
     require_golden(outcome.out, path)
     assert outcome.code == 1
+
+
+@pytest.mark.parametrize("track", TRACKS)
+def test_the_samples_have_no_errors(track: str) -> None:
+    path = SAMPLES / f"{track if track.startswith('rag') else track + '.answers'}.jsonl"
+    assert path.exists(), f"{track}: add a sample as examples/data/answers/{path.name}"
+    outcome = command("validate", path, "--track", track)
+    assert outcome.code == 0
+    assert outcome.out.count("warning:") == int(track != "report")  # few topics
 
 
 # --- whatever stands in a file

@@ -20,7 +20,7 @@ from fair_judge import saying
 from llm_server import LlmServer
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
-from rageval.judges.base import FENCE, Mark, Reply, Request
+from rageval.judges.base import FENCE, Fences, Mark, Reply, Request, as_data
 from rageval.judges.judge import Asked, JudgeClient, _ask_tasks
 from rageval.judges.material import Task
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
@@ -30,6 +30,7 @@ TAG, OTHER = "0123456789abcdef" * 2, "f" * 32
 # What a fence is made of, in stores and in calls, and what could end a line or a string of JSON.
 ALPHABET = ("{", "}", "fence", TAG, "\n\u2028", '"', "\\")
 ALL = ["".join(letters) for size in range(6) for letters in product(ALPHABET, repeat=size)]
+SEPARATORS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 NEW = {
     "criterion",
     "liverag-floats",
@@ -114,6 +115,25 @@ def assert_enclosed(lines: list[str], fence: str, data: Any) -> None:
     assert json.loads(line) == data
 
 
+@pytest.mark.parametrize("character", [*SEPARATORS, "\x00", "\x7f", "\x9b", "\u202e", "\ufeff", "\U000e0041"])
+def test_what_ends_lines_or_cannot_be_seen_is_written_out(character: str) -> None:
+    text = f"a{character}b"
+    sent = Fences([]).sent((as_data([text]),))
+    assert character not in sent
+    assert sent.isprintable()
+    assert json.loads(sent) == [text]
+
+
+def test_half_a_character_is_written_out() -> None:
+    sent = Fences([]).sent((as_data("\ud800 \udfff"),))
+    assert sent == r'"\ud800 \udfff"'
+
+
+def test_what_people_write_is_shown_as_they_write_it() -> None:
+    text = "Größe: 100 °C – 北京, \u0915\u094d\u200d\u0937, 🙂 {x} {{y}}"
+    assert Fences([]).sent((as_data(text),)) == f'"{text}"'
+
+
 def as_local_file(text: str) -> tuple[str, Request]:
     """Why this reply is no use, and the request that follows it."""
     rubric, data = rubric_named("crag"), {"question": "", "time": "", "gold": [], "answer": ""}
@@ -172,6 +192,22 @@ def test_a_store_of_the_first_version_is_found_again_in_full(name: str, tmp_path
     assert len(judgements) == len(expected)
     for row, old in zip(json.loads(json.dumps(judgements)), expected, strict=True):
         assert row == row | old  # later versions may say more
+
+
+@pytest.mark.parametrize("name", [path.stem for path in (GOLDEN / "rubrics").iterdir()])
+def test_a_rubric_that_changed_has_another_digest(name: str) -> None:
+    old, new = rubric_named(str(GOLDEN / "rubrics" / f"{name}.toml")), rubric_named(name)
+    assert old.digest != new.digest
+    assert (old.scale.labels, old.judged_as) == (new.scale.labels, new.judged_as)
+
+
+def test_the_store_of_the_first_version_holds_what_matters() -> None:
+    judged = json.loads((GOLDEN / "judged.json").read_text())
+    rows = [row for rows in judged.values() for row in rows if "status" in row]
+    require_same({*judged, *NEW}, rubric_names(), "NEW of tests/judges/test_prompts.py")
+    assert not judged.keys() & NEW
+    assert {row["status"] for row in rows} == {"ok", "refused", "truncated"}
+    assert {row.get("attempts", 1) for row in rows} == {1, 2, 3}
 
 
 @pytest.mark.slow

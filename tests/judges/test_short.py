@@ -5,16 +5,131 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
+from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels, UsageError
-from rageval.judges import short
-from rageval.judges._exact import token_f1
+from rageval.judges import gathered, rubric_named, short
+from rageval.judges._exact import contains, folded, token_f1
+from rageval.judges.offline import judge_offline, knows
+from rageval.judges.rubric import rubric_names
+
+ROOT = Path(__file__).parents[2]
+CASES = [  # question, gold, answer, right
+    ("Who wrote Hamlet?", ["William Shakespeare"], "Shakespeare", True),
+    ("Who wrote Hamlet?", ["William Shakespeare"], "It was Christopher Marlowe.", False),
+    ("When was it built?", ["1998"], "It was built in 1998.", True),
+    ("When was it built?", ["1998"], "It was built in 1999.", False),
+    ("When?", ["July 20, 1969"], "On July 21, 1969.", False),
+    ("When?", ["July 20, 1969"], "20 July 1969", True),
+    ("How many?", ["12 million"], "13 million", False),
+    ("What does it cost?", ["50 euros"], "From 60 euros.", False),
+    ("What did it sell for?", ["£50m"], "£50 million", True),
+    ("Is it?", ["yes"], "No.", False),
+    ("Which year did it end?", ["1945"], "It began in 1939 and ended in 1945.", True),
+]
+LIMITS = [  # wrong answers that are taken for right: what docs/short.md says
+    ("Who wrote Hamlet?", ["William Shakespeare"], "William Blake"),
+    ("What is the capital of France?", ["Paris"], "Lyon. Or maybe Paris."),
+    ("What is the capital of France?", ["Paris"], "It isn't Paris, it's Lyon."),
+]
+
+
+@pytest.mark.parametrize(("question", "gold", "answer", "right"), CASES)
+def test_plain_cases(question: str, gold: list[str], answer: str, right: bool) -> None:
+    assert (short.packed().chance(answer, question, gold) >= 0.5) is right
+
+
+@pytest.mark.parametrize(("question", "gold", "answer"), LIMITS)
+def test_known_limits(question: str, gold: list[str], answer: str) -> None:
+    assert short.packed().chance(answer, question, gold) >= 0.5
+
+
+def slow_features(answer: str, question: str, golds: list[str]) -> dict[str, float]:
+    """The features, one by one, of gold answers taken by themselves."""
+    words, plain_answer = re.compile(r"\w+"), folded(answer)
+    kept = list(dict.fromkeys(filter(None, map(folded, golds))))
+    there, asked = set(words.findall(plain_answer)), set(words.findall(folded(question)))
+
+    def plain(text: str) -> list[str]:
+        return [word for word in words.findall(text) if word not in ("a", "an", "the")]
+
+    def runs(text: str) -> set[str]:
+        around = f" {text} "
+        return {around[index : index + 3] for index in range(len(around) - 2)}
+
+    def best(values: list[float]) -> float:
+        return max(values, default=0.0)
+
+    def share(part: set[str], whole: set[str], empty: float = 0.0) -> float:
+        return len(part & whole) / len(whole) if whole else empty
+
+    def numbers(text: str) -> set[str]:
+        return set(re.findall(r"\d+", re.sub(r"(\d),(?=\d{3})", r"\1", text)))
+
+    features = {
+        "contains": best([float(contains(answer, [gold])) for gold in kept]),
+        "gold_words": best([share(there, set(plain(gold))) for gold in kept]),
+        "gold_characters": best(
+            [1.0 if contains(answer, [gold]) else share(runs(plain_answer), runs(gold)) for gold in kept]
+        ),
+        "gold_numbers": best([share(numbers(plain_answer), numbers(gold), 0.5) for gold in kept]),
+        "has_numbers": float(any(map(numbers, kept))),
+        "length": math.log(1 + len(words.findall(plain_answer))),
+        "gold_length": math.log(1 + sum(len(words.findall(gold)) for gold in kept) / max(1, len(kept))),
+        "gold_in_question": best([share(asked, set(plain(gold))) for gold in kept]),
+        "several_golds": float(len(kept) > 1),
+    }
+    features["contains_and_numbers"] = features["contains"] * features["has_numbers"]
+    features["characters_and_numbers"] = features["gold_characters"] * features["has_numbers"]
+    return features
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        [
+            "Paris",
+            "the",
+            "Tower",
+            "of",
+            "1,998",
+            "12",
+            "3.5",
+            "İstanbul",
+            "is",
+            "ﬁne",
+            "a",
+            "?",
+            "—",
+            "don't know",
+        ]
+    ),
+    max_size=8,
+).map(" ".join)
+
+
+@given(TEXTS, TEXTS, st.lists(TEXTS, max_size=3))
+def test_features_are_what_they_say(answer: str, question: str, golds: list[str]) -> None:
+    numbers = short.features(answer, question, golds)
+    features = dict(zip(short.FEATURES, numbers, strict=False))
+    for name, value in slow_features(answer, question, golds).items():
+        assert features[name] == pytest.approx(value, abs=1e-12), name
+    assert len(numbers) == len(short.FEATURES) + 1
+
+
+@given(TEXTS, TEXTS, st.lists(TEXTS, max_size=4))
+def test_the_order_of_gold_answers_does_not_matter(answer: str, question: str, golds: list[str]) -> None:
+    one, other = (short.features(answer, question, order) for order in (golds, golds[::-1]))
+    assert one == pytest.approx(other, abs=1e-12)
+    assert 0 <= short.packed().chance(answer, question, golds) <= 1
 
 
 def test_f1_is_that_of_the_judge_of_this_name_but_for_marks() -> None:
@@ -23,11 +138,30 @@ def test_f1_is_that_of_the_judge_of_this_name_but_for_marks() -> None:
         assert f1 == pytest.approx(token_f1(answer, [gold]))
 
 
+def test_the_chance_is_the_formula() -> None:
+    curve = short.Curve(0.3, (1.0, -2.0), (0.5, 1.0), (2.0, 4.0))
+    line = 0.3 + 1.0 * (3 - 0.5) / 2 - 2.0 * (5 - 1.0) / 4
+    assert curve.of([3.0, 5.0, 0.0]) == pytest.approx(1 / (1 + math.exp(-line)), rel=1e-12)
+    assert curve.of([3.0, 5.0, 1.0]) == min(short.OTHER_NUMBERS, curve.of([3.0, 5.0, 0.0]))
+    assert [short.Curve(far, (), (), ()).of([0.0]) for far in (-1e4, 1e4)] == [0, 1]
+
+
 def test_other_numbers_cap_the_chance_and_leave_doubt() -> None:
     chance = short.packed().chance("On July 21, 1969.", "When?", ["July 20, 1969"])
     assert chance == short.OTHER_NUMBERS
     for answer in ("July 1969", "20.7.1969", "In July", "On July 20, 1969, at 21:17"):
         assert short.packed().chance(answer, "When?", ["July 20, 1969"]) != short.OTHER_NUMBERS
+
+
+def test_the_file_of_the_package() -> None:
+    record = short.record()
+    measured = record.measured
+    assert measured["error"] <= 0.04
+    assert measured["kappa"] >= 0.75
+    assert measured["bias"] <= 0.03
+    assert measured["calibration"] <= 0.03
+    assert measured["wrong_winners"] == 0
+    assert f"{100 * measured['error']:.1f} of 100" in str(short.error_remark())
 
 
 def worlds(number: int, seed: int = 1) -> tuple[list[tuple[float, ...]], list[str]]:
@@ -67,6 +201,12 @@ def test_a_fit_has_no_slope_left() -> None:
     assert loss(curve.intercept - 0.01, list(curve.weights)) > best
 
 
+def test_a_firm_prior_is_kept() -> None:
+    rows, _ = worlds(60)
+    curve = short.fit(rows, [row[0] == 0 for row in rows], 1e9, short.packed())
+    assert curve.weights == pytest.approx(short.packed().weights, abs=1e-4)
+
+
 @pytest.mark.slow
 def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not() -> None:
     rows, groups = worlds(150)
@@ -82,6 +222,31 @@ def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not(
     assert ("the packed curve is kept" in str(kept)) == (kept.curve == short.packed())
 
 
+def test_the_condition_of_a_fit_belongs_to_its_error_rate() -> None:
+    facts = {"labels": 40, "before": 0.2, "after": 0.25, "loss_before": 0.5, "loss_after": 0.5}
+    basis = {"basis": "people", "corrected_from": "", "drawn": "unstated"}
+    text = str(Remark("fitted_short", facts={**facts, "is_changed": False, **basis}))
+    assert text.endswith(", if these labels are a random draw; the packed curve is kept")
+
+
+def test_random_labels_do_not_pretend_to_teach() -> None:
+    """What cross-validation says is of labels that were kept back, the choice of the penalty included."""
+    rows, groups = worlds(120)
+    draw = random.Random(5)
+    right = [draw.random() < 0.5 for _ in rows]
+    assert short.cross_fit(rows, right, groups).after > 0.35
+
+
+def test_folds_keep_a_question_together() -> None:
+    groups = [f"q{number // 4}" for number in range(60)]
+    folds = short._folds(groups)
+    assert sorted(place for fold in folds for place in fold) == list(range(60))
+    assert all(
+        len({number for number, fold in enumerate(folds) for p in fold if groups[p] == q}) == 1
+        for q in set(groups)
+    )
+
+
 @pytest.mark.parametrize("right", [[True] * 29, [True] * 40])
 def test_few_labels_or_one_kind_are_refused(right: list[bool]) -> None:
     rows, groups = worlds(len(right))
@@ -92,6 +257,45 @@ def test_few_labels_or_one_kind_are_refused(right: list[bool]) -> None:
 # --- as a judge
 
 ASKED = [{"query_id": "q1", "question": "What is the capital of France?", "answer": ["Paris"]}]
+
+
+def rows_of(*texts: str, rubric: str = "crag") -> list[dict]:
+    answers = [{"query_id": "q1", "run_id": f"s{index}", "answer": text} for index, text in enumerate(texts)]
+    with pytest.warns(UserWarning, match="was wrong on"):
+        return list(rageval.judge(rubric, answers, "short", questions=ASKED))
+
+
+def test_rows_have_label_and_chance() -> None:
+    right, wrong, silent = rows_of("It is Paris.", "It is Rome.", "I don't know.")
+    assert [row["label"] for row in (right, wrong, silent)] == ["perfect", "incorrect", "missing"]
+    assert wrong["p"] < 0.3
+    assert right["p"] > 0.9
+    assert {row["judge"] for row in (right, wrong, silent)} == {short.packed().name}
+    assert [row["label"] for row in rows_of("It is Paris.", rubric="crag-auto")] == ["accurate"]
+
+
+def test_an_answer_that_failed_has_no_chance() -> None:
+    answers = [{"query_id": "q1", "run_id": "s", "answer": None, "error": "timeout"}]
+    with pytest.warns(UserWarning, match="1 failed"), pytest.warns(UserWarning, match="was wrong on"):
+        (row,) = rageval.judge("crag", answers, questions=ASKED)
+    assert row["status"] == "error"
+    assert not {"p", "label", "grade"} & row.keys()
+
+
+def test_every_other_rubric_is_refused() -> None:
+    refused = [name for name in rubric_names() if not knows(rubric_named(name))]
+    assert {"nugget-support", "citation-support", "relevance"} & set(refused)
+    answers = [{"query_id": "q1", "run_id": "s", "answer": "Paris"}]
+    material = gathered([_lines(answers)], _lines(ASKED))
+    for name in refused:
+        with pytest.raises(UsageError, match="words alone cannot decide"):
+            list(judge_offline("short", rubric_named(name), material))
+
+
+def _lines(records: list[dict]) -> object:
+    from rageval.files.jsonl import in_memory
+
+    return in_memory(records, "records")
 
 
 def written(folder: Path, question: str = "What is the capital of France?") -> tuple[str, str]:
