@@ -30,6 +30,7 @@ from rageval.logs.rows import (
     Row,
     folded,
     graded,
+    handed_over,
     is_mostly,
     number_of,
     spent_as,
@@ -362,9 +363,7 @@ class _Parting:
                 self._reading.remarks.append(Remark("scores_do_not_fall"))
             by_rank = rising
         most = self._reading.limits.id
-        rows.reverse()
-        for query in queries:
-            row = rows.pop()
+        for query, row in zip(queries, handed_over(rows), strict=True):
             for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
                 # Few are long enough to be encoded for this: a character takes four bytes at most.
                 if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:

@@ -80,6 +80,18 @@ class Row:
     record: Any = None
 
 
+def handed_over(rows: list[Row]) -> Iterator[Row]:
+    """Yield the rows in their order; the list keeps none of them in memory.
+
+    >>> rows = [Row(Place("a", 1)), Row(Place("a", 2))]
+    >>> [row.where.line for row in handed_over(rows)], rows
+    ([1, 2], [])
+    """
+    rows.reverse()
+    while rows:
+        yield rows.pop()
+
+
 @dataclass
 class LogReading:
     """How to read a log, and remarks on it afterward."""

@@ -23,7 +23,7 @@ from rageval.logs._content import Content, opened
 from rageval.logs.log import Log, one_text, parted, word
 from rageval.logs.paths import list_in, path_of, value_at_path
 from rageval.logs.readers import GENERIC, read, stem_of, tool_of
-from rageval.logs.rows import LogReading, Passage, Row, folded
+from rageval.logs.rows import LogReading, Passage, Row, folded, handed_over
 from rageval.records import Answer, Question
 from rageval.text import visible
 
@@ -122,7 +122,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     others = [column for column in columns.others if any(column in row.facts for row in rows)]
     first_rows.clear()
-    log = parted(GENERIC, _handed_over(rows), {}, reading, otherwise=otherwise)
+    log = parted(GENERIC, handed_over(rows), {}, reading, otherwise=otherwise)
     facts = {
         "columns": list(columns.fields.items()),
         "others": others,
@@ -130,13 +130,6 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[R
         "repeats": sum(answer.repeat not in ("", "1") for answer in log.answers),
     }
     return log, [Remark("columns_of_table", Scope(file=name_of(source)), facts)]
-
-
-def _handed_over(rows: list[Row]) -> Iterator[Row]:
-    """Yield the rows; the list keeps none of them in memory."""
-    rows.reverse()
-    while rows:
-        yield rows.pop()
 
 
 def _table_rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
