@@ -190,7 +190,7 @@ class _ManifestFile(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Step:
+class BuildingStep:
     """What a step that asks a model was: who was asked what, and what the replies cost it depends on."""
 
     rubric: Rubric
@@ -214,11 +214,11 @@ class Step:
         }
 
 
-def spent(steps: Iterable[Step]) -> str:
+def spent(steps: Iterable[BuildingStep]) -> str:
     """Return what the replies took that the steps depend on, in words; whenever they were paid for.
 
     >>> from rageval.judges.rubric import rubric_named
-    >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
+    >>> spent([BuildingStep(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
     'it took 12 calls, 1,000,000 tokens in, 1,000 out, 0.15 USD'
     """
     records = [step.as_record() for step in steps]
@@ -231,9 +231,9 @@ def spent(steps: Iterable[Step]) -> str:
     return f"it took {calls:,} calls, {tokens[0]:,} tokens in, {tokens[1]:,} out, {price}"
 
 
-def step_of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
+def step_of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> BuildingStep:
     """Return the step that made these judgements; a call's cost stands at its first one."""
-    step = Step(rubric, [])
+    step = BuildingStep(rubric, [])
     used = [0, 0]
     for judgement in judgements:
         who = str(judgement.get("judge", "")).rpartition("@")[0] or str(judgement.get("judge", ""))
@@ -254,7 +254,7 @@ def manifest_text(
     folder: Path,
     files: Iterable[str],
     inputs: Iterable[Path | str],
-    steps: Mapping[str, Step],
+    steps: Mapping[str, BuildingStep],
     thresholds: Mapping[str, Any],
     questions: Mapping[str, int],
 ) -> str:
@@ -644,7 +644,7 @@ class Built:
     """What came of a plan: the questions with their fates, and what failed by step."""
 
     fates: list[Fate] = field(default_factory=list)
-    steps: dict[str, Step] = field(default_factory=dict)
+    steps: dict[str, BuildingStep] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
@@ -737,14 +737,14 @@ def _ask_for_texts(
     settings: Settings,
     say: _Say,
     budget: Budget | None = None,
-) -> tuple[list[Nugget], Step]:
+) -> tuple[list[Nugget], BuildingStep]:
     """Let a judge write by a rubric, and say for which questions there is nothing."""
     rubric = rubric_named(rubric_name)
     texts = nuggets_by(judge, rubric, Material(questions=questions), settings, budget)
     for query, why in texts.failed.items():
         say(f"{rubric_name}: nothing for query {visible(query)}: {why}")
     name = judge if isinstance(judge, str) else judge.name
-    return texts.nuggets, Step(rubric, [name], texts.calls, texts.usage, len(texts.failed))
+    return texts.nuggets, BuildingStep(rubric, [name], texts.calls, texts.usage, len(texts.failed))
 
 
 def _judge_pool(
