@@ -21,6 +21,7 @@ from rageval.measures import (
     _ranks,
     _reports,
     _sets,
+    _trajectories,
     _words,
     builtin,
     official,
@@ -46,6 +47,7 @@ FAMILIES = (
         _claims,
         _alce,
         _abstention,
+        _trajectories,
         _words,
     ),
 )

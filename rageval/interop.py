@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, NothingJudged, Place
-from rageval.measures import builtin
+from rageval.measures import measures_taking
 from rageval.measures.base import COVERING, Measure
 from rageval.measures.ranking import Ranking
 from rageval.scoring.evaluation import evaluate
@@ -40,7 +40,7 @@ def install() -> dict[str, Measure]:
     except ImportError:
         raise MissingPackage("ir_measures", "rageval.interop.install()") from None
     registry: dict[str, Any] = ir_measures.measures.registry
-    measures = {name: measure for name, measure in builtin().items() if measure.argument != COVERING}
+    measures = measures_taking("Ranking")
     for name, measure in measures.items():
         registry.setdefault(name, measure())  # a copy, as PyTerrier writes to what it finds there
     return measures
@@ -69,7 +69,7 @@ def ir_measures_class() -> type[Measure]:
         def validate_params(self) -> None:
             """Refuse measures that ir_measures cannot compute; parameters were checked when they were set."""
             if kind_of_measure(self) is not RUNS:
-                raise MeasureError(f"{self} scores judged answers, but ir_measures scores runs")
+                raise MeasureError(f"{self} scores {kind_of_measure(self).noun}, but ir_measures scores runs")
             if self.argument == COVERING:
                 raise MeasureError(f"{self} scores spans and chunks, but ir_measures scores runs")
 

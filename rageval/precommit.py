@@ -92,8 +92,7 @@ def _signatures(policy: Policy) -> dict[str, str]:
     rules: dict[str, Any] = {names[key]: value for key, value in settings.items() if key in names}
     signatures = dict.fromkeys(map(str, answers), "")
     if runs:
-        scores = Evaluator(runs, {"q": {"n": {"d": 1}}}, **rules).evaluate({"q": {"d": 1.0}})
-        signatures |= {str(score.measure): score.signature for score in scores.scores}
+        signatures |= Evaluator(runs, {"q": {"n": {"d": 1}}}, **rules).signatures
     return signatures
 
 

@@ -68,6 +68,26 @@ class Answer(NamedTuple):
         return "error" if self.error else "ok" if self.text else "empty"
 
 
+class Step(NamedTuple):
+    """One step of an agent that answers a query.
+
+    `kind` is `search`, `read`, `tool`, `model` or `answer`; `docs` are the documents that it returned, in
+    their order; `request` is what a tool was asked: the query of a search, or its arguments as JSON. What
+    nobody stated of tokens, cost and seconds is None, which is not 0. Steps of one `number` ran in parallel.
+    """
+
+    kind: str
+    docs: tuple[str, ...] = ()
+    request: str = ""
+    tool: str = ""
+    status: str = "ok"
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    number: int | None = None
+
+
 class Reference(NamedTuple):
     """Where something is stated: in a document, or there from `start` to `end`, counted in `encoding`."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from rageval.core.remark import Remark
 from rageval.errors import MeasureError, UsageError
@@ -22,12 +22,26 @@ class CommandFiles(Protocol):
     remarks: list[Remark]  # how the files were read and judged
 
     @property
+    def kind(self) -> SubjectKind:
+        """The kind of subject that the files are."""
+
+    @property
     def files(self) -> Mapping[str, list[Any]]:
         """The files by their role."""
 
     @property
     def question_sources(self) -> list[Any]:
         """What may have the fields of questions, where no file of questions is given."""
+
+
+class Argument(NamedTuple):
+    """What measures take of one query: the head of these measures in lists, and what scores one of them.
+
+    `scorer` makes the `Scorer` of a measure: (measure, view). There is none for what is no run.
+    """
+
+    head: str
+    scorer: Hook[..., Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)  # a kind is itself, and no other is equal to it
@@ -41,8 +55,7 @@ class SubjectKind:
     gives
         What its measures score, with the form of these files, for messages.
     arguments
-        The classes of what its measures take of one query, as their first parameter is annotated; each with
-        the head of its measures in the list of `rageval measures`.
+        The classes of what its measures take of one query, as their first parameter is annotated.
     roles
         The roles of its files; the first one is what is scored.
     takes
@@ -66,6 +79,8 @@ class SubjectKind:
         Adds what it is made of to a report: (report, results, inputs of the page, subject).
     standings
         Scores the systems of a leaderboard: (`ScoringInputs` of a track or a bundle, what prints a remark).
+    also
+        The kind that it is, too: its measures and its judgements are those of this one as well.
     completions
         Adds the verdict under every completion of what is not known: (comparison, subject, results).
     sensitivity
@@ -74,7 +89,7 @@ class SubjectKind:
 
     noun: str
     gives: str
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, Argument]
     roles: tuple[str, ...]
     takes: Mapping[str, str]
     options: frozenset[str]
@@ -86,16 +101,24 @@ class SubjectKind:
     population: Hook[..., Any] | None = None
     page: Hook[..., Any] | None = None
     standings: Hook[..., list[Any]] | None = None
+    also: SubjectKind | None = None
     completions: Hook[..., Any] | None = None
     sensitivity: Hook[..., Any] | None = None
+
+    def is_a(self, kind: SubjectKind) -> bool:
+        """Return whether it is of this kind, or of this kind as well."""
+        return kind in (self, self.also)
 
 
 RUNS = SubjectKind(
     noun="runs",
     gives="a run and judgements of documents",
     arguments={
-        "Ranking": "Of runs (RUN... QRELS)",
-        "Covering": "Of runs and spans (RUN... SPANS.jsonl --chunks FILE --sources DIR)",
+        "Ranking": Argument("Of runs (RUN... QRELS)", Hook("rageval.scoring.scorers:OwnScorer")),
+        "Covering": Argument(
+            "Of runs and spans (RUN... SPANS.jsonl --chunks FILE --sources DIR)",
+            Hook("rageval.scoring.scorers:SpanScorer"),
+        ),
     },
     roles=("run", "qrels"),
     takes={"runs": "run", "judged documents": "qrels"},
@@ -122,7 +145,7 @@ RUNS = SubjectKind(
 ANSWERS = SubjectKind(
     noun="judged answers",
     gives="judged answers (JSON lines)",
-    arguments={"Assessment": "Of judged answers (JUDGED.jsonl...)"},
+    arguments={"Assessment": Argument("Of judged answers (JUDGED.jsonl...)")},
     roles=("judgements",),
     takes={"judged answers": "judgements", "answers": "judgements"},
     options=frozenset({"nuggets", "on_missing", "answers", "weights", "system", "passages", "aa"}),
@@ -136,7 +159,26 @@ ANSWERS = SubjectKind(
     standings=Hook("rageval.track.values:score_answers"),
     sensitivity=Hook("rageval.comparison.comparisons:sensitivity_of_answers"),
 )
-KINDS = (RUNS, ANSWERS)
+TRAJECTORIES = SubjectKind(
+    noun="trajectories",
+    gives="trajectories (steps.jsonl) and judgements of documents",
+    arguments={
+        "Trajectory": Argument(
+            "Of trajectories (STEPS.jsonl... QRELS)", Hook("rageval.scoring.trajectories:TrajectoryScorer")
+        )
+    },
+    roles=("steps", "qrels"),
+    takes={"steps": "steps", "judged documents": "qrels"},
+    options=(RUNS.options - {"dedup", "names"}) | {"answers", "system"},
+    rules=RUNS.rules,
+    example="-m seen_recall@5,kept,cited_recall",
+    also=RUNS,
+    subject=Hook("rageval.scoring.trajectories:subject_of_trajectories"),
+    gated=RUNS.gated,
+    completions=RUNS.completions,
+    sensitivity=RUNS.sensitivity,
+)
+KINDS = (RUNS, TRAJECTORIES, ANSWERS)
 
 
 def kind_of_files(roles: Iterable[str]) -> SubjectKind:
@@ -156,11 +198,20 @@ def kind_of_measure(measure: Any) -> SubjectKind:
     return next((kind for kind in KINDS if argument in kind.arguments), RUNS)
 
 
-def require_kind(kind: SubjectKind, measures: Iterable[Any]) -> None:
-    """Raise `MeasureError` for a measure that scores another kind of subject."""
+def scorer_of(measure: Any, view: Any) -> Any:
+    """Return what scores a measure of runs, by what it takes of one query."""
+    argument = kind_of_measure(measure).arguments[measure.argument]
+    return cast("Hook[..., Any]", argument.scorer)(measure, view)
+
+
+def require_kind(kind: SubjectKind, measures: Iterable[Any], or_narrower: bool = False) -> None:
+    """Raise `MeasureError` for a measure that scores another kind of subject.
+
+    A measure of a narrower kind, which is of this kind as well, is one of another kind unless asked for.
+    """
     for measure in measures:
         other = kind_of_measure(measure)
-        if other is not kind:
+        if not kind.is_a(other) and not (or_narrower and other.is_a(kind)):
             is_ours = not hasattr(measure, "function") or measure.function.__module__.startswith("rageval.")
             way = f"; for these, annotate its first argument as rageval.{next(iter(kind.arguments))}"
             way = "" if is_ours else way

@@ -201,6 +201,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "judgements": _judgements,
     "spans": lambda content: _met(content, _CHUNKS),
     "chunks": lambda content: _met(_SPANS, content),
+    "steps": _lists("files.steps", "read_steps"),
     "umbrela": _lists("files.retrieved", "read_umbrela"),
     "replies": _replies,
     "rubrics": _rubric,

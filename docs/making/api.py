@@ -13,6 +13,7 @@ from rageval.measures import Measure
 SECTIONS = {
     "Score runs": ("evaluate", "Evaluator", "scoring.rules.Rules", "read_run", "read_qrels", "Run", "Qrels"),
     "Score answers": ("evaluate_answers", "read_judgements"),
+    "Score agents": ("trajectories.*",),
     "Scores": ("Scores", "scoring.scores.ScoresTable", "scoring.scores.Score"),
     "Measures": ("parse_measure", "measure", "Measure"),
     "What a measure sees": (

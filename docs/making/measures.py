@@ -29,6 +29,7 @@ USUAL = {
     "beta": "the patience of the reader, who goes on to the next document with this probability",
 }
 RUNS = "run.trec qrels.nugget"
+STEPS = "steps.jsonl qrels.nugget --answers answers.jsonl"
 SPANS = "run.trec spans.jsonl --chunks new.jsonl --sources sources.jsonl"
 JUDGED = {  # by family, or by name
     "nuggets": "assignments.jsonl",
@@ -170,7 +171,8 @@ def scored(measure: Measure) -> str:
     """What it scores."""
     if measure.argument == "Covering":
         return "runs, by [spans of sources](../spans.md)"
-    return "judged answers" if kind_of_measure(measure) is ANSWERS else "runs, by judgements of documents"
+    kind = kind_of_measure(measure)
+    return "judged answers" if kind is ANSWERS else f"{kind.noun}, by judgements of documents"
 
 
 def on_samples(measure: Measure) -> str:
@@ -178,10 +180,12 @@ def on_samples(measure: Measure) -> str:
     module = measure.function.__module__.rpartition("._")[2]
     judged = JUDGED.get(measure.name, JUDGED.get(module, ""))
     is_of_answers, is_of_spans = kind_of_measure(measure) is ANSWERS, measure.argument == "Covering"
-    files = judged if is_of_answers else SPANS if is_of_spans else RUNS
+    is_of_steps = measure.argument == "Trajectory"
+    files = judged if is_of_answers else SPANS if is_of_spans else STEPS if is_of_steps else RUNS
     if not files or measure.name in WITHOUT_SAMPLES:
         return ""
     folder = "examples/data/" + ("answers/" if is_of_answers else "spans/" * is_of_spans)
+    folder += "agents/" * is_of_steps
     words = [folder + word if "." in word else word for word in files.split()]
     words += ["-m", str(measure @ 10 if measure.takes_k else measure)]
     with chdir(ROOT):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from rageval.checking import doctor
 from rageval.checking.findings import Findings, Tally, Validation, error
 from rageval.checking.runs import validate_run
+from rageval.checking.steps import validate_steps
 from rageval.checking.tables import topics_in, validate_tables
-from rageval.checking.tracks import OF_RUNS, OF_TABLES, track_named, validate_answers
+from rageval.checking.tracks import OF_RUNS, OF_STEPS, OF_TABLES, track_named, validate_answers
 from rageval.errors import UsageError
 from rageval.files.answers import FORMS
 from rageval.files.kinds import NO_DATA, all_rows, kind_of, start_of_file
@@ -40,7 +41,8 @@ def validate(
     source
         The file: a run, answers, reports or questions, whichever the track takes.
     track
-        The name of a track (`rag25`, ...), `run` for any run, or `answers` for tables of answers.
+        The name of a track (`rag25`, ...), `run` for any run, `steps` for trajectories, or `answers` for
+        tables of answers.
     topics
         The questions of the track, a file or `{id: text}`. With them, answers to other questions and missing
         answers are findings, too.
@@ -102,12 +104,14 @@ def validation(
     elif topics is not None:
         # With their limits, where a file says them.
         questions = topics_in(topics, track)
-    rules = None if track in (OF_RUNS, OF_TABLES) else track_named(track)
+    rules = None if track in (OF_RUNS, OF_STEPS, OF_TABLES) else track_named(track)
     if strict_length and (rules is None or rules.limit is None):
         name = track if rules is None else rules.name
         raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
     if track == OF_TABLES:
         return validate_tables(source, questions)
+    if track == OF_STEPS:
+        return validate_steps(source, questions)
     kind, wants_json = kind_of(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
     # A table may be a run in wrong columns, of which each line tells.

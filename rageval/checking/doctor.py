@@ -24,6 +24,7 @@ from rageval.checking.runs import (
     refusals,
     together,
 )
+from rageval.checking.steps import unstated_quantities
 from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
 from rageval.core.remark import Scope
 from rageval.errors import InputError, Place
@@ -49,6 +50,7 @@ from rageval.files.opening import (
 from rageval.files.questions import read_questions
 from rageval.files.spans import read_chunks, read_spans
 from rageval.files.start import RUNS as OF_RUNS
+from rageval.files.steps import read_steps
 from rageval.files.trec import (
     PLAIN,
     QRELS,
@@ -72,7 +74,7 @@ RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nug
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST = "pool", "manifest"
 RANKED = "questions"  # of a run, as DRAGUN has them
-SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
+SPANS, CHUNKS, CLAIMS, STEPS = "spans", "chunks", "claims", "steps"
 TABLE = "table of answers"
 RETRIEVED, GRADED = "retrieved", "graded"  # a run, and judgements of documents, that are no lines of columns
 _NAMES = {
@@ -87,7 +89,7 @@ _NAMES = {
 _OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED, "answer rows": TABLE, "log": TABLE}  # in Parquet
 _READABLE_KINDS = (
     *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
-    *(TABLE, POOL, MANIFEST, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
+    *(TABLE, POOL, MANIFEST, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS, STEPS),
 )
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 _Line = int
@@ -215,7 +217,7 @@ def diagnose(
         if unknown is not None:
             unknown.append(path)
     # Runs last: beside what is known already each can be looked at when it is read, and need not be kept.
-    are_runs = [kind in (RUNS, RETRIEVED) for _, kind in kinds]
+    are_runs = [kind in (RUNS, RETRIEVED, STEPS) for _, kind in kinds]
     ahead = {
         index: _findings_of(path, kind, cutoffs, reading)
         for index, (path, kind) in enumerate(kinds)
@@ -291,6 +293,16 @@ def _read_reference(path: Any, kind: str, reading: Reading) -> tuple[list[Findin
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
         documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
         return [], FileContents(name_of(path), CORPUS, documents=documents)
+    if kind == STEPS:
+        contents = FileContents(path, RUNS)
+        trajectories = read_steps(path)
+        for trajectory in trajectories:
+            contents.queries.setdefault(trajectory.query_id, 1)
+            ranked = contents.ranked.setdefault(trajectory.query_id, [])
+            seen = (doc.encode("utf-8", "surrogatepass") for step in trajectory.steps for doc in step.docs)
+            ranked += [doc for doc in dict.fromkeys(seen) if doc not in ranked]  # which any system saw
+        contents.rows = [([1] * len(docs), docs) for docs in contents.ranked.values()]
+        return [finding.in_file(path) for finding in unstated_quantities(trajectories)], contents
     if kind == TOPICS:
         contents.queries = {question.query_id: 1 for question in read_questions(path)}
     elif kind == CORPUS:
@@ -326,8 +338,8 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
         raise InputError(
             at=Place(path, 1),
             problem=holds,
-            expected="a run, qrels, spans, nuggets, answers, judgements, claims, topics (--topics FILE),"
-            " chunks or a corpus (--corpus FILE)",
+            expected="a run, steps, qrels, spans, nuggets, answers, judgements, claims, topics (--topics"
+            " FILE), chunks or a corpus (--corpus FILE)",
             remedy=hint,
         )
     return name

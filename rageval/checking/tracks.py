@@ -517,6 +517,7 @@ _TRACKS = {
 
 OF_TABLES, OF_RUNS = "answers", "run"  # answers without a form of a track's, and rankings: not read by rules
 TRACKS = (*_TRACKS, OF_TABLES, OF_RUNS)  # all that can be named
+OF_STEPS = "steps"  # trajectories of agents, which no leaderboard takes
 
 
 def track_named(name: str | Track) -> Track:

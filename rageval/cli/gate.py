@@ -388,7 +388,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     scores = chosen_system(results, options.system)
     if options.judge or options.aa:
         judges, rubrics = subject.judged_by(scores.run)
-        if judges or inputs.kind is not RUNS:
+        if judges or not inputs.kind.is_a(RUNS):
             _refuse_other_judge(judges, rubrics, options)
         elif is_typed("judge"):
             raise UsageError("--judge: judgements of documents do not name their judge; leave it out")

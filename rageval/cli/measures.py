@@ -28,9 +28,9 @@ _LONGEST = 88  # of what a named set holds
 def _measure_listing() -> str:
     width = max(map(len, builtin())) + 2
     lines: list[str] = []
-    for argument, head in (pair for kind in KINDS for pair in kind.arguments.items()):
-        lines += [*([""] if lines else []), f"{head}:"]
-        lines += [f"{name:<{width}}{measure.summary}" for name, measure in measures_taking(argument).items()]
+    for name, argument in (pair for kind in KINDS for pair in kind.arguments.items()):
+        lines += [*([""] if lines else []), f"{argument.head}:"]
+        lines += [f"{measure.name:<{width}}{measure.summary}" for measure in measures_taking(name).values()]
     lines += [f"{name:<{width}}{meaning}" for name, meaning in SHORT.items()]
     for name in plugin_names("measures"):
         is_hidden = known(name) or name in {**ALIASES, **SHORT}

@@ -12,7 +12,7 @@ from rageval import options as opt
 from rageval.checking.checks import validation
 from rageval.checking.repairs import write_repaired
 from rageval.checking.tables import topics_in
-from rageval.checking.tracks import OF_RUNS, OF_TABLES, TRACKS
+from rageval.checking.tracks import OF_RUNS, OF_STEPS, OF_TABLES, TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import FindingFormat, finding_lines, print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Finding
 
 
+_CHOICES = (*TRACKS, OF_STEPS)
+_UNREPAIRED = {OF_RUNS: "a run", OF_STEPS: "steps", OF_TABLES: "a table of answers"}
+
+
 class Options(opt.Options):
     """The options of `rageval validate`."""
 
-    track: Annotated[str, opt.Option(f"The track: {', '.join(TRACKS)}.", metavar="TRACK", choices=TRACKS)]
+    track: Annotated[str, opt.Option(f"The track: {', '.join(_CHOICES)}.", metavar="TRACK", choices=_CHOICES)]
     topics: Annotated[opt.Topics, "The topics that must be answered (id<TAB>text, or JSON lines)."] = None
     strict_length: Annotated[
         bool, opt.Option("Treat reports over their topic's length limit as errors (default: warnings).")
@@ -75,8 +79,7 @@ def _results(files: tuple[str, ...], options: Options, codes: list[int]) -> Iter
     """Yield the repairs and findings of the files, and what is said of each file; add its exit code."""
     if options.out is not None:
         broken, out = files[0], options.out
-        if options.track in (OF_RUNS, OF_TABLES):
-            what = "a run" if options.track == OF_RUNS else "a table of answers"
+        if (what := _UNREPAIRED.get(options.track)) is not None:
             raise UsageError(f"--fix: nothing of {what} can be repaired without inventing data")
         if str(out) == "-":
             raise UsageError("--fix -: standard output is used for findings; give a file")

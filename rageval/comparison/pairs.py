@@ -67,7 +67,7 @@ def failures(results: Sequence[Scores]) -> dict[str, Remark]:
             remarks[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
         # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
         elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
-            score.measure.better == HIGH_IS_GOOD and kind_of_measure(score.measure) is RUNS
+            score.measure.better == HIGH_IS_GOOD and kind_of_measure(score.measure).is_a(RUNS)
             for score in scores.scores
         ):
             remarks[scores.run] = Remark("zero_everywhere", about, {"is_hopeless": hopeless})

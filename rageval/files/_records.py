@@ -27,9 +27,11 @@ from rageval.files.start import (
     QUESTIONS,
     ROWS,
     RUNS,
+    STEPS,
     Kind,
     Start,
 )
+from rageval.files.steps import is_step
 from rageval.files.synonyms import are_rows
 
 # A bank of nuggets by what it begins with: a key of NuggetBank v3 or of DRAGUN's rubrics, or NeuCLIR's first
@@ -121,6 +123,14 @@ _KINDS = (
         "judgements in another tool's form",
         lambda start: is_judged(start.text),
         "rageval score",
+    ),
+    Kind(
+        "steps",
+        STEPS,
+        "steps of agents",
+        # Of a line that is longer than what was looked at only the beginning is known.
+        lambda start: is_step(start.record) or (b'"docs"' in start.piece and b'"kind"' in start.piece),
+        "rageval score (in Python, read_trajectories)",
     ),
     Kind(
         "results",

@@ -14,6 +14,7 @@ RUNS, JUDGED_DOCUMENTS, EITHER, JUDGED_ANSWERS = "runs", "judged documents", "ei
 ANSWERS, QUESTIONS, NUGGETS, PASSAGES, OTHER = "answers", "questions", "nuggets", "passages", "other"
 _RECORDS = 20  # of which the keys are looked at
 _BETWEEN = " \t\r\n,"  # records of a list
+STEPS = "steps"  # of agents
 ROWS = "rows"  # of a table of answers, whose columns are called as people call them
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     _Abstention = Measure
     _Claims = Measure
     _Alce = Measure
+    _Trajectories = Measure
 
 # This is the one list of the measures, in the order in which they are shown.
 # Of runs:
@@ -119,6 +120,30 @@ healthbench_score: _Nuggets
 refusal_f1: _Abstention
 answerable_f1: _Abstention
 grounded_refusal: _Abstention
+
+# Of trajectories of agents:
+seen_recall: _Trajectories
+recall_area: _Trajectories
+first_useful: _Trajectories
+searches_to: _Trajectories
+nuggets_seen: _Trajectories
+nugget_gain: _Trajectories
+session_dcg: _Trajectories
+redundancy: _Trajectories
+idle_searches: _Trajectories
+repeated_calls: _Trajectories
+cited_recall: _Trajectories
+cited_precision: _Trajectories
+cited_seen: _Trajectories
+used_recall: _Trajectories
+kept: _Trajectories
+completed: _Trajectories
+calls: _Trajectories
+searches: _Trajectories
+input_tokens: _Trajectories
+output_tokens: _Trajectories
+cost: _Trajectories
+seconds: _Trajectories
 
 # Each name above is annotated with its family: this is what a type checker, `import *` and these read.
 _FAMILY = {name: family.lower() for name, family in __annotations__.items()}

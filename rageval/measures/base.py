@@ -38,6 +38,7 @@ from rageval.text import parted_at_formulas
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
     from rageval.measures.covering import Covering
+    from rageval.measures.trajectory import Trajectory
 
     Weighs = Callable[[Mapping[str, Any], Judgement], float]
 
@@ -228,7 +229,7 @@ class Measure:
             raise MeasureError(f"{self.name}@{k!s:.80}: {self.name} takes no cut-off; leave out the @")
         return Measure(self.function, self._given, _checked_cutoff(k, self.name), self.about)
 
-    def values(self, queries: Iterable[Ranking | Assessment | Covering]) -> list[float]:
+    def values(self, queries: Iterable[Ranking | Assessment | Covering | Trajectory]) -> list[float]:
         """Return the value of each query."""
         queries, kind = list(queries), self._kind
         raw_values: list[Any]
@@ -242,7 +243,7 @@ class Measure:
             for query, value in zip(queries, raw_values, strict=True)
         ]
 
-    def value(self, query: Ranking | Assessment | Covering) -> float:
+    def value(self, query: Ranking | Assessment | Covering | Trajectory) -> float:
         """Return the value of one query."""
         try:
             value = self.function(query, **self._arguments)
@@ -271,7 +272,7 @@ class Measure:
     def _kind(self) -> type[float]:
         return {kind.__name__: kind for kind in _SHARES}.get(self._returns, float)
 
-    def _number(self, value: Any, query: Ranking | Assessment | Covering) -> float:
+    def _number(self, value: Any, query: Ranking | Assessment | Covering | Trajectory) -> float:
         """Return what a function of somebody else's returned as a number."""
         expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:

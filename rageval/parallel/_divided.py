@@ -82,8 +82,10 @@ class Divided(RunSource):
     smallest: int = SMALLEST
 
     @classmethod
-    def of(cls, source: RunSource, engine: Engine) -> Divided:
-        """Return the same run, for an engine."""
+    def of(cls, source: RunSource, engine: Engine) -> RunSource:
+        """Return the same run, for an engine; as it is, where there is no file to divide."""
+        if source.path is None:
+            return source
         return cls(source.name, source.table, source.path, source.reading, source.dedup, engine=engine)
 
     def join(self, joining: Joining) -> Joined:
@@ -125,7 +127,7 @@ class Divided(RunSource):
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
 
 
-def in_parts(source: RunSource, executor: Any) -> Divided:
+def in_parts(source: RunSource, executor: Any) -> RunSource:
     """Return a run whose file the workers of an executor read in parts."""
     return Divided.of(source, OnExecutor(executor))
 
@@ -152,7 +154,8 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
     sources = [source.in_memory() if source.is_stream else source for source in sources]
     # Rows of a table are not sent, nor a measure that a worker does not know.
     can_travel = engine.inherits or (
-        all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
+        all(source.table is None and source.path is not None for source in sources)
+        and all(map(_is_known, evaluator.measures))
     )
     if len(sources) < engine.width or not can_travel:
         for source in sources:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from operator import and_
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from rageval import hooks
 from rageval.core.remark import Remark, Scope
@@ -64,7 +64,7 @@ from rageval.scoring.sources import (
     runs_of,
     whole_qrels,
 )
-from rageval.subjects import RUNS, require_kind
+from rageval.subjects import RUNS, SubjectKind, kind_of_measure, require_kind
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ class Evaluator:
         self.asked = parse_measures(measures)
         if not self.asked:
             raise MeasureError("no measure named; expected something like alpha_ndcg@10")
-        require_kind(RUNS, self.asked)
+        # Whether a run has the steps that some of them ask for is seen when it is scored.
+        require_kind(RUNS, self.asked, or_narrower=True)
+        self.rules.require_rankings(self.asked)
         # First the grade, then the provider: a provider is asked for the measure as it will be computed.
         self.measures: list[AnyMeasure] = []
         for measure in map(self._with_rel, self.asked):
@@ -149,6 +151,12 @@ class Evaluator:
         if remark := lacking_nuggets(self):
             raise MeasureError(str(remark))
 
+    @property
+    def signatures(self) -> dict[str, str]:
+        """The signature of each measure, whatever the run."""
+        plans = zip(self.measures, self._plans, strict=True)
+        return {str(measure): self._signature(*plan, {}) for measure, plan in plans}
+
     @cached_property
     def remarks(self) -> list[Remark]:
         """What should be known of the judgements, whatever the run."""
@@ -191,6 +199,7 @@ class Evaluator:
             source = hooks.run_in_parts(source, executor)
         if self._looks_twice:
             source = source.in_memory()
+        source.require_measures(self.asked)
         self.qrels.refuse_other_documents(source.name, source.run)
         joinings = self.memo("joinings", lambda: {view: self._joining(view) for view in self._views})
         joined = {view: source.join(joining) for view, joining in joinings.items()}
@@ -203,9 +212,12 @@ class Evaluator:
         # Below 0 stands for a query that the run does not hold.
         included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
-        run = JoinedRun(source, joined, self.qrels, self.rules)
+        run = JoinedRun(source, joined, self.qrels, self.rules, self.measures)
         scores = []
-        signatures = self.memo("signatures", lambda: [self._signature(*plan) for plan in self._plans])
+        context = source.context
+        signatures = self.memo(
+            ("signatures", *context), lambda: [self._signature(*plan, context) for plan in self._plans]
+        )
         scorers = self.memo(
             "scorers",
             lambda: [scorer_for(*plan, self.rules, self.memo, self._has_relevant) for plan in self._plans],
@@ -235,9 +247,11 @@ class Evaluator:
         fields = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
         return Scores(source.name, tuple(scores), notes, judged, **fields)
 
-    def _signature(self, measure: AnyMeasure, view: View) -> str:
+    def _signature(self, measure: AnyMeasure, view: View, of_run: Mapping[str, str]) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
-        context = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
+        context = dict(of_run) if kind_of_measure(measure) is RUNS else {}
+        if self.qrels.judges:
+            context["judge"] = "+".join(map(visible, self.qrels.judges))
         if self.qrels.is_adaptive:
             context["pool"] = "adaptive"
         if self._weights_digest:
@@ -312,12 +326,12 @@ class Evaluator:
 
     def _joining(self, view: View) -> Joining:
         """Return how runs meet the judgements."""
-        cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
+        # Cut-offs of other measures, as of trajectories, are no ranks.
+        ranks = [measure.k if kind_of_measure(measure) is RUNS else None for measure in self.measures]
+        cutoffs = tuple(sorted({rank for rank in ranks if rank}))
         # A measure without a cut-off looks at the whole ranking. Taking unjudged documents out moves others
         # up, from any depth; and for bounds, what nobody judged below the cut-off may be relevant, too.
-        is_whole = (
-            view.judged_only or self.rules.bounds or any(measure.k is None for measure in self.measures)
-        )
+        is_whole = view.judged_only or self.rules.bounds or None in ranks
         deepest = None if is_whole else max(cutoffs, default=None)
         return Joining(self.qrels, view, cutoffs, deepest)
 
@@ -421,7 +435,7 @@ class Runs:
         Whether a run of which nothing is judged has no scores, and is named with the reason.
     """
 
-    kind = RUNS
+    kind: SubjectKind = RUNS
 
     def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource], refuses: bool = False) -> None:
         self.evaluator = evaluator
@@ -461,9 +475,9 @@ class Runs:
         gold: Gold = hooks.gold_of_documents(sources, draw)
         return gold
 
-    def with_gold(self, gold: Gold) -> Runs:
+    def with_gold(self, gold: Gold) -> Self:
         """Return the runs with human labels."""
-        labeled = Runs(self.evaluator, self.runs, self.refuses)
+        labeled = type(self)(self.evaluator, self.runs, self.refuses)
         labeled.gold = gold
         return labeled
 
@@ -498,7 +512,7 @@ class Runs:
         ranked = evaluator.rankings(source)
         content = RunFingerprint(
             frozenset(self.queries) - frozenset(source.query_ids),
-            {query: short_digest(ranked.get(query, ())) for query in self.queries},
+            {query: short_digest(self._content(source, query, ranked)) for query in self.queries},
             judgements=whole_qrels(qrels).digest(),
         )
         rel = self.rules.rel if self.rules.rel is not None else 1
@@ -511,6 +525,12 @@ class Runs:
             unjudged = round(1 - notes.shown_judged / notes.shown, 6)
             content = content._replace(unjudged=unjudged, bounds=self._bounds(source))
         return content
+
+    @staticmethod
+    def _content(source: RunSource, query: str, ranked: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the documents of a query, and what else tells what the run holds of it."""
+        docs = ranked.get(query, ())
+        return [*docs, source.details[query]] if query in source.details else docs
 
     def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:
         """Return between what the means lie whatever unjudged documents are, by measures that know it."""

@@ -26,7 +26,8 @@ def find_likenesses(
     for source in sources:
         # As many documents and judged ones for each query: two runs that differ there need not be compared
         # row by row.
-        by_outline.setdefault(frozenset(source.outline.items()), []).append(source)
+        outline = frozenset([*source.outline.items(), *source.details.items()])
+        by_outline.setdefault(outline, []).append(source)
     digests = {
         source.name: _digests(source.run(), orders)
         for group in by_outline.values()

@@ -16,7 +16,7 @@ freshstack          three orders in one report: for each measure the one that it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +26,7 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.names import suggestion
 from rageval.options import OnMissing, Ties, ZeroRel, refuse_other_words
 from rageval.scoring.runs import Order, View
-from rageval.subjects import ANSWERS, RUNS, SubjectKind
+from rageval.subjects import ANSWERS, RUNS, SubjectKind, kind_of_measure
 from rageval.version import __version__
 
 EXPECTED = "expected"  # of ties
@@ -206,6 +206,15 @@ class Rules:
         # An error is raised at the end, when all that is missing has been counted; until then it is left out.
         return "skip" if self.on_missing == "error" else self.on_missing
 
+    def require_rankings(self, measures: Iterable[AnyMeasure]) -> None:
+        """Raise `UsageError` for a rule of rankings beside a measure that scores none."""
+        other = next((measure for measure in measures if kind_of_measure(measure) is not RUNS), None)
+        for name in ("ties", "depth", "judged_only", "compat") if other is not None else ():
+            if getattr(self, name) != getattr(USUAL, name):
+                raise UsageError(
+                    f"{name} applies to rankings, and {other} scores none; leave out one of them"
+                )
+
     def signature(self, measure: AnyMeasure, view: View, **extra: str) -> str:
         """Return the signature of a measure of runs under these rules."""
         context = {
@@ -222,8 +231,12 @@ class Rules:
             changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
             changed["mean"] = "of-groups"
-        ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
-        return measure.signature(ties=ties, **changed, **extra, v=__version__)
+        if kind_of_measure(measure) is RUNS:
+            ties = (
+                EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
+            )
+            changed = {"ties": ties, **changed}
+        return measure.signature(**changed, **extra, v=__version__)
 
 
 USUAL = Rules()

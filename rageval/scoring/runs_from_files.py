@@ -25,6 +25,14 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     if options.compat in COMPAT_OF_ANSWERS:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names} apply to judged answers; leave them out for runs")
+    evaluator = evaluator_of(inputs, measures, options)
+    run_files = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
+    kept = [source.in_memory() if source.is_stream and is_reread else source for source in run_files]
+    return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
+
+
+def evaluator_of(inputs: CommandFiles, measures: Sequence[Any], options: Any) -> Evaluator:
+    """Return the measures with the judgements and the rules of a command line."""
     are_nuggets = {"yes": True, "no": False}.get(options.nuggets_in_qrels)
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or are_nuggets is False
@@ -39,9 +47,7 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     rules |= {"nuggets_in_qrels": are_nuggets, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     evaluator.refuse_without_nuggets()
-    run_files = run_sources(inputs.files["run"], inputs.reading, options.dedup, options.names)
-    kept = [source.in_memory() if source.is_stream and is_reread else source for source in run_files]
-    return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
+    return evaluator
 
 
 def gated_run(candidate: Any, measures: Any, rules: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runs:
@@ -100,13 +106,14 @@ _OF_SPANS = ("chunks", "sources", "overlap", "stale")
 
 def judgements_of(inputs: CommandFiles, floor: int, options: Any) -> Qrels:
     """Read the one set of judgements; `options` are what is said of spans and chunks."""
-    if len(inputs.files["qrels"]) != 1 or not inputs.files["run"]:
-        found_runs = ", ".join(visible(name_of(run)) for run in inputs.files["run"]) or "none"
+    role = inputs.kind.roles[0]
+    if len(inputs.files["qrels"]) != 1 or not inputs.files[role]:
+        found_runs = ", ".join(visible(name_of(run)) for run in inputs.files[role]) or "none"
         found_qrels = ", ".join(visible(name_of(qrels)) for qrels in inputs.files["qrels"]) or "none"
         raise InputError(
             expected="one or more runs (lines of 6 columns) and one file of judgements (4 columns), or"
             " judged answers (JSON lines)",
-            found=f"runs: {found_runs}; judgements: {found_qrels}",
+            found=f"{inputs.kind.noun}: {found_runs}; judgements: {found_qrels}",
         )
     (qrels,) = inputs.files["qrels"]
     if isinstance(qrels, QrelsOfDataset):

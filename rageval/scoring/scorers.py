@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval.errors import MeasureError
 from rageval.measures import builtin
-from rageval.measures.base import COVERING, Measure
+from rageval.measures.base import Measure
 from rageval.measures.bounds import Bounds, Ends, ranked
 from rageval.measures.foreign import ForeignMeasure
 from rageval.measures.parsing import AnyMeasure
@@ -25,6 +25,7 @@ from rageval.scoring.qrels import Qrels, at_grade, collapsed
 from rageval.scoring.rules import EXPECTED, Rules, order_of
 from rageval.scoring.runs import View
 from rageval.scoring.sources import Joined, Joining, RunSource, ranking_of
+from rageval.subjects import scorer_of
 
 if TYPE_CHECKING:
     from rageval.measures.ties import TiedRanking
@@ -43,6 +44,8 @@ class JoinedRun:
     joined: Mapping[View, Joined]
     qrels: Qrels
     rules: Rules
+    measures: Sequence[AnyMeasure] = ()
+    values: dict[Measure, Values] = field(default_factory=dict)  # of those that are found together
 
     def rankings(self, view: View) -> Sequence[Ranking]:
         """Return the judged documents of each query in the order of this view."""
@@ -188,7 +191,7 @@ def scorer_for(
         return ForeignScorer(measure, view, memo, has_relevant)
     if rules.ties == EXPECTED:
         return OverTiedOrders(measure, view)
-    scorer: Scorer = SpanScorer(measure, view) if measure.argument == COVERING else OwnScorer(measure, view)
+    scorer: Scorer = scorer_of(measure, view)
     return WithBounds(scorer, measure, view) if rules.bounds else scorer
 
 

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import compress, repeat
 from typing import Any, NamedTuple, TypeVar, cast
 
-from rageval import hooks
+from rageval import hooks, subjects
 from rageval.core.remark import Remark
 from rageval.errors import InputError, Place, UsageError
 from rageval.files import columnar
@@ -335,6 +335,20 @@ class RunSource:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What tells it from others beside its ranking, by query."""
+        return {}
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        """What the signatures of its scores have, too: how the ranking was made."""
+        return {}
+
+    def require_measures(self, measures: Iterable[Any]) -> None:
+        """Raise `MeasureError` for a measure that does not score runs."""
+        subjects.require_kind(subjects.RUNS, measures)
+
     def join(self, joining: Joining) -> Joined:
         """Let the run meet judgements; one whose queries lie scattered is read once more."""
         return self._remember_join(joining.together(self._pieces(joining)))
@@ -374,8 +388,8 @@ class RunSource:
 
         Of queries that are not `requested` rows may be left out.
         """
-        if self.table is not None:
-            return use(iter(self.table.queries))
+        if (documents := self.documents_in_memory()) is not None:
+            return use(documents)
         if self.path is None:
             raise UsageError(f"{self.name}: nothing to read")
         self.path = kept(self.path)
@@ -383,6 +397,10 @@ class RunSource:
             return use(whole_queries(rows_of(self.path, self.reading), self.dedup, requested))
         except Scattered:
             return self._read_scattered(self.path, lambda lines, reading: use(self._parted(lines, reading)))
+
+    def documents_in_memory(self) -> Iterator[Documents] | None:
+        """Return what it holds for one query after the other, if it is in memory."""
+        return None if self.table is None else iter(self.table.queries)
 
     def _parted(self, texts: Iterable[Text], reading: Reading) -> Iterator[Documents]:
         return whole_queries(run_rows_of(texts, cast("Source", self.path), reading), self.dedup)

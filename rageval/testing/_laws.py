@@ -16,7 +16,7 @@ from rageval.measures import builtin
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measure
 from rageval.plugins import plugin_names
-from rageval.subjects import ANSWERS, kind_of_measure
+from rageval.subjects import ANSWERS, RUNS, kind_of_measure
 from rageval.testing import _answer_cases, _run_cases
 from rageval.testing._answer_cases import AnswerCase
 from rageval.testing._cases import SLACK, Case, Law, comparable, cut, listed_in
@@ -71,6 +71,8 @@ def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
     """
     if not isinstance(measure, Measure):
         raise MeasureError(f"{measure!s:.80}: expected a measure, made with @rageval.measure")
+    if (scored := kind_of_measure(measure)) not in (RUNS, ANSWERS):
+        raise MeasureError(f"{measure} scores {scored.noun}; check_measure draws runs and judged answers")
     kind: type[Case] = AnswerCase if kind_of_measure(measure) is ANSWERS else RunCase
     # Sorted, and with a seed a case: the same measure gives the same message on every machine.
     for (name, law), number in product(sorted(LAWS[kind].items()), range(cases)):

@@ -367,6 +367,9 @@ WORDS: dict[str, Words] = {
     "ids_with_space": "ids with a space: {number:,}, first {id:id}",
     "changed_file": "{name} has changed since the collection was built",
     "unlocated_spans": "wide spans: {number:,}, first {nugget:id} of query {query:id}",
+    "unstated_quantity": (
+        "trajectories with a model step that lacks {quantity}: {number:,}, first of query {query:id}"
+    ),
     "queries_not_in_file": _queries_not_in_file,
     "documents_not_in_file": _documents_not_in_file,
     "queries_not_in_run": "judged queries that {other:id} lacks: {number:,}, first {query:id}",
@@ -467,6 +470,7 @@ EFFECTS: dict[str, Words] = {
     "unlocated_spans": (
         "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
     ),
+    "unstated_quantity": "the measure is undefined there, and budgets of it are errors",
     "queries_not_in_file": Choice(
         "other_kind",
         {"qrels": "these queries are left out of every mean"},

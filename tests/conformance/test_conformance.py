@@ -70,6 +70,7 @@ HELD_BY_THEIR_SOURCES = {
             "refusal_f1",
         ),
     },
+    "test_trajectories.py": set(measures_taking("Trajectory")),
     "test_alce.py": {"alce_f1", "alce_precision", "alce_recall", "trust_score", "healthbench_score"},
 }
 

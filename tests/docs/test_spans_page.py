@@ -1,4 +1,4 @@
-"""What the pages about spans, and about who lost what show step by step."""
+"""What the pages about spans, about who lost what, and about agents show step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGES = {"spans": 3, "diagnose": 2}  # and how many outputs they show
+PAGES = {"spans": 3, "diagnose": 2, "agents": 5}  # and how many outputs they show
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,9 @@ def page(name: str) -> str:
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
-def test_step_by_step(name: str) -> None:
+def test_step_by_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "agents":  # with a table that is folded
+        monkeypatch.setenv("COLUMNS", "80")
     printed, stderr, texts = "", "", 0
     for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
         if kind == "text":
@@ -48,7 +50,15 @@ def test_step_by_step(name: str) -> None:
         assert line in stderr
 
 
-@pytest.mark.parametrize("name", PAGES)
+def test_the_python_code_about_agents_runs() -> None:
+    pieces = blocks("python", page("agents"))
+    assert len(pieces) == 2
+    for piece in pieces:
+        # As a program of its own, whose functions are annotated with what it imports.
+        exec(piece, {"__name__": "agents"})
+
+
+@pytest.mark.parametrize("name", ["spans", "diagnose"])
 def test_the_python_code_of_the_page_writes_spans(name: str) -> None:
     (block,) = blocks("python", page(name))
     exec(block, {})

@@ -67,6 +67,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "published": (BASE | {"building", "comparison", "files", "scoring"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
+    "trajectories": (BASE | {"measures", "scoring"}, set()),
     "typing": ({"files", "options"}, set()),
     "policy": (BASE | {"files"}, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),

@@ -21,7 +21,7 @@ from rageval.errors import InputError
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES, kind_of
 from rageval.files.opening import File
-from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
+from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS, STEPS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, CORPUS, GOLDEN = ROOT / "examples/data", ROOT / "tests/corpus", ROOT / "tests/golden"
@@ -60,6 +60,7 @@ KINDS = {
     "sentences.jsonl": "questions",
     "baseline.jsonl": "baseline",
     "spans.jsonl": "spans",
+    "steps.jsonl": "steps",
     "old.jsonl": "chunks",
     "new.jsonl": "chunks",
     ".trec": "run",
@@ -79,6 +80,7 @@ FOLDERS = {
     "questions": "questions",
     "runs": "run",
     "spans": "spans",
+    "steps": "steps",
 }
 JUDGED = {"annotations", "argue", "dragun", "medaesqa", "questions", "ragdoll"}
 
@@ -106,7 +108,8 @@ def samples() -> Iterator[tuple[Path, str]]:
 SAMPLES = dict(samples())
 NAMED = {kind.name: kind for kind in (*RECORDS, *LINES)}
 DOCUMENTS = {kind.name for kind in NAMED.values() if kind.holds in (JUDGED_DOCUMENTS, EITHER)}
-SCORED = DOCUMENTS | {kind.name for kind in NAMED.values() if kind.holds in (RUNS, JUDGED_ANSWERS, ANSWERS)}
+USED = (RUNS, STEPS, JUDGED_ANSWERS, ANSWERS)
+SCORED = DOCUMENTS | {kind.name for kind in NAMED.values() if kind.holds in USED}
 
 
 def one_of_each(kinds: Callable[[str], bool]) -> list[Path]:

@@ -73,7 +73,11 @@ RISING = {
 RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
 RISING |= {"document_recall"}
+RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
+RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept", "completed"}
 FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
+FALLING |= {"searches_to", "redundancy", "idle_searches", "repeated_calls", "calls", "searches"}
+FALLING |= {"input_tokens", "output_tokens", "cost", "seconds"}
 FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
 NEITHER = {"length", "citations", "sentence_count", "nugget_count", "answer_rate", "self_knowledge"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
@@ -116,7 +120,14 @@ BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
 }
 # Numbers that a parameter without a list of values is tried at.
 TRIED = {"alpha": (0.0, 0.5, 1.0), "gamma": (0.0, 0.5, 1.0), "beta": (0.25, 0.75), "rel": (1, 2)}
+TRIED |= {
+    "recall": (0.5, 1.0),
+    "b": (2.0, 10.0),
+    "bq": (4.0,),
+    **dict.fromkeys(("tokens", "cost", "seconds"), (20.0,)),
+}
 TRIED |= {"aspect": ("score",), "low": (0.0, -1.0), "high": (1.0, 5.0)}  # type: ignore[dict-item]
+BUDGETS = {"tokens", "cost", "seconds"}
 FOREIGN = {
     **dict.fromkeys(
         [
@@ -157,14 +168,17 @@ def variants(measure: Measure) -> list[Measure]:
         options_tried += [measure(**{parameter.name: value}) for value in values]
     # Of one answer to each question there are no more than one to draw.
     k = {"all_gold": 10, "pass_any": 1, "pass_all": 1}.get(measure.name, 5)
-    cut = [variant @ k for variant in options_tried] if measure.takes_k else options_tried
+    # A budget takes the place of a cut-off.
+    cut = [
+        variant @ k if measure.takes_k and not variant.changed.keys() & BUDGETS else variant
+        for variant in options_tried
+    ]
     return list(dict.fromkeys(cut))
 
 
 ALL = [variant for measure in builtin().values() for variant in variants(measure)]
-OF_RUNS = [
-    measure for measure in ALL if kind_of_measure(measure) is not ANSWERS and measure.argument != "Covering"
-]
+OF_RUNS = [measure for measure in ALL if measure.argument == "Ranking"]
+OF_TRAJECTORIES = [measure for measure in ALL if measure.argument == "Trajectory"]
 OF_ANSWERS = [measure for measure in ALL if kind_of_measure(measure) is ANSWERS]
 
 
@@ -219,6 +233,26 @@ def runs_(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
     (folder / "qrels").write_text("".join(judged))
     return [str(folder / name) for name in (*SYSTEMS, "qrels")]
+
+
+# What each system's searches return, and what its answers cite. The worst repeats its last search, and fails.
+SEARCHED = {
+    "good": ("r1 r3 r5", "r2 r4 r6"),
+    "middle": ("z1 r1", "r3 z2", "z1 r5"),
+    "bad": ("z1 z2", "z1 u1", "z2 u2", "z1 u1", "z2 r2 z1"),
+}
+CITES = {"good": "r1 r2 r3 r4 r5 r6", "middle": "r1 r3 z1", "bad": "u5 z3"}
+
+
+def steps_of(system: str) -> Iterator[dict[str, Any]]:
+    """The steps of a system for one question."""
+    for number, docs in enumerate(SEARCHED[system]):
+        price = {"good": 1, "middle": 2, "bad": 4}[system]
+        used = dict.fromkeys(("input_tokens", "output_tokens", "cost", "seconds"), price)
+        yield {"kind": "model", **used}
+        yield {"kind": "search", "query": f"q{min(number, 3)}", "docs": docs.split()}
+    if system == "bad":
+        yield {"kind": "answer", "status": "error"}
 
 
 # What each system is given: of ten judges, how many say what; of items, grades.
@@ -428,7 +462,15 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
         )
         for is_negated, name in enumerate(decisions)
     }
+    citing_docs = [
+        {"query_id": q, "run_id": name, "answer": [{"text": "So.", "citations": CITES[name].split()}]}
+        for name in SYSTEMS
+        for q in QUERIES
+    ]
+    (folder / "cites.jsonl").write_text("".join(json.dumps(row) + "\n" for row in citing_docs))
+    agents = [written(folder / "steps.jsonl", steps_of), runs[-1], "--answers", str(folder / "cites.jsonl")]
     return {
+        "trajectories": (agents, [measure for measure in OF_TRAJECTORIES if measure.aggregate == "mean"]),
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
         "ir_measures": (runs, computed_by_ir_measures(runs)),
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
@@ -480,7 +522,8 @@ def is_known(measure: Any) -> bool:
     return direction_of(measure) != "neither" and measure.name not in BY_WORDS
 
 
-KINDS = ("runs", "ir_measures", "answers", "citations", "alce", "tracks", "over_refusal", "false_answer_rate")
+KINDS = ("runs", "trajectories", "ir_measures", "answers", "citations", "alce", "tracks")
+KINDS += ("over_refusal", "false_answer_rate")  # type: ignore[assignment]
 
 
 def command(*words: str, code: int = 0) -> Result:

@@ -1,0 +1,153 @@
+"""What a measure of agents sees: the steps of one trajectory, and the judgements of its query.
+
+@rageval.measure
+def found_at_once(trajectory: Trajectory) -> float:
+    "1 if the first search finds a relevant document."
+    return float(bool(trajectory.seen(1) & trajectory.relevant()))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Self
+
+from rageval.errors import MeasureError
+from rageval.measures.ranking import Topic
+from rageval.records import Step
+
+_CALLS = ("search", "read", "tool")
+_EMPTY: frozenset[str] = frozenset()
+_SLACK = 1 + 1e-12  # costs such as 0.1 are no binary fractions, and their sums are off by a little
+
+
+class Trajectory:
+    """The steps of an agent that answers one query, beside the query's judgements: the argument of measures.
+
+    Where the system has no trajectory for the query, `is_absent` is set: nothing was seen, and what it cost
+    is not known.
+
+    >>> steps = [Step("search", docs=("a", "b")), Step("search", docs=("b", "c"))]
+    >>> trajectory = Trajectory.of(steps, {"c": 1, "d": 1}, cited=["c"])
+    >>> sorted(trajectory.seen(1)), sorted(trajectory.seen()), sorted(trajectory.relevant())
+    (['a', 'b'], ['a', 'b', 'c'], ['c', 'd'])
+    """
+
+    def __init__(
+        self, topic: Topic, steps: Sequence[Step], cited: Iterable[str] | None = None, is_absent: bool = False
+    ) -> None:
+        """Take the judgements of the query, the steps in their order, and what the answer cites, if known."""
+        self.topic = topic
+        self.steps = steps
+        self.is_absent = is_absent
+        self._cited = cited
+        self._relevant: dict[int, frozenset[str]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        steps: Iterable[Step],
+        grades: Mapping[str, int | float],
+        cited: Iterable[str] | None = None,
+    ) -> Self:
+        """Make a trajectory of steps and of `{document: grade}`."""
+        return cls(Topic.of({"0": grades}), list(steps), cited)
+
+    @property
+    def query_id(self) -> str:
+        """The query."""
+        return self.topic.query_id
+
+    @cached_property
+    def cited(self) -> frozenset[str]:
+        """The documents that the answer cites; `MeasureError` where no answers are known."""
+        if self._cited is None:
+            raise MeasureError(
+                f"query {self.query_id!r}: the measure needs what the answer cites, and no answers of the"
+                " system are known; pass them with --answers (in Python, read_trajectories(steps, answers))"
+            )
+        return frozenset(self._cited)
+
+    @cached_property
+    def searches(self) -> list[frozenset[str]]:
+        """The documents of each search, each once; of one that failed, what it returned all the same."""
+        return [frozenset(step.docs) for step in self.steps if step.kind == "search"]
+
+    @cached_property
+    def calls(self) -> list[Step]:
+        """The steps that call a tool: searches, reads and other tools."""
+        return [step for step in self.steps if step.kind in _CALLS]
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        return _EMPTY.union(*(step.docs for step in self.steps))
+
+    def seen(self, searches: int | None = None) -> frozenset[str]:
+        """Return what the first searches saw; without a number, all that was seen, by reading as well."""
+        return self._seen if searches is None else _EMPTY.union(*self.searches[:searches])
+
+    def seen_within(self, quantity: str, limit: float) -> frozenset[str]:
+        """Return what the longest beginning of the steps saw whose total of a quantity is within a limit.
+
+        `tokens` are input and output tokens together. `MeasureError` for a model step that does not state it.
+        """
+        names = ("input_tokens", "output_tokens") if quantity == "tokens" else (quantity,)
+        docs: set[str] = set()
+        amounts: list[float] = []
+        for number, step in enumerate(self.steps, 1):
+            for name in names:
+                amount = getattr(step, name)
+                if amount is None and step.kind == "model":
+                    raise MeasureError(
+                        f"query {self.query_id!r}: step {number}, a model step, has no {name}, which a limit"
+                        f" of {quantity} needs; add it, or leave out the limit"
+                    )
+                amounts.append(amount or 0)
+            if math.fsum(amounts) > limit * _SLACK:
+                break
+            docs.update(step.docs)
+        return frozenset(docs)
+
+    def relevant(self, rel: int = 1) -> frozenset[str]:
+        """Return the documents of this grade or better."""
+        if rel not in self._relevant:
+            grades = zip(self.topic.ids, self.topic.grades, strict=True)
+            self._relevant[rel] = frozenset(doc for doc, grade in grades if grade >= rel)
+        return self._relevant[rel]
+
+    def nuggets(self, docs: Iterable[str], rel: int = 1) -> frozenset[int]:
+        """Return the nuggets that these documents support."""
+        numbers = self.topic.numbers
+        judged = [numbers[doc] for doc in docs if doc in numbers]
+        return frozenset(nugget for number in judged for nugget in self.topic.nuggets_of(number, rel))
+
+    def recall_curve(self, rel: int = 1) -> list[float]:
+        """Return the recall after each search; where something is relevant."""
+        relevant = self.relevant(rel)
+        docs: set[str] = set()
+        curve = []
+        for search in self.searches:
+            docs |= search & relevant
+            curve.append(len(docs) / len(relevant))
+        return curve
+
+    def total(self, quantity: str) -> float:
+        """Return the sum of a quantity over the steps; NaN where it is not known.
+
+        Traces state tokens, cost and time at the steps of the model: another step that states none adds
+        nothing. It is not known where a model step, or every step, states none.
+        """
+        stated = [(step.kind, getattr(step, quantity)) for step in self.steps]
+        if any(kind == "model" and amount is None for kind, amount in stated):
+            return math.nan
+        amounts = [amount for _, amount in stated if amount is not None]
+        return math.fsum(amounts) if amounts else math.nan
+
+    def repeats(self) -> Iterator[bool]:
+        """Yield for each call whether an earlier one was the same: the tool, and what it was asked."""
+        before: set[tuple[str, str, str]] = set()
+        for step in self.calls:
+            call = step.kind, step.tool, step.request
+            yield call in before
+            before.add(call)

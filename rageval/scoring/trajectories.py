@@ -1,0 +1,237 @@
+"""Trajectories of agents beside judgements of documents.
+
+What an agent saw, in the order of first seeing, is a run, and is scored as one; measures of trajectories look
+at the steps behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
+
+from rageval.core.signature import short_digest
+from rageval.errors import InputError, Place, UsageError
+from rageval.files.answers import read_answers
+from rageval.files.opening import name_of
+from rageval.files.steps import StepsOfAnswer, read_steps
+from rageval.measures.base import Measure
+from rageval.measures.parsing import AnyMeasure
+from rageval.measures.ranking import Topic
+from rageval.measures.trajectory import Trajectory
+from rageval.scoring.arguments import as_source
+from rageval.scoring.evaluation import Runs
+from rageval.scoring.runs import Documents, Run, View
+from rageval.scoring.runs_from_files import evaluator_of
+from rageval.scoring.scorers import JoinedRun
+from rageval.scoring.sources import Joined, Joining, RunSource, run_name
+from rageval.scoring.subject import with_labels
+from rageval.subjects import TRAJECTORIES, CommandFiles, kind_of_measure
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.typing import RecordsLike
+
+
+@dataclass
+class AgentRun(RunSource):
+    """What a system did: its trajectories by query, one a repeat; as a run, what the first of each saw.
+
+    `cited` is what its answers cite, by query and repeat; None where it has no answers.
+    """
+
+    trajectories: Mapping[str, Sequence[StepsOfAnswer]] = field(default_factory=dict)
+    cited: Mapping[tuple[str, str], Sequence[str]] | None = None
+
+    @cached_property
+    def details(self) -> Mapping[str, str]:
+        """What tells it from a system that saw the same documents, by query: its steps and citations."""
+        return {
+            query: short_digest(str((a.repeat, a.encoded, self._cited(a))) for a in answers)
+            for query, answers in self.trajectories.items()
+        }
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        """In what order the documents are ranked: that of first seeing."""
+        return {"seen": "first"}
+
+    @property
+    def repeats(self) -> int:
+        """How many trajectories every query should have: as many as any has."""
+        return max(map(len, self.trajectories.values()), default=0)
+
+    def require_measures(self, measures: Iterable[AnyMeasure]) -> None:
+        """Raise `UsageError` for a measure of one ranking where a query has several trajectories."""
+        of_runs = (measure for measure in measures if kind_of_measure(measure) is not TRAJECTORIES)
+        if self.repeats > 1 and (measure := next(of_runs, None)) is not None:
+            raise UsageError(
+                f"{measure} scores one ranking for each query, but {visible(self.name)} has several"
+                " trajectories (repeat) for some; use measures of trajectories alone, such as seen_recall"
+            )
+
+    def run(self) -> Run:
+        """Return what was seen as a run, in memory."""
+        if self.table is None:
+            self.table = Run(self.name, self.documents_in_memory())
+        return self.table
+
+    def documents_in_memory(self) -> Iterator[Documents]:
+        """Yield the documents of each query in the order of first seeing, with falling scores."""
+        row = 1
+        for query, (first, *_) in self.trajectories.items():
+            seen = dict.fromkeys(chain.from_iterable(step.docs for step in first.steps))
+            if seen:
+                # Ids hold no line ends.
+                docs = "\n".join(seen).encode("utf-8", "surrogatepass").split(b"\n")
+                scores = list(map(float, range(len(docs), 0, -1)))
+                lines = range(row, row + len(docs))
+                yield Documents(self.name, query.encode("utf-8", "surrogatepass"), lines, docs, scores)
+                row += len(docs)
+
+    def join(self, joining: Joining) -> Joined:
+        """Let what was seen meet judgements; a query whose steps saw nothing is not missing."""
+        joined = super().join(joining)
+        notes = joined.notes
+        for number, query in enumerate(joining.qrels.query_ids):
+            if notes.judged[number] < 0 and query in self.trajectories:
+                notes.judged[number] = 0
+                notes.queries_missing -= 1
+                notes.queries_in_run += 1
+        self.query_ids = list(self.trajectories)
+        return joined
+
+    def of_topic(self, topic: Topic) -> list[Trajectory]:
+        """Return the trajectories of a query; an absent one, if there is none."""
+        answers = self.trajectories.get(topic.query_id)
+        if answers is None:
+            return [Trajectory(topic, (), (), is_absent=True)]
+        return [Trajectory(topic, answer.steps, self._cited(answer)) for answer in answers]
+
+    def _cited(self, answer: StepsOfAnswer) -> Sequence[str] | None:
+        return None if self.cited is None else self.cited.get((answer.query_id, answer.repeat), ())
+
+
+def agent_runs(
+    trajectories: Iterable[StepsOfAnswer],
+    cited: Mapping[str, dict[tuple[str, str], Sequence[str]]],
+    name: str,
+) -> list[AgentRun]:
+    """Return the systems of these trajectories; those without a `run_id` are called by this name.
+
+    `cited` is what the answers of each run cite, by query and repeat.
+    """
+    by_run: dict[str, dict[str, list[StepsOfAnswer]]] = {}
+    for trajectory in trajectories:
+        by_query = by_run.setdefault(trajectory.run_id or name, {})
+        by_query.setdefault(trajectory.query_id, []).append(trajectory)
+    return [AgentRun(run, trajectories=by_query, cited=cited.get(run)) for run, by_query in by_run.items()]
+
+
+@dataclass(frozen=True)
+class TrajectoryScorer:
+    """Asks a function of the steps of one query; of several trajectories of a query the mean counts."""
+
+    measure: Measure
+    view: View
+
+    def score(self, run: JoinedRun) -> list[list[float]]:
+        """Return the value of every query."""
+        source = cast("AgentRun", run.source)
+        # Steps are unpacked once for all measures, which share what they compute of them.
+        if self.measure not in run.values:
+            own = [m for m in run.measures if isinstance(m, Measure) and kind_of_measure(m) is TRAJECTORIES]
+            rows = [_values(source.of_topic(topic), own) for topic in run.qrels.topics]
+            run.values.update(zip(own, map(list, zip(*rows, strict=True)), strict=True))
+        return [run.values[self.measure]]
+
+
+def _values(trajectories: Sequence[Trajectory], measures: Iterable[Measure]) -> list[float]:
+    """Return the value of each measure for one query."""
+    if len(trajectories) == 1:
+        return [measure.value(trajectories[0]) for measure in measures]
+    return [_mean(map(measure.value, trajectories)) for measure in measures]
+
+
+def _mean(values: Iterable[float]) -> float:
+    defined = [value for value in values if value == value]
+    return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+class Trajectories(Runs):
+    """Trajectories of systems beside judgements of documents: a `Subject`."""
+
+    kind = TRAJECTORIES
+
+
+def read_trajectories(steps: RecordsLike, answers: RecordsLike | None = None) -> dict[str, AgentRun]:
+    """Read the trajectories of agents, by system: what `evaluate` and `compare` take in place of runs.
+
+    Parameters
+    ----------
+    steps
+        A file of steps, dicts with the keys of such a file, or a DataFrame with these columns.
+    answers
+        The answers of the same systems, in the same forms, for what they cite.
+
+    Examples
+    --------
+    >>> import rageval
+    >>> search = {"query_id": "q", "run_id": "a", "kind": "search"}
+    >>> agents = read_trajectories([search | {"docs": ["d1"]}, search | {"docs": ["d2"]}])
+    >>> scores = rageval.evaluate("seen_recall@1,2", agents, {"q": {"d2": 1}})["a"]
+    >>> scores["seen_recall@1"].value, scores["seen_recall@2"].value
+    (0.0, 1.0)
+    """
+    cited = _citations(None if answers is None else as_source(answers, "answers"))
+    sources = as_source(steps, "steps")
+    runs = runs_of_steps(sources if isinstance(sources, list) else [sources], cited)
+    return {run.name: run for run in runs}
+
+
+def subject_of_trajectories(
+    inputs: CommandFiles, measures: Sequence[Any], options: Any, is_reread: bool
+) -> Trajectories:
+    """Return the systems whose trajectories are in the files of a command line."""
+    runs = runs_of_steps(inputs.files["steps"], _citations(options.answers))
+    evaluator = evaluator_of(inputs, measures, options)
+    return with_labels(Trajectories(evaluator, runs, refuses=options.nothing_judged != "zero"), options)
+
+
+def runs_of_steps(
+    sources: Iterable[Any], cited: Mapping[str, dict[tuple[str, str], Sequence[str]]]
+) -> list[AgentRun]:
+    """Return the systems of files of steps; a system whose steps are in two files is refused."""
+    runs: dict[str, AgentRun] = {}
+    for source in sources:
+        for run in agent_runs(read_steps(source), cited, run_name(source)):
+            if run.name in runs:
+                raise InputError(
+                    at=Place(visible(name_of(source))),
+                    problem=f"has steps of {visible(run.name)!r}, as another file has",
+                    expected="a run_id of its own",
+                )
+            runs[run.name] = run
+    if not runs:
+        raise InputError(problem="holds no steps", expected="steps of agents (JSON lines)")
+    if cited and not cited.keys() & runs.keys():
+        names = ", ".join(map(visible, sorted(cited)[:3]))
+        raise InputError(
+            expected=f"answers of the same systems as the steps ({', '.join(map(visible, runs))})",
+            found=f"answers of {names}",
+        )
+    return list(runs.values())
+
+
+def _citations(answers: Any) -> dict[str, dict[tuple[str, str], Sequence[str]]]:
+    """Return what the answers of each run cite, by query and repeat."""
+    cited: dict[str, dict[tuple[str, str], Sequence[str]]] = {}
+    sources = answers if isinstance(answers, tuple | list) else [] if answers is None else [answers]
+    for answer in chain.from_iterable(map(read_answers, sources)):
+        docs = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)
+        by_answer = cited.setdefault(answer.run_id, {})
+        by_answer[answer.query_id, answer.repeat] = tuple(dict.fromkeys(docs))
+    return cited

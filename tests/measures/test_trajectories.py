@@ -1,0 +1,332 @@
+"""Measures of agents: each is its slow oracle on drawn trajectories, and obeys the laws of searching.
+
+The oracle is written from the table of definitions alone, with sets and exact fractions. Drawn are failures,
+repeats, steps in parallel, empty searches, no citations, and citations of documents that were never seen.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from rageval.errors import MeasureError
+from rageval.measures import measures_taking
+from rageval.measures.parsing import parse_measure
+from rageval.measures.ranking import Topic
+from rageval.trajectories import Step, Trajectory
+
+DRAWN = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 40
+CALLS = ("search", "read", "tool")
+QUANTITIES = ("input_tokens", "output_tokens", "cost", "seconds")
+OWN = measures_taking("Trajectory")
+Gold = Mapping[str, Mapping[str, int]]  # nugget -> document -> grade
+
+
+class Case:
+    """A drawn trajectory in plain data, from which the oracle and the measure are given the same."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        docs = [f"d{number}" for number in range(8)]
+        self.gold: Gold = {
+            f"n{number}": {doc: rng.choice((0, 1, 1, 2)) for doc in rng.sample(docs, rng.randint(0, 4))}
+            for number in range(rng.randint(1, 3))
+        }
+        self.steps = [
+            Step(
+                kind,
+                tuple(rng.sample(docs, rng.randint(0, 4))) if kind in ("search", "read") else (),
+                rng.choice(("x", "y", "z")),
+                rng.choice(("bm25", "dense")),
+                rng.choice(("ok", "ok", "error")),
+                *(rng.choice((None, 1.0, 2.5)) for _ in QUANTITIES),
+                number=place // 2,
+            )
+            for place, kind in enumerate(
+                rng.choices(("search", "search", *CALLS, "model"), k=rng.randint(0, 7))
+            )
+        ]
+        self.cited: list[str] = rng.sample([*docs, "never seen"], rng.choice((0, 0, 1, 2, 3, 4)))
+
+    @property
+    def trajectory(self) -> Trajectory:
+        return Trajectory(Topic.of(self.gold), self.steps, self.cited)
+
+    @property
+    def searches(self) -> list[tuple[str, ...]]:
+        return [step.docs for step in self.steps if step.kind == "search"]
+
+    def after(self, searches: int) -> set[str]:
+        return {doc for docs in self.searches[:searches] for doc in docs}
+
+    @property
+    def seen(self) -> set[str]:
+        return {doc for step in self.steps for doc in step.docs}
+
+    def relevant(self, rel: int) -> set[str]:
+        return {doc for grades in self.gold.values() for doc, grade in grades.items() if grade >= rel}
+
+    def values(self, *names: str) -> list[float]:
+        return [float(parse_measure(name).value(self.trajectory)) for name in names]
+
+
+CASES = [Case(seed) for seed in range(DRAWN)]
+
+
+def share(part: int, whole: int) -> Fraction:
+    return Fraction(part, whole) if whole else Fraction(0)
+
+
+def oracle(name: str, case: Case, k: int | None, rel: int) -> float | Fraction | None:
+    """The value by the definition, slowly; None where it is not defined."""
+    gold, total, cited, seen = case.relevant(rel), len(case.searches), set(case.cited), case.seen
+    supported = [{doc for doc, grade in grades.items() if grade >= rel} for grades in case.gold.values()]
+    attainable = [docs for docs in supported if docs]
+    reached = seen if k is None else case.after(k)
+    made = [(step.kind, step.tool, step.request) for step in case.steps if step.kind in CALLS]
+    match name:
+        case "seen_recall":
+            return share(len(reached & gold), len(gold))
+        case "recall_area":
+            depth = total if k is None else k
+            curve = [share(len(case.after(b) & gold), len(gold)) for b in range(1, depth + 1)]
+            return sum(curve, Fraction(0)) / depth if total else Fraction(0)
+        case "first_useful":
+            return max(
+                (Fraction(1, t) for t in range(1, total + 1) if case.after(t) & gold), default=Fraction(0)
+            )
+        case "searches_to":
+            assert k is not None
+            times = [t for t in range(1, min(k, total) + 1) if gold <= case.after(t)]
+            return Fraction(min([*times, k])) if gold else None
+        case "nuggets_seen":
+            return share(sum(bool(docs & reached) for docs in attainable), len(attainable))
+        case "nugget_gain":
+            return Fraction(sum(bool(docs & seen) for docs in attainable), total) if total else None
+        case "redundancy":
+            returned = sum(map(len, case.searches))
+            return 1 - Fraction(len(case.after(total)), returned) if returned else None
+        case "idle_searches":
+            idle = sum(not (case.after(t) & gold) - case.after(t - 1) for t in range(1, total + 1))
+            return Fraction(idle, total) if total else None
+        case "repeated_calls":
+            repeated = sum(call in made[:place] for place, call in enumerate(made))
+            return Fraction(repeated, len(made)) if made else None
+        case "cited_recall":
+            return share(len(cited & gold), len(gold))
+        case "cited_precision":
+            return Fraction(len(cited & gold), len(cited)) if cited else None
+        case "cited_seen":
+            return Fraction(len(cited & seen), len(cited)) if cited else None
+        case "used_recall":
+            return share(len(cited & seen & gold), len(gold))
+        case "kept":
+            return Fraction(len(cited & seen & gold), len(seen & gold)) if seen & gold else None
+        case "completed":
+            return Fraction(bool(case.steps) and case.steps[-1].status == "ok")
+        case "calls":
+            return Fraction(len(made))
+        case "searches":
+            return Fraction(total)
+        case "session_dcg":
+            return session_dcg(case, k, rel)
+    assert name in QUANTITIES, f"{name}: has no oracle"
+    if any(step.kind == "model" and getattr(step, name) is None for step in case.steps):
+        return None
+    stated = [getattr(step, name) for step in case.steps if getattr(step, name) is not None]
+    return math.fsum(stated) if stated else None
+
+
+def session_dcg(case: Case, k: int | None, rel: int, b: float = 2, bq: float = 4) -> float:
+    """Session DCG by its definition: every place of the session, and the best filling of these places."""
+    gain = {
+        doc: max(grades[doc] for grades in case.gold.values() if doc in grades) for doc in case.relevant(rel)
+    }
+    best = sorted(gain.values(), reverse=True)
+
+    def discount(t: int, r: int) -> float:
+        return 1 / (math.log(r + b - 1) / math.log(b)) / (1 + math.log(t) / math.log(bq))
+
+    before: list[str] = []
+    total = 0.0
+    for t, docs in enumerate(case.searches, 1):
+        for r, doc in enumerate(docs[:k], 1):
+            total += 0 if doc in before else gain.get(doc, 0) * discount(t, r)
+            before.append(doc)
+    places = [(t, r) for t in range(1, len(case.searches) + 1) for r in range(1, (k or len(best)) + 1)]
+    discounts = sorted((discount(*place) for place in places), reverse=True)
+    ideal = sum(g * worth for g, worth in zip(best, discounts, strict=False))
+    return total / ideal if ideal else 0.0
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_measure_is_its_oracle(name: str) -> None:
+    measure = OWN[name]
+    cutoffs = (1, 2, 5) if name == "searches_to" else (None, 1, 2, 5) if measure.takes_k else (None,)
+    for number, case in enumerate(CASES):
+        for rel in (1, 2) if "rel" in measure.declared else (1,):
+            at_grade = measure(rel=rel) if "rel" in measure.declared else measure
+            for k in cutoffs:
+                value = (at_grade if k is None else at_grade @ k).value(case.trajectory)
+                expected = oracle(name, case, k, rel)
+                expected = math.nan if expected is None else float(expected)
+                assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), (number, k, rel)
+
+
+# What holds of a drawn case that may be changed; a law returns False for one of which it says nothing.
+Law = Callable[[Case], bool | None]
+LAWS: dict[str, Law] = {}
+
+
+def law(check: Law) -> Law:
+    LAWS[check.__name__] = check
+    return check
+
+
+@law
+def what_is_lost_and_used_adds_up(case: Case) -> None:
+    seen, used = case.values("seen_recall", "used_recall")
+    assert (1 - seen) + (seen - used) + used == pytest.approx(1, abs=1e-12)
+    assert used <= seen
+
+
+@law
+def cited_recall_is_seen_recall_times_kept_if_all_citations_were_seen(case: Case) -> bool | None:
+    case.cited = [doc for doc in case.cited if doc in case.seen]
+    seen, kept, cited = case.values("seen_recall", "kept", "cited_recall")
+    if not seen:
+        return False
+    assert cited == pytest.approx(seen * kept, abs=1e-12)
+    return True
+
+
+@law
+def a_search_that_finds_nothing_never_raises_recall(case: Case) -> None:
+    names = ("seen_recall", "seen_recall@3", "nuggets_seen", "recall_area@5", "first_useful")
+    before = case.values(*names)
+    case.steps.insert(len(case.steps) // 2, Step("search", ("nowhere",), "new"))
+    assert all(new <= old + 1e-12 for new, old in zip(case.values(*names), before, strict=True))
+
+
+@law
+def finding_documents_earlier_never_lowers_the_area(case: Case) -> bool | None:
+    searches = [number for number, step in enumerate(case.steps) if step.kind == "search"]
+    if len(searches) < 2:
+        return False
+    before = case.values("recall_area@4")
+    docs = dict.fromkeys((*case.steps[searches[0]].docs, *case.steps[searches[-1]].docs))
+    case.steps[searches[0]] = case.steps[searches[0]]._replace(docs=tuple(docs))
+    assert case.values("recall_area@4") >= [before[0] - 1e-12]
+    return True
+
+
+@law
+def names_of_documents_do_not_matter(case: Case) -> None:
+    names = [f"{name}@5" if name == "searches_to" else name for name in OWN]
+    before = case.values(*names)
+    case.gold = {
+        nugget: {f"other {doc}": grade for doc, grade in grades.items()}
+        for nugget, grades in case.gold.items()
+    }
+    case.steps = [step._replace(docs=tuple(f"other {doc}" for doc in step.docs)) for step in case.steps]
+    case.cited = [f"other {doc}" for doc in case.cited]
+    assert case.values(*names) == pytest.approx(before, nan_ok=True)
+
+
+@law
+def splitting_a_search_leaves_what_is_seen_in_all(case: Case) -> bool | None:
+    number = next((n for n, step in enumerate(case.steps) if step.kind == "search" and step.docs[1:]), None)
+    if number is None:
+        return False
+    names = ("seen_recall", "nuggets_seen", "used_recall", "kept", "cited_seen", "completed")
+    before, searches = case.values(*names), case.values("searches")
+    whole = case.steps[number]
+    case.steps[number : number + 1] = [whole._replace(docs=part) for part in (whole.docs[:1], whole.docs[1:])]
+    assert case.values(*names) == pytest.approx(before, nan_ok=True)
+    assert case.values("searches") == [searches[0] + 1]
+    return True
+
+
+@law
+def repeating_a_search_adds_a_repeated_call_and_nothing_that_is_seen(case: Case) -> bool | None:
+    number = next((n for n, step in enumerate(case.steps) if step.kind == "search"), None)
+    if number is None:
+        return False
+    names = ("seen_recall", "nuggets_seen", "used_recall", "kept")
+    before, (repeated, calls) = case.values(*names), case.values("repeated_calls", "calls")
+    case.steps.insert(number + 1, case.steps[number])
+    assert case.values(*names) == pytest.approx(before, nan_ok=True)
+    assert case.values("repeated_calls") == pytest.approx([(repeated * calls + 1) / (calls + 1)])
+    return True
+
+
+@law
+def more_searches_and_a_larger_budget_never_find_less(case: Case) -> bool | None:
+    by_search = case.values(*(f"seen_recall@{k}" for k in (1, 2, 3, 4)))
+    assert by_search == sorted(by_search)
+    if any(step.kind == "model" and step.cost is None for step in case.steps):
+        return False
+    within = case.values(*(f"seen_recall(cost={cost})" for cost in (0, 1, 2.5, 5, 100)))
+    assert within == sorted(within)
+    assert within[-1:] == case.values("seen_recall")
+    return True
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_of_searching(name: str) -> None:
+    outcomes = [LAWS[name](Case(seed)) for seed in range(DRAWN)]
+    assert sum(outcome is not False for outcome in outcomes) > DRAWN / 4, "it was hardly tried"
+
+
+THINKING = [
+    Step("model", input_tokens=100, output_tokens=20, cost=0.1),
+    Step("search", ("a",)),
+    Step("model", input_tokens=200, output_tokens=20, cost=0.2),
+    Step("search", ("b",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        *(("tokens=119", 0), ("tokens=120", 0.5), ("tokens=339", 0.5), ("tokens=340", 1), ("cost=0.29", 0.5)),
+        ("cost=0.3", 1),  # though as binary fractions 0.1 + 0.2 is more
+    ],
+)
+def test_a_budget_takes_the_longest_beginning_of_the_steps(budget: str, expected: float) -> None:
+    trajectory = Trajectory.of(THINKING, {"a": 1, "b": 1})
+    assert parse_measure(f"seen_recall({budget})").value(trajectory) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("seen_recall(cost=1)", "step 2, a model step, has no cost, which a limit of cost needs"),
+        ("seen_recall(cost=1,tokens=5)", "expected one of @k, tokens, cost and seconds"),
+        ("seen_recall(cost=1)@2", "expected one of @k, tokens, cost and seconds"),
+        ("searches_to", "expected a cut-off"),
+        ("kept", "no answers of the system are known; pass them with --answers"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused_with_the_remedy(name: str, message: str) -> None:
+    trajectory = Trajectory.of([Step("search", ("a",)), Step("model")], {"a": 1})
+    with pytest.raises(MeasureError, match=message):
+        parse_measure(name).value(trajectory)
+
+
+ZERO = {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "session_dcg", "completed"}
+ZERO |= {"cited_recall", "used_recall"}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_query_without_a_trajectory_is_0_or_undefined(name: str) -> None:
+    trajectory = Trajectory(Topic.of({"0": {"a": 1}}), (), (), is_absent=True)
+    measure: Any = OWN[name] @ 5 if name == "searches_to" else OWN[name]
+    expected = 0.0 if name in ZERO else math.nan
+    assert measure.value(trajectory) == pytest.approx(expected, nan_ok=True)
