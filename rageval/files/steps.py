@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from rageval.errors import InputError, Place
-from rageval.files.jsonl import Id, Unfit, identifier, read_batches
+from rageval.files.jsonl import Id, Unfit, identifier, read_batches, read_records
 from rageval.files.opening import Limits, Source, limits_of, name_of
 from rageval.records import Step
 
@@ -38,6 +38,22 @@ def is_step(record: dict[str, Any]) -> bool:
     """
     kind = record.get("kind")
     return "query_id" in record and isinstance(kind, str) and (kind in _KINDS or "step" in record)
+
+
+class _ExpectedCall(msgspec.Struct, gc=False):
+    """A call of a tool that is right for a question."""
+
+    kind: Literal["search", "read", "tool"] = "tool"
+    tool: str = ""
+    query: str = ""
+    arguments: Any = None
+
+
+class _QuestionLine(msgspec.Struct, gc=False):
+    """What is read of a question."""
+
+    query_id: Id
+    expected_calls: list[_ExpectedCall] | None = None
 
 
 class _ReturnedDocument(msgspec.Struct, gc=False):
@@ -93,6 +109,22 @@ def read_steps(source: Source) -> list[StepsOfAnswer]:
     return [StepsOfAnswer(*key, _whole(parts, name)) for key, parts in encodings.items()]
 
 
+def read_expected_calls(source: Source) -> dict[str, tuple[Step, ...]]:
+    """Read the calls of tools that questions expect (`expected_calls`), by question."""
+    limits, name = limits_of(source), name_of(source)
+    calls: dict[str, tuple[Step, ...]] = {}
+    for number, line in read_records(source, _QuestionLine, "a question {query_id, expected_calls, …}"):
+        try:
+            query = identifier(line.query_id, "query_id", limits)
+        except Unfit as error:
+            raise error.parts.located(Place(name, number)) from None
+        calls[query] = tuple(
+            Step(call.kind, request=_request(call.query, call.arguments), tool=call.tool)
+            for call in line.expected_calls or ()
+        )
+    return calls
+
+
 def _whole(encodings: list[bytes], name: str) -> bytes:
     if len(encodings) == 1:
         return encodings[0]
@@ -121,7 +153,7 @@ def _step(line: StepLine, limits: Limits) -> Step:
     return Step(
         line.kind,
         _documents(line.docs, limits),
-        line.query if line.arguments is None else canonical(line.arguments),
+        _request(line.query, line.arguments),
         line.tool,
         line.status,
         line.input_tokens,
@@ -144,6 +176,10 @@ def _in_order(steps: list[Step], name: str) -> list[Step]:
             remedy="number all of them, or none",
         )
     return steps
+
+
+def _request(query: str, arguments: Any) -> str:
+    return query if arguments is None else canonical(arguments)
 
 
 def canonical(arguments: Any) -> str:

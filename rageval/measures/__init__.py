@@ -144,6 +144,10 @@ input_tokens: _Trajectories
 output_tokens: _Trajectories
 cost: _Trajectories
 seconds: _Trajectories
+calls_precision: _Trajectories
+calls_recall: _Trajectories
+calls_f1: _Trajectories
+calls_order: _Trajectories
 
 # Each name above is annotated with its family: this is what a type checker, `import *` and these read.
 _FAMILY = {name: family.lower() for name, family in __annotations__.items()}

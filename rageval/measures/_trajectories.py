@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import mul
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from rageval.errors import MeasureError
 from rageval.measures.base import LOWER, Between, Grade, measure
@@ -16,6 +16,7 @@ _Portion = Annotated[float, Between(0.0, 1.0)]
 _Base = Annotated[float, Between(1.001, 1e6)]
 _UNDEFINED: Any = math.nan  # where a share is expected
 _FROM_0 = (0.0, math.inf)
+_Arguments = Literal["exact", "subset", "ignore"]
 
 
 @measure
@@ -548,3 +549,117 @@ def seconds(trajectory: Trajectory) -> float:
     3.0
     """
     return trajectory.total("seconds")
+
+
+@measure
+def calls_precision(trajectory: Trajectory, *, arguments: _Arguments = "exact") -> Share:
+    """Share of the calls of tools that are expected.
+
+    Formula:
+        calls_precision = |calls that match an expected call| / |calls|
+
+    Calls match if the tool is the same, or without tools the kind, and the arguments match. Each call matches
+    one expected call at most, and as many match as can. Undefined without expected calls. 0 without a call.
+
+    Range: 0 to 1.
+
+    Parameters:
+        arguments: when the arguments of two calls match: `exact` if they are equal, `subset` if the call has
+            all expected ones, `ignore` always
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import calls_precision
+    >>> steps = [Step("tool", tool="find"), Step("tool", tool="book"), Step("tool", tool="find")]
+    >>> expected = [Step("tool", tool="book"), Step("tool", tool="find"), Step("tool", tool="pay")]
+    >>> trajectory = Trajectory.of(steps, {}, expected=expected)
+    >>> round(calls_precision.value(trajectory), 4)
+    0.6667
+    """
+    matches = trajectory.matches(arguments)
+    return Share(matches, len(trajectory.calls)) if trajectory.expected else _UNDEFINED
+
+
+@measure
+def calls_recall(trajectory: Trajectory, *, arguments: _Arguments = "exact") -> Share:
+    """Share of the expected calls of tools that were made.
+
+    Formula:
+        calls_recall = |expected calls that a call matches| / |expected calls|
+
+    Calls match if the tool is the same, or without tools the kind, and the arguments match. Each call matches
+    one expected call at most, and as many match as can. Undefined without expected calls.
+
+    Range: 0 to 1.
+
+    Parameters:
+        arguments: when the arguments of two calls match: `exact` if they are equal, `subset` if the call has
+            all expected ones, `ignore` always
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import calls_recall
+    >>> steps = [Step("tool", tool="find"), Step("tool", tool="book"), Step("tool", tool="find")]
+    >>> expected = [Step("tool", tool="book"), Step("tool", tool="find"), Step("tool", tool="pay")]
+    >>> trajectory = Trajectory.of(steps, {}, expected=expected)
+    >>> round(calls_recall.value(trajectory), 4)
+    0.6667
+    """
+    expected = trajectory.expected
+    return Share(trajectory.matches(arguments), len(expected)) if expected else _UNDEFINED
+
+
+@measure
+def calls_f1(trajectory: Trajectory, *, arguments: _Arguments = "exact") -> float:
+    """F1 of the calls of tools: the harmonic mean of calls_precision and calls_recall.
+
+    Formula:
+        calls_f1 = 2 · |matches| / (|calls| + |expected calls|)
+
+    Calls match if the tool is the same, or without tools the kind, and the arguments match. Each call matches
+    one expected call at most, and as many match as can. Undefined without expected calls.
+
+    Range: 0 to 1.
+
+    Parameters:
+        arguments: when the arguments of two calls match: `exact` if they are equal, `subset` if the call has
+            all expected ones, `ignore` always
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import calls_f1
+    >>> steps = [Step("tool", tool="find"), Step("tool", tool="book"), Step("tool", tool="find")]
+    >>> expected = [Step("tool", tool="book"), Step("tool", tool="find"), Step("tool", tool="pay")]
+    >>> trajectory = Trajectory.of(steps, {}, expected=expected)
+    >>> round(calls_f1.value(trajectory), 4)
+    0.6667
+    """
+    expected = trajectory.expected
+    if not expected:
+        return math.nan
+    return 2 * trajectory.matches(arguments) / (len(trajectory.calls) + len(expected))
+
+
+@measure
+def calls_order(trajectory: Trajectory, *, arguments: _Arguments = "exact") -> Share:
+    """Share of the expected calls of tools that were made in the expected order.
+
+    Formula:
+        calls_order = |longest common subsequence of calls and expected calls| / |expected calls|
+
+    Calls match if the tool is the same, or without tools the kind, and the arguments match. Undefined without
+    expected calls.
+
+    Range: 0 to 1.
+
+    Parameters:
+        arguments: when the arguments of two calls match: `exact` if they are equal, `subset` if the call has
+            all expected ones, `ignore` always
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import calls_order
+    >>> steps = [Step("tool", tool="find"), Step("tool", tool="book"), Step("tool", tool="find")]
+    >>> expected = [Step("tool", tool="book"), Step("tool", tool="find"), Step("tool", tool="pay")]
+    >>> trajectory = Trajectory.of(steps, {}, expected=expected)
+    >>> round(calls_order.value(trajectory), 4)
+    0.6667
+    """
+    expected = trajectory.expected
+    return Share(trajectory.matches_in_order(arguments), len(expected)) if expected else _UNDEFINED

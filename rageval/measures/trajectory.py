@@ -8,9 +8,10 @@ def found_at_once(trajectory: Trajectory) -> float:
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 from rageval.errors import MeasureError
@@ -35,13 +36,22 @@ class Trajectory:
     """
 
     def __init__(
-        self, topic: Topic, steps: Sequence[Step], cited: Iterable[str] | None = None, is_absent: bool = False
+        self,
+        topic: Topic,
+        steps: Sequence[Step],
+        cited: Iterable[str] | None = None,
+        expected: Sequence[Step] | None = None,
+        is_absent: bool = False,
     ) -> None:
-        """Take the judgements of the query, the steps in their order, and what the answer cites, if known."""
+        """Take the judgements of the query and the steps in their order.
+
+        `cited` is what the answer cites, and `expected` the calls that are right, as far as they are known.
+        """
         self.topic = topic
         self.steps = steps
         self.is_absent = is_absent
         self._cited = cited
+        self._expected = expected
         self._relevant: dict[int, frozenset[str]] = {}
 
     @classmethod
@@ -50,9 +60,10 @@ class Trajectory:
         steps: Iterable[Step],
         grades: Mapping[str, int | float],
         cited: Iterable[str] | None = None,
+        expected: Sequence[Step] | None = None,
     ) -> Self:
         """Make a trajectory of steps and of `{document: grade}`."""
-        return cls(Topic.of({"0": grades}), list(steps), cited)
+        return cls(Topic.of({"0": grades}), list(steps), cited, expected)
 
     @property
     def query_id(self) -> str:
@@ -68,6 +79,16 @@ class Trajectory:
                 " system are known; pass them with --answers (in Python, read_trajectories(steps, answers))"
             )
         return frozenset(self._cited)
+
+    @property
+    def expected(self) -> Sequence[Step]:
+        """The calls that are right; `MeasureError` where none of any query are known."""
+        if self._expected is None:
+            raise MeasureError(
+                f"query {self.query_id!r}: the measure needs the expected calls; pass questions with the"
+                " field expected_calls as --questions (in Python, read_trajectories(steps, questions=…))"
+            )
+        return self._expected
 
     @cached_property
     def searches(self) -> list[frozenset[str]]:
@@ -151,3 +172,52 @@ class Trajectory:
             call = step.kind, step.tool, step.request
             yield call in before
             before.add(call)
+
+    def matches(self, arguments: str) -> int:
+        """Return how many expected calls are matched, each by a call of its own: as many as can be."""
+        expected = self.expected
+        pairing: dict[int, int] = {}  # expected call -> its call
+
+        def find(number: int, tried: set[int]) -> bool:
+            """Match a call, and others that stand in its way otherwise."""
+            for place, right in enumerate(expected):
+                if place not in tried and _is_match(self.calls[number], right, arguments):
+                    tried.add(place)
+                    if place not in pairing or find(pairing[place], tried):
+                        pairing[place] = number
+                        return True
+            return False
+
+        return sum(find(number, set()) for number in range(len(self.calls)))
+
+    def matches_in_order(self, arguments: str) -> int:
+        """Return how many expected calls are matched in their order: the longest common subsequence."""
+        longest = [0] * (len(self.expected) + 1)
+        for call in self.calls:
+            before = longest[:]
+            for place, right in enumerate(self.expected, 1):
+                if _is_match(call, right, arguments):
+                    longest[place] = before[place - 1] + 1
+                else:
+                    longest[place] = max(before[place], longest[place - 1])
+        return longest[-1]
+
+
+def _is_match(call: Step, expected: Step, arguments: str) -> bool:
+    if (call.tool or call.kind) != (expected.tool or expected.kind):
+        return False
+    if arguments == "ignore" or call.request == expected.request:
+        return True
+    return arguments == "subset" and _entries(expected.request) <= _entries(call.request)
+
+
+@lru_cache(maxsize=1024)
+def _entries(request: str) -> frozenset[tuple[str, str]]:
+    """Return the arguments of a call by name, each as JSON; a query is one without a name."""
+    try:
+        arguments = json.loads(request)
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        return frozenset([("", request)])
+    return frozenset((name, json.dumps(value, sort_keys=True)) for name, value in arguments.items())

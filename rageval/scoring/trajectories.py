@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 from rageval.core.signature import short_digest
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
-from rageval.files.opening import name_of
-from rageval.files.steps import StepsOfAnswer, read_steps
+from rageval.files.jsonl import first_record
+from rageval.files.opening import name_of, start_of
+from rageval.files.steps import StepsOfAnswer, read_expected_calls, read_steps
 from rageval.measures.base import Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import Topic
 from rageval.measures.trajectory import Trajectory
+from rageval.records import Step
 from rageval.scoring.arguments import as_source
 from rageval.scoring.evaluation import Runs
 from rageval.scoring.runs import Documents, Run, View
@@ -40,11 +42,13 @@ if TYPE_CHECKING:
 class AgentRun(RunSource):
     """What a system did: its trajectories by query, one a repeat; as a run, what the first of each saw.
 
-    `cited` is what its answers cite, by query and repeat; None where it has no answers.
+    `cited` is what its answers cite, by query and repeat, and `expected` the calls that are right, by query;
+    None where it has no answers, and where nobody says which calls are right.
     """
 
     trajectories: Mapping[str, Sequence[StepsOfAnswer]] = field(default_factory=dict)
     cited: Mapping[tuple[str, str], Sequence[str]] | None = None
+    expected: Mapping[str, Sequence[Step]] | None = None
 
     @cached_property
     def details(self) -> Mapping[str, str]:
@@ -106,10 +110,11 @@ class AgentRun(RunSource):
 
     def of_topic(self, topic: Topic) -> list[Trajectory]:
         """Return the trajectories of a query; an absent one, if there is none."""
+        expected = None if self.expected is None else self.expected.get(topic.query_id, ())
         answers = self.trajectories.get(topic.query_id)
         if answers is None:
-            return [Trajectory(topic, (), (), is_absent=True)]
-        return [Trajectory(topic, answer.steps, self._cited(answer)) for answer in answers]
+            return [Trajectory(topic, (), (), expected and (), is_absent=True)]
+        return [Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers]
 
     def _cited(self, answer: StepsOfAnswer) -> Sequence[str] | None:
         return None if self.cited is None else self.cited.get((answer.query_id, answer.repeat), ())
@@ -167,7 +172,9 @@ class Trajectories(Runs):
     kind = TRAJECTORIES
 
 
-def read_trajectories(steps: RecordsLike, answers: RecordsLike | None = None) -> dict[str, AgentRun]:
+def read_trajectories(
+    steps: RecordsLike, answers: RecordsLike | None = None, questions: RecordsLike | None = None
+) -> dict[str, AgentRun]:
     """Read the trajectories of agents, by system: what `evaluate` and `compare` take in place of runs.
 
     Parameters
@@ -176,6 +183,8 @@ def read_trajectories(steps: RecordsLike, answers: RecordsLike | None = None) ->
         A file of steps, dicts with the keys of such a file, or a DataFrame with these columns.
     answers
         The answers of the same systems, in the same forms, for what they cite.
+    questions
+        The questions, in the same forms, with the calls of tools that are right (`expected_calls`).
 
     Examples
     --------
@@ -189,7 +198,8 @@ def read_trajectories(steps: RecordsLike, answers: RecordsLike | None = None) ->
     cited = _citations(None if answers is None else as_source(answers, "answers"))
     sources = as_source(steps, "steps")
     runs = runs_of_steps(sources if isinstance(sources, list) else [sources], cited)
-    return {run.name: run for run in runs}
+    expected = None if questions is None else _expected_calls(as_source(questions, "questions"))
+    return {run.name: replace(run, expected=expected) for run in runs}
 
 
 def subject_of_trajectories(
@@ -197,6 +207,9 @@ def subject_of_trajectories(
 ) -> Trajectories:
     """Return the systems whose trajectories are in the files of a command line."""
     runs = runs_of_steps(inputs.files["steps"], _citations(options.answers))
+    if options.questions is not None:
+        expected = _expected_calls(options.questions)
+        runs = [replace(run, expected=expected) for run in runs]
     evaluator = evaluator_of(inputs, measures, options)
     return with_labels(Trajectories(evaluator, runs, refuses=options.nothing_judged != "zero"), options)
 
@@ -235,3 +248,12 @@ def _citations(answers: Any) -> dict[str, dict[tuple[str, str], Sequence[str]]]:
         by_answer = cited.setdefault(answer.run_id, {})
         by_answer[answer.query_id, answer.repeat] = tuple(dict.fromkeys(docs))
     return cited
+
+
+def _expected_calls(questions: Any) -> Mapping[str, Sequence[Step]] | None:
+    """Return the calls that are right by question; None of questions that say nothing of calls."""
+    if hasattr(questions, "questions"):  # a dataset
+        return None
+    record = first_record(start_of(questions).lstrip())
+    calls = read_expected_calls(questions) if record and "query_id" in record else {}
+    return calls if any(calls.values()) else None

@@ -392,7 +392,7 @@ class TestMeasuresAndFiles:
         ],
     )
     def test_options_of_answers_with_runs(self, options: list[str]) -> None:
-        assert_refused(command("run", "qrels", "-m", "recall", *options), "to judged answers")
+        assert_refused(command("run", "qrels", "-m", "recall", *options), "judged answers")
 
     def test_a_gate(self) -> None:
         assert score(lines(GOOD), "crag_score", "--fail-under", "crag_score=0").code == 0

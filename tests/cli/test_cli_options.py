@@ -25,7 +25,7 @@ DIFFERENT = {
     "--by",  # a field of the questions, and what labels are drawn by
     "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }
-CHOICES = {"--format", "--compat", "--as"}  # what may be chosen depends on the command
+CHOICES = {"--format", "--compat", "--as", "--track"}  # what may be chosen depends on the command
 
 
 def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:

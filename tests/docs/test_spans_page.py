@@ -52,7 +52,7 @@ def test_step_by_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_python_code_about_agents_runs() -> None:
     pieces = blocks("python", page("agents"))
-    assert len(pieces) == 2
+    assert len(pieces) == 3
     for piece in pieces:
         # As a program of its own, whose functions are annotated with what it imports.
         exec(piece, {"__name__": "agents"})

@@ -74,6 +74,7 @@ RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
 RISING |= {"document_recall"}
 RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
+RISING |= {"calls_precision", "calls_recall", "calls_f1", "calls_order"}
 RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept", "completed"}
 FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
 FALLING |= {"searches_to", "redundancy", "idle_searches", "repeated_calls", "calls", "searches"}
@@ -250,7 +251,8 @@ def steps_of(system: str) -> Iterator[dict[str, Any]]:
         price = {"good": 1, "middle": 2, "bad": 4}[system]
         used = dict.fromkeys(("input_tokens", "output_tokens", "cost", "seconds"), price)
         yield {"kind": "model", **used}
-        yield {"kind": "search", "query": f"q{min(number, 3)}", "docs": docs.split()}
+        tool = "dense" if system == "bad" or (system == "middle" and number) else "bm25"
+        yield {"kind": "search", "tool": tool, "query": f"q{min(number, 3)}", "docs": docs.split()}
     if system == "bad":
         yield {"kind": "answer", "status": "error"}
 
@@ -469,6 +471,10 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     ]
     (folder / "cites.jsonl").write_text("".join(json.dumps(row) + "\n" for row in citing_docs))
     agents = [written(folder / "steps.jsonl", steps_of), runs[-1], "--answers", str(folder / "cites.jsonl")]
+    right = [{"tool": "bm25", "query": "q0"}, {"tool": "bm25", "query": "q1"}]
+    asked = [{"query_id": q, "question": "?", "expected_calls": right} for q in QUERIES]
+    (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    agents += ["--questions", str(folder / "asked.jsonl")]
     return {
         "trajectories": (agents, [measure for measure in OF_TRAJECTORIES if measure.aggregate == "mean"]),
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),

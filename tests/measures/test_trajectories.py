@@ -6,11 +6,13 @@ repeats, steps in parallel, empty searches, no citations, and citations of docum
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from rageval.trajectories import Step, Trajectory
 
 DRAWN = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 40
 CALLS = ("search", "read", "tool")
+ARGUMENTS = ("x", "{}", '{"k":1}', '{"k":1,"q":"x"}', '{"q":"x"}')
 QUANTITIES = ("input_tokens", "output_tokens", "cost", "seconds")
 OWN = measures_taking("Trajectory")
 Gold = Mapping[str, Mapping[str, int]]  # nugget -> document -> grade
@@ -42,7 +45,7 @@ class Case:
             Step(
                 kind,
                 tuple(rng.sample(docs, rng.randint(0, 4))) if kind in ("search", "read") else (),
-                rng.choice(("x", "y", "z")),
+                rng.choice(ARGUMENTS),
                 rng.choice(("bm25", "dense")),
                 rng.choice(("ok", "ok", "error")),
                 *(rng.choice((None, 1.0, 2.5)) for _ in QUANTITIES),
@@ -52,11 +55,15 @@ class Case:
                 rng.choices(("search", "search", *CALLS, "model"), k=rng.randint(0, 7))
             )
         ]
+        self.expected = [
+            Step(rng.choice(CALLS), request=rng.choice(ARGUMENTS), tool=rng.choice(("bm25", "dense", "")))
+            for _ in range(rng.randint(0, 4))
+        ]
         self.cited: list[str] = rng.sample([*docs, "never seen"], rng.choice((0, 0, 1, 2, 3, 4)))
 
     @property
     def trajectory(self) -> Trajectory:
-        return Trajectory(Topic.of(self.gold), self.steps, self.cited)
+        return Trajectory(Topic.of(self.gold), self.steps, self.cited, self.expected)
 
     @property
     def searches(self) -> list[tuple[str, ...]]:
@@ -165,7 +172,46 @@ def session_dcg(case: Case, k: int | None, rel: int, b: float = 2, bq: float = 4
     return total / ideal if ideal else 0.0
 
 
-@pytest.mark.parametrize("name", OWN)
+def are_alike(call: Step, right: Step, arguments: str) -> bool:
+    if (call.tool or call.kind) != (right.tool or right.kind):
+        return False
+    made, expected = (
+        json.loads(step.request) if step.request.startswith("{") else {"": step.request}
+        for step in (call, right)
+    )
+    return {
+        "exact": made == expected,
+        "subset": all(name in made and made[name] == value for name, value in expected.items()),
+        "ignore": True,
+    }[arguments]
+
+
+@pytest.mark.parametrize("arguments", ["exact", "subset", "ignore"])
+def test_measures_of_calls_are_the_best_of_all_ways_to_match(arguments: str) -> None:
+    """By trying all of them: each way to leave out calls, in each order or in the order that was made."""
+    names = ("calls_precision", "calls_recall", "calls_f1", "calls_order")
+    for number, case in enumerate(CASES):
+        calls, expected = [step for step in case.steps if step.kind in CALLS][:5], case.expected
+        case = Case(number)
+        case.steps = calls
+        best = {
+            name: max(
+                size
+                for size in range(min(len(calls), len(expected)) + 1)
+                for chosen in choose(calls, size)
+                for right in combinations(expected, size)
+                if all(are_alike(*pair, arguments) for pair in zip(chosen, right, strict=True))
+            )
+            for name, choose in (("any", permutations), ("order", combinations))
+        }
+        whole = len(expected)
+        values = [best["any"] / (len(calls) or 1), best["any"] / (whole or 1)]
+        values += [2 * best["any"] / ((len(calls) + whole) or 1), best["order"] / (whole or 1)]
+        obtained = case.values(*(f"{name}(arguments={arguments})" for name in names))
+        assert obtained == pytest.approx(values if whole else [math.nan] * 4, nan_ok=True), number
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if not name.startswith("calls_")])
 def test_a_measure_is_its_oracle(name: str) -> None:
     measure = OWN[name]
     cutoffs = (1, 2, 5) if name == "searches_to" else (None, 1, 2, 5) if measure.takes_k else (None,)
@@ -311,6 +357,7 @@ def test_a_budget_takes_the_longest_beginning_of_the_steps(budget: str, expected
         ("seen_recall(cost=1,tokens=5)", "expected one of @k, tokens, cost and seconds"),
         ("seen_recall(cost=1)@2", "expected one of @k, tokens, cost and seconds"),
         ("searches_to", "expected a cut-off"),
+        ("calls_f1", "needs the expected calls; pass questions with the field expected_calls"),
         ("kept", "no answers of the system are known; pass them with --answers"),
     ],
 )
@@ -326,7 +373,7 @@ ZERO |= {"cited_recall", "used_recall"}
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_query_without_a_trajectory_is_0_or_undefined(name: str) -> None:
-    trajectory = Trajectory(Topic.of({"0": {"a": 1}}), (), (), is_absent=True)
+    trajectory = Trajectory(Topic.of({"0": {"a": 1}}), (), (), (), is_absent=True)
     measure: Any = OWN[name] @ 5 if name == "searches_to" else OWN[name]
     expected = 0.0 if name in ZERO else math.nan
     assert measure.value(trajectory) == pytest.approx(expected, nan_ok=True)
