@@ -9,9 +9,8 @@ beside each other, and keep the order of the file. `docs` are ids in their order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache, partial
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -24,9 +23,11 @@ from rageval.records import Step
 
 _KINDS = frozenset({"search", "read", "tool", "model", "answer"})
 _Amount = Annotated[float, msgspec.Meta(ge=0)]
+_Fields = tuple[Any, ...]
 EXPECTED = "a step {query_id, kind, docs, …}"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Step]).decode
+_docs_of = attrgetter("docs")
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -56,11 +57,14 @@ class _QuestionLine(msgspec.Struct, gc=False):
     expected_calls: list[_ExpectedCall] | None = None
 
 
-class _ReturnedDocument(msgspec.Struct, gc=False):
-    """A document that a step returned, where more than its id is stated."""
+class _DocsOfStep(msgspec.Struct, array_like=True, gc=False):
+    """The first fields of a `Step`; decoding leaves the others unread."""
 
-    id: Id | None = None
-    docid: Id | None = None
+    kind: str
+    docs: list[str]
+
+
+_decode_docs = msgspec.msgpack.Decoder(list[_DocsOfStep]).decode
 
 
 class StepLine(msgspec.Struct, gc=False):
@@ -74,7 +78,7 @@ class StepLine(msgspec.Struct, gc=False):
     tool: str = ""
     query: str = ""
     arguments: Any = None
-    docs: list[Id | _ReturnedDocument] = []
+    docs: Any = ()
     status: Literal["ok", "error"] = "ok"
     input_tokens: _Amount | None = None
     output_tokens: _Amount | None = None
@@ -91,6 +95,11 @@ class StepsOfAnswer(NamedTuple):
     encoded: bytes
 
     @property
+    def seen(self) -> list[str]:
+        """The documents in the order of first seeing, each once."""
+        return list(dict.fromkeys(chain.from_iterable(map(_docs_of, _decode_docs(self.encoded)))))
+
+    @property
     def steps(self) -> list[Step]:
         """The steps, in their order, decoded each time."""
         return _decode(self.encoded)
@@ -101,12 +110,65 @@ def read_steps(source: Source) -> list[StepsOfAnswer]:
 
     Steps are encoded as soon as the lines of another trajectory begin.
     """
+    limits, name = limits_of(source), name_of(source)
     # Several encodings of a trajectory whose lines lie apart.
     encodings: dict[tuple[str, str, str], list[bytes]] = {}
-    name = name_of(source)
-    for key, lines in groupby(_steps(source), key=itemgetter(0)):
-        encodings.setdefault(key, []).append(_encode(_in_order([step for _, step in lines], name)))
-    return [StepsOfAnswer(*key, _whole(parts, name)) for key, parts in encodings.items()]
+    steps: list[_Fields] = []
+    current, ids = None, ("", "", "")
+    for numbers, lines in read_batches(source, StepLine, EXPECTED):
+        for number, line in zip(numbers, lines, strict=True):
+            try:
+                if (key := (line.query_id, line.run_id, line.repeat)) != current:
+                    if steps:
+                        encodings.setdefault(ids, []).append(_encoded(steps, name))
+                    current, ids, steps = key, _checked(*key, limits), []
+                steps.append(_fields_of(line, limits))
+            except Unfit as error:
+                raise error.parts.located(Place(name, number)) from None
+    if steps:
+        encodings.setdefault(ids, []).append(_encoded(steps, name))
+    return [StepsOfAnswer(*ids, _whole(parts, name)) for ids, parts in encodings.items()]
+
+
+def _checked(query: Id, run: Id, repeat: Id, limits: Limits) -> tuple[str, str, str]:
+    run_id = identifier(run, "run_id", limits) if run != "" else ""
+    return identifier(query, "query_id", limits), run_id, str(repeat)
+
+
+def _fields_of(line: StepLine, limits: Limits) -> _Fields:
+    """Return the fields of a `Step`: a plain tuple, which takes less time to make."""
+    return (
+        line.kind,
+        _documents(line.docs, limits) if line.docs else (),
+        line.query if line.arguments is None else canonical(line.arguments),
+        line.tool,
+        line.status,
+        line.input_tokens,
+        line.output_tokens,
+        line.cost,
+        line.seconds,
+        line.step,
+    )
+
+
+def _whole(encodings: list[bytes], name: str) -> bytes:
+    if len(encodings) == 1:
+        return encodings[0]
+    return _encoded([step for encoding in encodings for step in _decode(encoding)], name)
+
+
+def _encoded(steps: Sequence[_Fields], name: str) -> bytes:
+    """Return steps in the order of their numbers; without these, in that of the file."""
+    numbers = [step[-1] for step in steps]
+    if None not in numbers:
+        return _encode(sorted(steps, key=itemgetter(-1)))
+    if numbers.count(None) < len(numbers):
+        raise InputError(
+            at=Place(name),
+            problem="some steps of a trajectory have a number (`step`), and others do not",
+            remedy="number all of them, or none",
+        )
+    return _encode(steps)
 
 
 def read_expected_calls(source: Source) -> dict[str, tuple[Step, ...]]:
@@ -123,59 +185,6 @@ def read_expected_calls(source: Source) -> dict[str, tuple[Step, ...]]:
             for call in line.expected_calls or ()
         )
     return calls
-
-
-def _whole(encodings: list[bytes], name: str) -> bytes:
-    if len(encodings) == 1:
-        return encodings[0]
-    return _encode(_in_order([step for encoding in encodings for step in _decode(encoding)], name))
-
-
-def _steps(source: Source) -> Iterator[tuple[tuple[str, str, str], Step]]:
-    """Yield the query, the run and the repeat of each line, and its step."""
-    limits, name = limits_of(source), name_of(source)
-    # Nearly every line is of the same trajectory as the line before.
-    checked = lru_cache(maxsize=1)(partial(_key, limits=limits))
-    for numbers, lines in read_batches(source, StepLine, EXPECTED):
-        for number, line in zip(numbers, lines, strict=True):
-            try:
-                yield checked(line.query_id, line.run_id, line.repeat), _step(line, limits)
-            except Unfit as error:
-                raise error.parts.located(Place(name, number)) from None
-
-
-def _key(query: Id, run: Id, repeat: Id, limits: Limits) -> tuple[str, str, str]:
-    run_id = identifier(run, "run_id", limits) if run != "" else ""
-    return identifier(query, "query_id", limits), run_id, str(repeat)
-
-
-def _step(line: StepLine, limits: Limits) -> Step:
-    return Step(
-        line.kind,
-        _documents(line.docs, limits),
-        _request(line.query, line.arguments),
-        line.tool,
-        line.status,
-        line.input_tokens,
-        line.output_tokens,
-        line.cost,
-        line.seconds,
-        line.step,
-    )
-
-
-def _in_order(steps: list[Step], name: str) -> list[Step]:
-    """Return steps in the order of their numbers; without these, in that of the file."""
-    numbers = [step.number for step in steps]
-    if None not in numbers:
-        return sorted(steps, key=attrgetter("number"))
-    if numbers.count(None) < len(numbers):
-        raise InputError(
-            at=Place(name),
-            problem="some steps of a trajectory have a number (`step`), and others do not",
-            remedy="number all of them, or none",
-        )
-    return steps
 
 
 def _request(query: str, arguments: Any) -> str:
@@ -196,10 +205,10 @@ def canonical(arguments: Any) -> str:
     return _canonical(arguments).decode()
 
 
-def _documents(docs: list[Any], limits: Limits) -> tuple[str, ...]:
+def _documents(docs: Any, limits: Limits) -> tuple[str, ...]:
     """Return the ids of documents, each once."""
-    if not docs:
-        return ()
+    if docs.__class__ is not list:
+        raise Unfit(expected="a list in `docs`", found=f"{docs!r:.80}")
     try:
         text = "".join(docs)
     except TypeError:  # numbers or objects
@@ -211,10 +220,10 @@ def _documents(docs: list[Any], limits: Limits) -> tuple[str, ...]:
     return tuple(dict.fromkeys(identifier(_id_of(doc), "docs", limits) for doc in docs))
 
 
-def _id_of(doc: Id | _ReturnedDocument) -> Id:
-    if not isinstance(doc, _ReturnedDocument):
-        return doc
-    name = doc.docid if doc.id is None else doc.id
-    if name is None:
-        raise Unfit(expected="an id of each document", found="an object without id or docid")
+def _id_of(doc: Any) -> Id:
+    name = doc
+    if isinstance(doc, dict):
+        name = doc["id"] if doc.get("id") is not None else doc.get("docid")
+    if not isinstance(name, str | int) or isinstance(name, bool):
+        raise Unfit(expected="ids, or objects with id or docid, in `docs`", found=f"{doc!r:.80}")
     return name

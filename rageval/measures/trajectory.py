@@ -175,20 +175,30 @@ class Trajectory:
 
     def matches(self, arguments: str) -> int:
         """Return how many expected calls are matched, each by a call of its own: as many as can be."""
-        expected = self.expected
-        pairing: dict[int, int] = {}  # expected call -> its call
-
-        def find(number: int, tried: set[int]) -> bool:
-            """Match a call, and others that stand in its way otherwise."""
-            for place, right in enumerate(expected):
-                if place not in tried and _is_match(self.calls[number], right, arguments):
-                    tried.add(place)
-                    if place not in pairing or find(pairing[place], tried):
-                        pairing[place] = number
-                        return True
-            return False
-
-        return sum(find(number, set()) for number in range(len(self.calls)))
+        calls, expected = self.calls, self.expected
+        call_of: dict[int, int] = {}  # expected call -> call
+        expected_of: dict[int, int] = {}  # and the other way round
+        for start in range(len(calls)):
+            reached_from: dict[int, int] = {}
+            waiting = [start]
+            # A path from an unmatched call to an unmatched expected one, along matches that can be changed.
+            for number in waiting:
+                for place, right in enumerate(expected):
+                    if place in reached_from or not _is_match(calls[number], right, arguments):
+                        continue
+                    reached_from[place] = number
+                    if place in call_of:
+                        waiting.append(call_of[place])
+                        continue
+                    end: int | None = place
+                    while end is not None:
+                        caller = reached_from[end]
+                        before = expected_of.get(caller)
+                        call_of[end], expected_of[caller] = caller, end
+                        end = before
+                    waiting.clear()
+                    break
+        return len(call_of)
 
     def matches_in_order(self, arguments: str) -> int:
         """Return how many expected calls are matched in their order: the longest common subsequence."""

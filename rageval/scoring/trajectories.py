@@ -87,8 +87,7 @@ class AgentRun(RunSource):
         """Yield the documents of each query in the order of first seeing, with falling scores."""
         row = 1
         for query, (first, *_) in self.trajectories.items():
-            seen = dict.fromkeys(chain.from_iterable(step.docs for step in first.steps))
-            if seen:
+            if seen := first.seen:
                 # Ids hold no line ends.
                 docs = "\n".join(seen).encode("utf-8", "surrogatepass").split(b"\n")
                 scores = list(map(float, range(len(docs), 0, -1)))

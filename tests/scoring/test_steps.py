@@ -110,12 +110,15 @@ def test_steps_of_one_number_keep_the_order_of_the_file() -> None:
     ("line", "message"),
     [
         ({"kind": "serch"}, "invalid enum value 'serch'"),
-        ({"docs": [{"text": "x"}]}, "an object without id or docid"),
+        (
+            {"docs": [{"text": "x"}]},
+            r"expected ids, or objects with id or docid, in `docs`, found \{'text': 'x'\}",
+        ),
         ({"docs": [" "]}, "expected an id of 1 to 1,024 bytes in `docs`"),
         ({"query_id": "q "}, "expected an id without blanks around it"),
         ({"run_id": "a\n"}, "expected an id without"),
         ({"cost": -1}, "cost"),
-        ({"docs": "d1"}, "in docs"),
+        ({"docs": "d1"}, "expected a list in `docs`, found 'd1'"),
         ({"status": "failed"}, "invalid enum value 'failed'"),
     ],
 )
