@@ -86,68 +86,50 @@ class Case:
 CASES = [Case(seed) for seed in range(DRAWN)]
 
 
-def share(part: int, whole: int) -> Fraction:
-    return Fraction(part, whole) if whole else Fraction(0)
+def share(part: int, whole: int, otherwise: float = math.nan) -> float:
+    return float(Fraction(part, whole)) if whole else otherwise
 
 
-def oracle(name: str, case: Case, k: int | None, rel: int) -> float | Fraction | None:
-    """The value by the definition, slowly; None where it is not defined."""
+def oracle(name: str, case: Case, k: int | None, rel: int) -> float:
+    """The value by the definition, slowly; NaN where it is not defined."""
     gold, total, cited, seen = case.relevant(rel), len(case.searches), set(case.cited), case.seen
     supported = [{doc for doc, grade in grades.items() if grade >= rel} for grades in case.gold.values()]
     attainable = [docs for docs in supported if docs]
     reached = seen if k is None else case.after(k)
     made = [(step.kind, step.tool, step.request) for step in case.steps if step.kind in CALLS]
-    match name:
-        case "seen_recall":
-            return share(len(reached & gold), len(gold))
-        case "recall_area":
-            depth = total if k is None else k
-            curve = [share(len(case.after(b) & gold), len(gold)) for b in range(1, depth + 1)]
-            return sum(curve, Fraction(0)) / depth if total else Fraction(0)
-        case "first_useful":
-            return max(
-                (Fraction(1, t) for t in range(1, total + 1) if case.after(t) & gold), default=Fraction(0)
-            )
-        case "searches_to":
-            assert k is not None
-            times = [t for t in range(1, min(k, total) + 1) if gold <= case.after(t)]
-            return Fraction(min([*times, k])) if gold else None
-        case "nuggets_seen":
-            return share(sum(bool(docs & reached) for docs in attainable), len(attainable))
-        case "nugget_gain":
-            return Fraction(sum(bool(docs & seen) for docs in attainable), total) if total else None
-        case "redundancy":
-            returned = sum(map(len, case.searches))
-            return 1 - Fraction(len(case.after(total)), returned) if returned else None
-        case "idle_searches":
-            idle = sum(not (case.after(t) & gold) - case.after(t - 1) for t in range(1, total + 1))
-            return Fraction(idle, total) if total else None
-        case "repeated_calls":
-            repeated = sum(call in made[:place] for place, call in enumerate(made))
-            return Fraction(repeated, len(made)) if made else None
-        case "cited_recall":
-            return share(len(cited & gold), len(gold))
-        case "cited_precision":
-            return Fraction(len(cited & gold), len(cited)) if cited else None
-        case "cited_seen":
-            return Fraction(len(cited & seen), len(cited)) if cited else None
-        case "used_recall":
-            return share(len(cited & seen & gold), len(gold))
-        case "kept":
-            return Fraction(len(cited & seen & gold), len(seen & gold)) if seen & gold else None
-        case "completed":
-            return Fraction(bool(case.steps) and case.steps[-1].status == "ok")
-        case "calls":
-            return Fraction(len(made))
-        case "searches":
-            return Fraction(total)
-        case "session_dcg":
-            return session_dcg(case, k, rel)
-    assert name in QUANTITIES, f"{name}: has no oracle"
-    if any(step.kind == "model" and getattr(step, name) is None for step in case.steps):
-        return None
-    stated = [getattr(step, name) for step in case.steps if getattr(step, name) is not None]
-    return math.fsum(stated) if stated else None
+    # The recall after each search, as many as there are, or k.
+    curve = [share(len(case.after(t) & gold), len(gold), 0) for t in range(1, (k or total) + 1)]
+    times = [t for t in range(1, total + 1) if case.after(t) & gold]
+    idle = sum(not (case.after(t) & gold) - case.after(t - 1) for t in range(1, total + 1))
+    returned = sum(map(len, case.searches))
+    values: dict[str, float] = {
+        "seen_recall": share(len(reached & gold), len(gold), 0),
+        "recall_area": sum(curve) / len(curve) if total else 0,
+        "first_useful": 1 / times[0] if times else 0,
+        "searches_to": min([*(t for t, recall in enumerate(curve, 1) if recall == 1), k or 0])
+        if gold
+        else math.nan,
+        "nuggets_seen": share(sum(bool(docs & reached) for docs in attainable), len(attainable), 0),
+        "nugget_gain": share(sum(bool(docs & seen) for docs in attainable), total),
+        "redundancy": share(returned - len(case.after(total)), returned),
+        "idle_searches": share(idle, total),
+        "repeated_calls": share(sum(call in made[:place] for place, call in enumerate(made)), len(made)),
+        "cited_recall": share(len(cited & gold), len(gold), 0),
+        "cited_precision": share(len(cited & gold), len(cited)),
+        "cited_seen": share(len(cited & seen), len(cited)),
+        "used_recall": share(len(cited & seen & gold), len(gold), 0),
+        "kept": share(len(cited & seen & gold), len(seen & gold)),
+        "completed": bool(case.steps) and case.steps[-1].status == "ok",
+        "calls": len(made),
+        "searches": total,
+        "session_dcg": session_dcg(case, k, rel),
+    }
+    for quantity in QUANTITIES:
+        amounts = [(step.kind, getattr(step, quantity)) for step in case.steps]
+        stated = [amount for _, amount in amounts if amount is not None]
+        is_known = ("model", None) not in amounts and stated
+        values[quantity] = math.fsum(stated) if is_known else math.nan
+    return float(values[name])
 
 
 def session_dcg(case: Case, k: int | None, rel: int, b: float = 2, bq: float = 4) -> float:
@@ -211,6 +193,25 @@ def test_measures_of_calls_are_the_best_of_all_ways_to_match(arguments: str) -> 
         assert obtained == pytest.approx(values if whole else [math.nan] * 4, nan_ok=True), number
 
 
+# Calls and expected calls by their letters, where another tool says something else.
+DEPARTURES = [
+    ("ccb", "b", "calls_f1", 0.5, "ragas ToolCallF1, of sets: a repeated call counts once", 0.6667),
+    ("abc", "ab", "calls_order", 1.0, "ragas ToolCallAccuracy: one call more", 0.0),
+    ("ba", "ab", "calls_order", 0.5, "ragas ToolCallAccuracy: another order", 0.0),
+    ("ab", "ac", "calls_recall", 0.5, "ragas ToolCallAccuracy(strict_order=False): another name", 0.0),
+    ("aa", "aa", "calls_recall", 1.0, "deepeval ToolCorrectness: of equal calls one counts", 0.5),
+    ("", "a", "calls_precision", 0.0, "agentevals subset: no calls are a subset", 1.0),
+]
+
+
+@pytest.mark.parametrize(("called", "right", "name", "ours", "reason", "theirs"), DEPARTURES)
+def test_a_departure_from_another_tool(
+    called: str, right: str, name: str, ours: float, reason: str, theirs: float
+) -> None:
+    calls, expected = ([Step("tool", tool=letter) for letter in letters] for letters in (called, right))
+    assert parse_measure(name).value(Trajectory.of(calls, {}, expected=expected)) == ours != theirs, reason
+
+
 @pytest.mark.parametrize("name", [name for name in OWN if not name.startswith("calls_")])
 def test_a_measure_is_its_oracle(name: str) -> None:
     measure = OWN[name]
@@ -220,9 +221,8 @@ def test_a_measure_is_its_oracle(name: str) -> None:
             at_grade = measure(rel=rel) if "rel" in measure.declared else measure
             for k in cutoffs:
                 value = (at_grade if k is None else at_grade @ k).value(case.trajectory)
-                expected = oracle(name, case, k, rel)
-                expected = math.nan if expected is None else float(expected)
-                assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), (number, k, rel)
+                expected = pytest.approx(oracle(name, case, k, rel), abs=1e-12, nan_ok=True)
+                assert value == expected, (number, k, rel)
 
 
 # What holds of a drawn case that may be changed; a law returns False for one of which it says nothing.
