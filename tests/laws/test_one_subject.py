@@ -1,4 +1,4 @@
-"""Runs and judged answers are one subject: what the command says of either, Python says, to the digit."""
+"""Runs, answers and trajectories are one subject: what the command says of one, Python says, to the digit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from rageval.scoring.gold import drawn
 from rageval.scoring.rules import Rules, rules_of
 from rageval.scoring.sources import run_source
 from rageval.scoring.subject import Subject
+from rageval.scoring.trajectories import Trajectories
 from rageval.subjects import ANSWERS, RUNS
+from rageval.trajectories import read_trajectories
 
 QUERIES = [f"q{number:02}" for number in range(40)]
 LABELLED = QUERIES[::2]
-KINDS = ("runs", "answers")
+KINDS = ("runs", "answers", "trajectories")
 Files = dict[str, Any]
 
 
@@ -63,6 +65,20 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
         if query in LABELLED
     ]
     fields = {"kind": "runs", "words": [*runs, str(judged)], "runs": runs, "measure": "p@1"}
+    if request.param == "trajectories":
+        searches = [
+            {"query_id": query, "run_id": run, "kind": "search", "docs": [f"{run}1", f"{run}2"]}
+            for run in ("a", "b")
+            for query in QUERIES
+        ]
+        steps = write_jsonl(tmp_path / "steps", searches)
+        agents = read_trajectories(steps)
+        fields = {
+            "kind": request.param,
+            "words": [steps, str(judged)],
+            "runs": agents,
+            "measure": "first_useful",
+        }
     return fields | {"judged": str(judged), "gold": write_jsonl(gold, rows)}
 
 
@@ -73,6 +89,9 @@ def graded(query: str, by: str, run: str, rank: int) -> int:
 def subject_of(files: Files, systems: int = 2) -> Subject:
     if files["kind"] == "answers":
         return Answers(measures_of_answers(files["measure"]), read_judgements(files["judged"]), Rules())
+    if files["kind"] == "trajectories":
+        evaluator = Evaluator(files["measure"], files["judged"], nothing_judged="zero")
+        return Trajectories(evaluator, list(files["runs"].values())[:systems])
     sources = [run_source(run).in_memory() for run in files["runs"][:systems]]
     return Runs(Evaluator(files["measure"], files["judged"], nothing_judged="zero"), sources)
 
@@ -138,7 +157,7 @@ def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> N
 def test_a_gate_says_the_same_from_python(files: Files, tmp_path: Path) -> None:
     words = files["words"]
     files["words"] = words[-1:] if files["kind"] == "answers" else [words[0], words[-1]]
-    system = ["--system", "a"] if files["kind"] == "answers" else []
+    system = [] if files["kind"] == "runs" else ["--system", "a"]
     base = str(tmp_path / "base.jsonl")
     assert called(files, "gate", "--save-baseline", base, *system).exit_code == 0
     if files["kind"] == "runs":
@@ -150,7 +169,8 @@ def test_a_gate_says_the_same_from_python(files: Files, tmp_path: Path) -> None:
     if files["kind"] == "answers":
         report = rageval.gate(files["judged"], None, files["measure"], baseline=base, margin=0.1, system="b")
     else:
-        report = rageval.gate(words[1], files["judged"], files["measure"], baseline=base, margin=0.1)
+        candidate = words[1] if files["kind"] == "runs" else files["runs"]["b"]
+        report = rageval.gate(candidate, files["judged"], files["measure"], baseline=base, margin=0.1)
     assert report.as_dict() == written
 
 
