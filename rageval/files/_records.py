@@ -127,7 +127,7 @@ _KINDS = (
     Kind(
         "steps",
         STEPS,
-        "steps of agents",
+        "agents' steps",
         # Of a line that is longer than what was looked at only the beginning is known.
         lambda start: is_step(start.record) or (b'"docs"' in start.piece and b'"kind"' in start.piece),
         "rageval score (in Python, read_trajectories)",

@@ -96,7 +96,7 @@ def oracle(name: str, case: Case, k: int | None, rel: int) -> float:
     supported = [{doc for doc, grade in grades.items() if grade >= rel} for grades in case.gold.values()]
     attainable = [docs for docs in supported if docs]
     reached = seen if k is None else case.after(k)
-    made = [(step.kind, step.tool, step.request) for step in case.steps if step.kind in CALLS]
+    calls = [(step.kind, step.tool, step.request) for step in case.steps if step.kind in CALLS]
     # The recall after each search, as many as there are, or k.
     curve = [share(len(case.after(t) & gold), len(gold), 0) for t in range(1, (k or total) + 1)]
     times = [t for t in range(1, total + 1) if case.after(t) & gold]
@@ -113,14 +113,14 @@ def oracle(name: str, case: Case, k: int | None, rel: int) -> float:
         "nugget_gain": share(sum(bool(docs & seen) for docs in attainable), total),
         "redundancy": share(returned - len(case.after(total)), returned),
         "idle_searches": share(idle, total),
-        "repeated_calls": share(sum(call in made[:place] for place, call in enumerate(made)), len(made)),
+        "repeated_calls": share(sum(call in calls[:place] for place, call in enumerate(calls)), len(calls)),
         "cited_recall": share(len(cited & gold), len(gold), 0),
         "cited_precision": share(len(cited & gold), len(cited)),
         "cited_seen": share(len(cited & seen), len(cited)),
         "used_recall": share(len(cited & seen & gold), len(gold), 0),
         "kept": share(len(cited & seen & gold), len(seen & gold)),
         "completed": bool(case.steps) and case.steps[-1].status == "ok",
-        "calls": len(made),
+        "calls": len(calls),
         "searches": total,
         "session_dcg": session_dcg(case, k, rel),
     }
@@ -154,23 +154,23 @@ def session_dcg(case: Case, k: int | None, rel: int, b: float = 2, bq: float = 4
     return total / ideal if ideal else 0.0
 
 
-def are_alike(call: Step, right: Step, arguments: str) -> bool:
+def is_match(call: Step, right: Step, arguments: str) -> bool:
     if (call.tool or call.kind) != (right.tool or right.kind):
         return False
-    made, expected = (
+    given, expected = (
         json.loads(step.request) if step.request.startswith("{") else {"": step.request}
         for step in (call, right)
     )
     return {
-        "exact": made == expected,
-        "subset": all(name in made and made[name] == value for name, value in expected.items()),
+        "exact": given == expected,
+        "subset": all(name in given and given[name] == value for name, value in expected.items()),
         "ignore": True,
     }[arguments]
 
 
 @pytest.mark.parametrize("arguments", ["exact", "subset", "ignore"])
 def test_measures_of_calls_are_the_best_of_all_ways_to_match(arguments: str) -> None:
-    """By trying all of them: each way to leave out calls, in each order or in the order that was made."""
+    """By trying all of them: each way to leave out calls, in each order or in the order of the calls."""
     names = ("calls_precision", "calls_recall", "calls_f1", "calls_order")
     for number, case in enumerate(CASES):
         calls, expected = [step for step in case.steps if step.kind in CALLS][:5], case.expected
@@ -182,7 +182,7 @@ def test_measures_of_calls_are_the_best_of_all_ways_to_match(arguments: str) -> 
                 for size in range(min(len(calls), len(expected)) + 1)
                 for chosen in choose(calls, size)
                 for right in combinations(expected, size)
-                if all(are_alike(*pair, arguments) for pair in zip(chosen, right, strict=True))
+                if all(is_match(*pair, arguments) for pair in zip(chosen, right, strict=True))
             )
             for name, choose in (("any", permutations), ("order", combinations))
         }

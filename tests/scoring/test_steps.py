@@ -203,7 +203,7 @@ def test_rules_of_rankings_are_refused_beside_measures_of_steps(rule: Row) -> No
 def test_a_run_has_no_steps() -> None:
     with pytest.raises(MeasureError, match="seen_recall scores trajectories"):
         values({"q1": {"q1-a": 1.0}}, "seen_recall")
-    with pytest.raises(InputError, match="holds steps of agents, which rageval score"):
+    with pytest.raises(InputError, match="holds agents' steps, which rageval score"):
         values(STEPS, "recall")
 
 
