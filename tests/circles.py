@@ -36,6 +36,7 @@ SCORING = {
         "test_slices",
         "test_spans",
         "test_spilling",
+        "test_steps",
     ),
     *(
         "test_new_measure",
