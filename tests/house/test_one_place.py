@@ -28,6 +28,9 @@ MEANT = {
     "grade": "",  # the field of a judgement
     "length": "",  # of a text
     "citations": "",  # of a sentence
+    **dict.fromkeys(("calls", "cost", "input_tokens", "output_tokens", "seconds"), ""),  # fields of records
+    "kept": "",  # what a filter leaves
+    "completed": "judges/models/",  # what a provider says of a batch
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge
