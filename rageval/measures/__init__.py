@@ -136,6 +136,8 @@ cited_recall: _Trajectories
 cited_precision: _Trajectories
 cited_seen: _Trajectories
 used_recall: _Trajectories
+unseen: _Trajectories
+uncited: _Trajectories
 kept: _Trajectories
 completed: _Trajectories
 calls: _Trajectories

@@ -374,8 +374,8 @@ def used_recall(trajectory: Trajectory, *, rel: Grade = 1) -> Share:
     Formula:
         used_recall = |cited, seen and relevant| / |relevant documents|
 
-    With it, 1 = (1 − seen_recall) + (seen_recall − used_recall) + used_recall: relevant documents are lost in
-    searching, lost in answering, or used.
+    With it, 1 = unseen + uncited + used_recall: relevant documents are lost in searching, lost in answering,
+    or used.
 
     Range: 0 to 1.
 
@@ -388,6 +388,50 @@ def used_recall(trajectory: Trajectory, *, rel: Grade = 1) -> Share:
     """
     relevant = trajectory.relevant(rel)
     return Share(len(trajectory.cited & trajectory.seen() & relevant), len(relevant))
+
+
+@measure(better=LOWER)
+def unseen(trajectory: Trajectory, *, rel: Grade = 1) -> Share:
+    """Share of the relevant documents that the agent never saw: lost in searching.
+
+    Formula:
+        unseen = |relevant and not seen| / |relevant documents|
+
+    It is 1 − seen_recall.
+
+    Range: 0 to 1.
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import unseen
+    >>> steps = [Step("search", docs=("x", "a")), Step("search", docs=("a", "b"))]
+    >>> trajectory = Trajectory.of(steps, {"a": 1, "c": 1})
+    >>> unseen.value(trajectory)
+    0.5
+    """
+    relevant = trajectory.relevant(rel)
+    return Share(len(relevant - trajectory.seen()), len(relevant))
+
+
+@measure(better=LOWER)
+def uncited(trajectory: Trajectory, *, rel: Grade = 1) -> Share:
+    """Share of the relevant documents that were seen and are not cited: lost in answering.
+
+    Formula:
+        uncited = |seen, relevant and not cited| / |relevant documents|
+
+    It is seen_recall − used_recall.
+
+    Range: 0 to 1.
+
+    >>> from rageval.trajectories import Step, Trajectory
+    >>> from rageval.measures import uncited
+    >>> steps = [Step("search", docs=("x", "a")), Step("search", docs=("a", "b"))]
+    >>> trajectory = Trajectory.of(steps, {"a": 1, "b": 1}, cited=["a", "z"])
+    >>> uncited.value(trajectory)
+    0.5
+    """
+    relevant = trajectory.relevant(rel)
+    return Share(len(trajectory.seen() & relevant - trajectory.cited), len(relevant))
 
 
 @measure

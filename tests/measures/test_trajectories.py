@@ -118,6 +118,8 @@ def oracle(name: str, case: Case, k: int | None, rel: int) -> float:
         "cited_precision": share(len(cited & gold), len(cited)),
         "cited_seen": share(len(cited & seen), len(cited)),
         "used_recall": share(len(cited & seen & gold), len(gold), 0),
+        "unseen": share(len(gold - seen), len(gold), 0),
+        "uncited": share(len(gold & seen - cited), len(gold), 0),
         "kept": share(len(cited & seen & gold), len(seen & gold)),
         "completed": bool(case.steps) and case.steps[-1].status == "ok",
         "calls": len(calls),
@@ -236,10 +238,13 @@ def law(check: Law) -> Law:
 
 
 @law
-def what_is_lost_and_used_adds_up(case: Case) -> None:
-    seen, used = case.values("seen_recall", "used_recall")
-    assert (1 - seen) + (seen - used) + used == pytest.approx(1, abs=1e-12)
-    assert used <= seen
+def what_is_lost_and_used_adds_up(case: Case) -> bool | None:
+    seen, used, unseen, uncited = case.values("seen_recall", "used_recall", "unseen", "uncited")
+    if not case.relevant(1):
+        return False
+    assert unseen + uncited + used == pytest.approx(1, abs=1e-12)
+    assert (unseen, uncited) == pytest.approx((1 - seen, seen - used), abs=1e-12)
+    return True
 
 
 @law
@@ -368,12 +373,12 @@ def test_what_cannot_be_computed_is_refused_with_the_remedy(name: str, message: 
 
 
 ZERO = {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "session_dcg", "completed"}
-ZERO |= {"cited_recall", "used_recall"}
+ZERO |= {"cited_recall", "used_recall", "uncited"}
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_query_without_a_trajectory_is_0_or_undefined(name: str) -> None:
     trajectory = Trajectory(Topic.of({"0": {"a": 1}}), (), (), (), is_absent=True)
     measure: Any = OWN[name] @ 5 if name == "searches_to" else OWN[name]
-    expected = 0.0 if name in ZERO else math.nan
+    expected = 1.0 if name == "unseen" else 0.0 if name in ZERO else math.nan
     assert measure.value(trajectory) == pytest.approx(expected, nan_ok=True)
