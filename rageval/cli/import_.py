@@ -41,8 +41,8 @@ class Options(opt.Options):
     output: Annotated[
         str | None,
         opt.printed(
-            "Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl, judged.jsonl and"
-            " manifest.json to. With --only: a file, or - for standard output.",
+            "Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl, judged.jsonl,"
+            " steps.jsonl and manifest.json to. With --only: a file, or - for standard output.",
             ("-o", "--output"),
             metavar="DIR",
         ),
@@ -66,12 +66,14 @@ class Options(opt.Options):
         opt.read("Name of the run; for several logs, one name each.", ("--run",), metavar="NAME"),
     ] = ()
     only: Annotated[
-        Literal["answers", "questions", "run", "judged"] | None,
+        Literal["answers", "questions", "run", "judged", "steps"] | None,
         opt.Option("Write only this, as one file (default: to standard output)."),
     ] = None
     hop: Annotated[
-        Literal["first", "last", "union"] | None,
-        opt.Option("Which retrieval gives the ranking, if a trace has several."),
+        Literal["first", "last", "union", "none"] | None,
+        opt.Option(
+            "Which retrieval gives the ranking, if a trace has several; none writes only steps of it."
+        ),
     ] = None
     split: Annotated[
         tuple[str, ...],
@@ -88,7 +90,7 @@ class Options(opt.Options):
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @takes_options
 def import_(logs: tuple[str, ...], options: Options) -> None:
-    """Split another tool's log into answers, questions, run and judgements.
+    """Split another tool's log into answers, questions, run, judgements and steps of agents.
 
     Detects logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), Phoenix, MLflow,
     langfuse, LangSmith, AutoRAG and open-rag-eval. Other JSON and
@@ -100,6 +102,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import log.jsonl --map question=input,answer=output,contexts=docs[].text -o prod
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
+    rageval import traces.jsonl --only steps -o steps.jsonl
     """
     settings = _mapping_and_settings(options)
     run = settings.get("run", ())
@@ -115,7 +118,8 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
             tool=settings.get("tool"),
             records=settings.get("records"),
             run=name,
-            hop=settings.get("hop") or "",
+            # Steps keep each retrieval, so that nobody has to choose one.
+            hop=settings.get("hop") or ("none" if options.only == "steps" else ""),
             split=settings["split"],
         )
         for path, name in zip(logs, names, strict=True)
@@ -125,6 +129,8 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         print_lines(_summary(log, counts_of(log)))
     elif options.only:
         _write_one(log, options.only, options.output or _STDOUT, logs)
+        if options.only == "steps":
+            click.echo("".join(f"{line}\n" for line in _left_out(log)), err=True, nl=False)
     else:
         _write_all(log, logs, settings, options)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
@@ -212,6 +218,10 @@ def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:
         f"{number:,} {what.removesuffix('s') if number == 1 else what}" for what, number in counts.items()
     )
     yield f"{log.tool}{version}: {counted}"
+    yield from _left_out(log)
+
+
+def _left_out(log: Log) -> Iterator[str]:
     for why, number in log.left_out.items():
         yield f"left out: {number:,} {why}"
 

@@ -25,6 +25,7 @@ from rageval.logs.rows import (
     LogReading,
     Passage,
     Row,
+    TracedSpan,
     answer_in,
     convert_to,
     facts_in,
@@ -43,18 +44,22 @@ from rageval.logs.rows import (
     spent_as,
     text_of,
 )
+from rageval.logs.steps import seconds_between, sortable_time, steps_among
 
 
 def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: Place) -> list[Passage]:
     """Return what was retrieved in a trace; of several retrievals the one that was asked for."""
+    if not hops or reading.hop == "none":
+        return []
     if len(hops) < 2:
-        return list(hops[0]) if hops else []
+        return list(hops[0])
     if not reading.hop:
         raise InputError(
             at=where,
             problem=f"{len(hops)} retrievals in one trace",
             expected="one",
-            remedy="choose the ranking: --hop first, --hop last, or --hop union (all, one behind the other)",
+            remedy="choose the ranking: --hop first, --hop last, or --hop union (all, one behind the other);"
+            " of an agent, import the steps: --hop none, or --only steps",
         )
     if reading.hop == "union":
         # Scores of several retrievals are of no common scale.
@@ -86,6 +91,9 @@ class _OtelSpan(msgspec.Struct):
     service: str
     where: Place
     failed: str = ""
+    id: str = ""
+    end: str = ""
+    seconds: float | None = None
 
     @property
     def kind(self) -> str:
@@ -95,6 +103,7 @@ class _OtelSpan(msgspec.Struct):
 
 class _SdkContext(msgspec.Struct):
     trace_id: str
+    span_id: str = ""
 
 
 class _SdkSpan(msgspec.Struct):
@@ -102,6 +111,7 @@ class _SdkSpan(msgspec.Struct):
     attributes: dict[str, Any] = {}
     name: str = ""
     start_time: str = ""
+    end_time: str | None = None
     parent_id: str | None = None
     events: list[Any] = []
     status: dict[str, Any] = {}
@@ -110,9 +120,11 @@ class _SdkSpan(msgspec.Struct):
 
 class _OtlpSpan(msgspec.Struct, rename="camel"):
     trace_id: str
+    span_id: str = ""
     attributes: list[Any] = []
     name: str = ""
     start_time_unix_nano: str | int = 0
+    end_time_unix_nano: str | int = 0
     parent_span_id: str = ""
     events: list[Any] = []
     status: dict[str, Any] = {}
@@ -161,6 +173,7 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
             ids=ids_in(about) | ids_in(own),
             failed=summary.failed or ("" if answer is not None else summary.call_failed),
             spent=summary.spent,
+            steps=steps_among([_step_span(span) for span in spans], reading.left_out),
             record={
                 "trace_id": trace,
                 "name": root.name,
@@ -184,7 +197,7 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
         yield _normalize_span(
             _OtelSpan(
                 printed.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
-                _clock(printed.start_time),
+                sortable_time(printed.start_time),
                 printed.name,
                 printed.parent_id or "",
                 printed.attributes,
@@ -192,6 +205,9 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
                 text_of(about.get("service.name") if isinstance(about, dict) else ""),
                 record.where,
                 _error_of_status(printed.status.get("status_code"), printed.status.get("description")),
+                printed.context.span_id,
+                sortable_time(printed.end_time),
+                seconds_between(printed.start_time, printed.end_time),
             )
         )
         return
@@ -211,7 +227,7 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
                 yield _normalize_span(
                     _OtelSpan(
                         trace,
-                        str(span.start_time_unix_nano).zfill(23),
+                        sortable_time(span.start_time_unix_nano),
                         span.name,
                         span.parent_span_id,
                         _attributes(span.attributes, span_record.where),
@@ -223,6 +239,9 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
                         service,
                         span_record.where,
                         _error_of_status(span.status.get("code"), span.status.get("message")),
+                        span.span_id,
+                        sortable_time(span.end_time_unix_nano or None),
+                        seconds_between(span.start_time_unix_nano, span.end_time_unix_nano),
                     )
                 )
 
@@ -258,7 +277,7 @@ def _frame_span(record: Record) -> _OtelSpan:
     return _normalize_span(
         _OtelSpan(
             text_of(cells.get("context.trace_id")),
-            _clock(str(cells.get("start_time", ""))),
+            sortable_time(cells.get("start_time", "")),
             text_of(cells.get("name")),
             text_of(cells.get("parent_id")),
             attributes,
@@ -266,15 +285,11 @@ def _frame_span(record: Record) -> _OtelSpan:
             "",
             record.where,
             _error_of_status(cells.get("status_code"), cells.get("status_message")),
+            text_of(cells.get("context.span_id")),
+            sortable_time(cells.get("end_time")),
+            seconds_between(cells.get("start_time"), cells.get("end_time")),
         )
     )
-
-
-def _clock(time: str) -> str:
-    """Return a time in UTC, of ISO 8601 or in units since 1970, as text that sorts as times do."""
-    if time.isdigit():
-        return time.zfill(23)
-    return re.sub(r"\D", "", time.rstrip("Z").partition("+")[0]).ljust(23, "0")
 
 
 def _error_of_status(code: Any, message: Any) -> str:
@@ -390,7 +405,7 @@ class _TraceSummary(msgspec.Struct):
 def _read_span(span: _OtelSpan, is_root: bool, summary: _TraceSummary) -> None:
     attributes = span.attributes
     is_chat = "gen_ai.output.messages" in attributes
-    is_call = is_chat or span.kind == "LLM" or span.name.startswith("chat")
+    is_call = is_chat or span.kind == "LLM" or _is_chat(span)
     query = attributes.get("gen_ai.retrieval.query.text")
     messages = _messages(span, "gen_ai.input.messages", "input.value")
     if not summary.question:
@@ -432,23 +447,64 @@ def _read_span(span: _OtelSpan, is_root: bool, summary: _TraceSummary) -> None:
         worth = label if value is None else value
         word = label if isinstance(label, str) else None
         summary.grades.append(graded(name, worth, "otel", reason, word))
-    if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
+    if is_root or is_chat or _is_chat(span):  # a tool that failed need not spoil the answer
         summary.failed = summary.failed or text_of(attributes.get("error.type"))
     if is_root:
         summary.failed = summary.failed or span.failed
     elif is_call:  # which may have been asked again
         summary.call_failed = span.failed
     if is_call:
-        for name, value in spent_as(
-            cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
-            input_tokens=attributes.get(
-                "gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")
-            ),
-            output_tokens=attributes.get(
-                "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
-            ),
-        ).items():
+        for name, value in _spent_of_call(attributes).items():
             summary.spent[name] = summary.spent.get(name, 0) + value
+
+
+def _spent_of_call(attributes: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a call of a model cost."""
+    return spent_as(
+        cost=attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost")),
+        input_tokens=attributes.get("gen_ai.usage.input_tokens", attributes.get("llm.token_count.prompt")),
+        output_tokens=attributes.get(
+            "gen_ai.usage.output_tokens", attributes.get("llm.token_count.completion")
+        ),
+    )
+
+
+def _step_span(span: _OtelSpan) -> TracedSpan:
+    """Return a span as the steps of agents are made of it."""
+    attributes = span.attributes
+    operation = text_of(attributes.get("gen_ai.operation.name")).upper()
+    kind = span.kind if span.kind not in ("", "UNKNOWN") else operation
+    docs = _otel_documents(span)
+    if not kind and (docs is not None or "gen_ai.output.messages" in attributes or _is_chat(span)):
+        kind = "CHAT" if docs is None else "RETRIEVAL"
+    given = parse_json_text(attributes.get("input.value"))
+    step = TracedSpan(
+        span.id,
+        span.parent,
+        kind,
+        span.start,
+        span.end,
+        is_failed=bool(span.failed or attributes.get("error.type")),
+        spent=spent_as(seconds=span.seconds),
+    )
+    match step.step:
+        case "model":
+            step.spent |= _spent_of_call(attributes)
+        case "search":
+            query = attributes.get("gen_ai.retrieval.query.text")
+            step.query = query if isinstance(query, str) else question_in(given)
+            step.tool = text_of(attributes.get("gen_ai.data_source.id"))
+            step.tool = step.tool or (span.name if span.kind else "")
+            step.docs = docs or ()
+        case "tool":
+            names = (attributes.get(name) for name in ("gen_ai.tool.name", "tool.name"))
+            step.tool = next(filter(None, map(text_of, names)), span.name.removeprefix("execute_tool "))
+            step.arguments = attributes.get("gen_ai.tool.call.arguments", given)
+    return step
+
+
+def _is_chat(span: _OtelSpan) -> bool:
+    return span.name.startswith("chat")
 
 
 def _last_question(messages: Sequence[Any]) -> tuple[str, int]:
@@ -641,6 +697,7 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
                 lacks_failed=True,  # every scorer is asked about every trace
                 failed="the trace ended in an error" if trace.state in _FAILED else "",
                 spent=trace.spent,
+                steps=steps_among([_mlflow_step(span, where) for span in trace.spans], reading.left_out),
                 record=value,
             )
         )
@@ -721,15 +778,51 @@ def _mlflow_attribute(span: dict[str, Any], name: str, where: Place) -> Any:
     return parsed_json(value, where) if isinstance(value, str) else value
 
 
+def _mlflow_step(span: dict[str, Any], where: Place) -> TracedSpan:
+    """Return a span as the steps of agents are made of it."""
+    start, end = (span.get(f"{name}_time_unix_nano", span.get(f"{name}_time")) for name in ("start", "end"))
+    given = _mlflow_attribute(span, "mlflow.spanInputs", where)
+    status = span.get("status")
+    step = TracedSpan(
+        text_of(span.get("span_id")),
+        text_of(span.get("parent_span_id", span.get("parent_id"))),
+        text_of(_mlflow_attribute(span, "mlflow.spanType", where)),
+        sortable_time(start),
+        sortable_time(end),
+        is_failed=isinstance(status, dict) and status.get("code") in _FAILED_CODES,
+        spent=spent_as(seconds=seconds_between(start, end)),
+    )
+    match step.step:
+        case "model":
+            used, paid = (
+                _mlflow_attribute(span, f"mlflow.{name}", where) for name in ("chat.tokenUsage", "llm.cost")
+            )
+            used, paid = (part if isinstance(part, dict) else {} for part in (used, paid))
+            step.spent |= spent_as(
+                cost=paid.get("total_cost"),
+                input_tokens=used.get("input_tokens"),
+                output_tokens=used.get("output_tokens"),
+            )
+        case "search":
+            step.tool, step.query = text_of(span.get("name")), question_in(given)
+            step.docs = passages_of(_mlflow_attribute(span, "mlflow.spanOutputs", where), where)
+        case "tool":
+            step.tool, step.arguments = text_of(span.get("name")), given
+    return step
+
+
 # Exports of langfuse: traces with their observations and scores, or a page of observations.
 
 
 class _Observation(msgspec.Struct, rename="camel"):
+    id: str = ""
     trace_id: str = ""
     type: str = ""
+    name: str | None = None
     level: str | None = None
     parent_observation_id: str | None = None
     start_time: str = ""
+    end_time: str | None = None
     input: Any = None
     output: Any = None
     status_message: str | None = None
@@ -818,14 +911,7 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         grades.append(graded(score.name, value, judge, score.comment or ""))
     spent: Counter[str] = Counter()
     for generation in generations:
-        used = generation.usage_details or {}
-        spent.update(
-            spent_as(
-                cost=(generation.cost_details or {}).get("total"),
-                input_tokens=used.get("input"),
-                output_tokens=used.get("output"),
-            )
-        )
+        spent.update(_spent_of_generation(generation))
     return Row(
         where,
         question,
@@ -840,8 +926,40 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         if answer is None or any(observation.type == "GENERATION" for observation in failed)
         else "",
         spent=dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency),
+        steps=steps_among([_langfuse_step(observation, where) for observation in observed], reading.left_out),
         record=record,
     )
+
+
+def _spent_of_generation(generation: _Observation) -> dict[str, float]:
+    used = generation.usage_details or {}
+    return spent_as(
+        cost=(generation.cost_details or {}).get("total"),
+        input_tokens=used.get("input"),
+        output_tokens=used.get("output"),
+    )
+
+
+def _langfuse_step(observation: _Observation, where: Place) -> TracedSpan:
+    """Return an observation as the steps of agents are made of it."""
+    step = TracedSpan(
+        observation.id,
+        observation.parent_observation_id or "",
+        observation.type,
+        sortable_time(observation.start_time),
+        sortable_time(observation.end_time),
+        is_failed=observation.level == "ERROR",
+        spent=spent_as(seconds=seconds_between(observation.start_time, observation.end_time)),
+    )
+    match step.step:
+        case "model":
+            step.spent |= _spent_of_generation(observation)
+        case "search":
+            step.tool, step.query = observation.name or "", question_in(observation.input)
+            step.docs = passages_of(observation.output, where)
+        case "tool":
+            step.tool, step.arguments = observation.name or "", observation.input
+    return step
 
 
 # Runs of LangSmith: the runs of a trace, one a line.
@@ -854,6 +972,8 @@ class _Run(msgspec.Struct):
     name: str = ""
     dotted_order: str = ""
     parent_run_id: str | None = None
+    start_time: str | None = None
+    end_time: str | None = None
     inputs: Any = None
     outputs: Any = None
     error: str | None = None
@@ -890,15 +1010,11 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
                 problem=f"the root of the trace {trace!r:.80} is not here",
                 expected="whole traces",
             )
-        hops = []
-        for entry in kept:
-            if entry.run.run_type == "retriever" and not entry.run.error:
-                outputs = entry.run.outputs
-                hops.append(
-                    passages_of(
-                        outputs.get("documents") if isinstance(outputs, dict) else outputs, entry.where
-                    )
-                )
+        hops = [
+            _langsmith_documents(entry)
+            for entry in kept
+            if entry.run.run_type == "retriever" and not entry.run.error
+        ]
         run, about = root.run, root.run.extra or {}
         metadata = about.get("metadata")
         ids = ids_in(metadata) | ({"example": run.reference_example_id} if run.reference_example_id else {})
@@ -912,11 +1028,45 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
             facts=facts_in(metadata),
             ids=ids,
             failed=(run.error or "")[:200],
-            spent=spent_as(
-                cost=run.total_cost, input_tokens=run.prompt_tokens, output_tokens=run.completion_tokens
-            ),
+            spent=_spent_of_run(run),
+            steps=steps_among([_langsmith_step(entry) for entry in kept], reading.left_out),
             record=root.record,
         )
         means.update(dict.fromkeys(name for entry in kept for name in entry.run.feedback_stats or {}))
     if means:
         reading.remarks.append(Remark("means_of_feedback", facts={"names": list(means)}))
+
+
+def _langsmith_documents(langsmith_run: _Kept) -> list[Passage]:
+    outputs = langsmith_run.run.outputs
+    return passages_of(
+        outputs.get("documents") if isinstance(outputs, dict) else outputs, langsmith_run.where
+    )
+
+
+def _spent_of_run(run: _Run) -> dict[str, float]:
+    return spent_as(cost=run.total_cost, input_tokens=run.prompt_tokens, output_tokens=run.completion_tokens)
+
+
+def _langsmith_step(langsmith_run: _Kept) -> TracedSpan:
+    """Return a run as the steps of agents are made of it."""
+    run = langsmith_run.run
+    step = TracedSpan(
+        run.id,
+        run.parent_run_id or "",
+        run.run_type.upper(),
+        # More exact than `start_time`, which may be cut to seconds.
+        sortable_time(run.dotted_order.rpartition(".")[2].partition("Z")[0]),
+        sortable_time(run.end_time),
+        is_failed=bool(run.error),
+        spent=spent_as(seconds=seconds_between(run.start_time, run.end_time)),
+    )
+    match step.step:
+        case "model":
+            step.spent |= _spent_of_run(run)
+        case "search":
+            step.tool, step.query = run.name, question_in(run.inputs)
+            step.docs = [] if run.error else _langsmith_documents(langsmith_run)
+        case "tool":
+            step.tool, step.arguments = run.name, run.inputs
+    return step

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from operator import attrgetter
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
@@ -33,6 +34,7 @@ from rageval.logs.rows import (
     handed_over,
     is_mostly,
     number_of,
+    parse_json_text,
     spent_as,
 )
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
@@ -52,7 +54,7 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 
 @dataclass
 class Log:
-    """The content of a log: answers, questions, rankings, passages by id, judgements, right documents.
+    """The content of a log: answers, questions, rankings, passages by id, judgements, right documents, steps.
 
     `traces` keeps the tool's own id of each answer, by run, query and repeat, and `spent` what it cost by the
     tool's own count (cost, input_tokens, output_tokens, seconds); `left_out` counts what was left out, by
@@ -67,6 +69,7 @@ class Log:
     passages: dict[str, str] = field(default_factory=dict)
     judgements: list[dict[str, Any]] = field(default_factory=list)
     gold: list[Qrel] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
     spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
@@ -376,6 +379,7 @@ class _Parting:
             passages = self._passages(row, query, by_rank)
             self._answer(row, query, passages)
             self.log.judgements += self._row_judgements(row, query)
+            self.log.steps += self._steps(row, query)
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
             if row.spent:
@@ -385,7 +389,8 @@ class _Parting:
             for query, question in self._questions.items()
         ]
         remarks = self._reading.remarks
-        if not self.log.passages and not any(self.log.run.values()):
+        has_documents = any("docs" in step for step in self.log.steps)
+        if not self.log.passages and not any(self.log.run.values()) and not has_documents:
             remarks.append(Remark("no_passages"))
         if self._made_ids:
             remarks.append(Remark("passages_without_id", facts={"number": self._made_ids}))
@@ -468,6 +473,23 @@ class _Parting:
                 error=error,
             )
         )
+
+    def _steps(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
+        """Yield the steps of an agent; the last is its answer, if it gave one or failed to."""
+        place = {"query_id": query, "run_id": row.run} | ({"repeat": row.repeat} if row.repeat else {})
+        for span in row.steps:
+            fields: dict[str, Any] = {"tool": span.tool, "query": span.query}
+            fields["docs"] = list(dict.fromkeys(map(self._document, span.docs)))
+            fields["status"] = "error" if span.is_failed else ""
+            step = place | {"step": span.number, "kind": span.step}
+            step |= {name: value for name, value in fields.items() if value}
+            arguments = parse_json_text(span.arguments)
+            yield step | ({} if arguments is None else {"arguments": arguments}) | span.spent
+            for passage in filter(attrgetter("text"), span.docs):
+                self.log.passages.setdefault(self._document(passage), passage.text)
+        if row.steps and (row.missing or row.answer is not None):
+            status = {"status": "error"} if row.missing else {}
+            yield place | {"step": row.steps[-1].number + 1, "kind": "answer"} | status
 
     def _row_judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
@@ -565,6 +587,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.gold += [qrel for qrel in log.gold if qrel not in known_gold]
         for run, ranking in log.run.items():
             whole.run.setdefault(run, []).extend(ranking)
+        whole.steps += log.steps
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.spent |= log.spent
@@ -614,6 +637,8 @@ def outputs(log: Log) -> dict[str, Lines]:
         files["judged.jsonl"] = lambda: map(as_line, tools)
     if people:
         files["people.jsonl"] = lambda: map(as_line, people)
+    if log.steps:
+        files["steps.jsonl"] = lambda: map(as_line, log.steps)
     if log.gold:
         files["gold.qrels"] = lambda: (
             f"{q.query_id} {q.iteration} {q.doc_id} {q.relevance}" for q in log.gold
@@ -635,6 +660,7 @@ def counts_of(log: Log) -> dict[str, int]:
         "failed judgements": sum(judgement["status"] == "error" for judgement in judged),
         "human labels": len(log.judgements) - len(judged),
         "gold documents": len(log.gold),
+        "steps": len(log.steps),
     }
     always = ("answers", "questions", "retrieved", "judgements")
     return {name: number for name, number in counts.items() if number or name in always}

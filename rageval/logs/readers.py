@@ -72,7 +72,7 @@ def read(
         The name of the run, in place of the log's own. For an unknown log the default is the file name
         without its suffix.
     hop
-        Of several retrievals in a trace: `first`, `last` or `union`.
+        Of several retrievals in a trace: `first`, `last` or `union`; `none` for no ranking, only steps.
     split
         The separator of passages that are joined in one text: `{"contexts": "|"}`.
     limits
@@ -81,7 +81,7 @@ def read(
     Returns
     -------
     Log
-        Answers, questions, rankings, passages, judgements, and remarks.
+        Answers, questions, rankings, passages, judgements, steps of agents, and remarks.
 
     Raises
     ------
@@ -96,8 +96,8 @@ def read(
     >>> log.tool, log.answers[0].text, log.judgements[0]["grade"]
     ('ragas', 'In Oslo.', 0.5)
     """
-    if hop not in ("", "first", "last", "union"):
-        raise UsageError(f"hop={hop!r:.80}: expected first, last or union")
+    if hop not in ("", "first", "last", "union", "none"):
+        raise UsageError(f"hop={hop!r:.80}: expected first, last, union or none")
     mapping = mapping_of(map)
     path = with_limits(path, limits)
     reading = LogReading(limits_of(path), hop, split or {})

@@ -23,6 +23,13 @@ from rageval.text import visible
 
 PERSON = "person:"  # what a judge's name begins with who is somebody, and no model
 _LONGEST_FACT = 100
+# What tools call a span, and the step that it is.
+_STEP_OF_KIND = {
+    **dict.fromkeys(("RETRIEVER", "RETRIEVAL"), "search"),
+    **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), "tool"),
+    **dict.fromkeys(("LLM", "CHAT", "CHAT_MODEL", "GENERATION"), "model"),
+    **dict.fromkeys(("COMPLETION", "TEXT_COMPLETION", "GENERATE_CONTENT"), "model"),
+}
 _Struct = TypeVar("_Struct")
 
 
@@ -42,6 +49,31 @@ class Grade(NamedTuple):
     label: str | None = None
     judge: str = ""
     reason: str = ""
+
+
+class TracedSpan(msgspec.Struct):
+    """A span of a trace as all tools have it; the times are texts that sort as times do.
+
+    Spans that are steps of an agent get numbers: those of one number ran in parallel.
+    """
+
+    id: str
+    parent: str
+    kind: str
+    start: str = ""
+    end: str = ""
+    tool: str = ""
+    query: str = ""
+    arguments: Any = None
+    docs: Sequence[Passage] = ()
+    is_failed: bool = False
+    spent: dict[str, float] = {}  # of `SPENT`, as far as the log says so
+    number: int = 0
+
+    @property
+    def step(self) -> str:
+        """The kind of step that the span is; nothing if it is none."""
+        return _STEP_OF_KIND.get(self.kind, "")
 
 
 @dataclass(slots=True)  # logs have many
@@ -77,6 +109,7 @@ class Row:
     missing: str = ""
     lacks_failed: bool = False
     spent: dict[str, float] = field(default_factory=dict)  # of `SPENT`, as far as the log says so
+    steps: list[TracedSpan] = field(default_factory=list)  # of an agent, up to the answer
     record: Any = None
 
 

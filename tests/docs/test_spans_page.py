@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGES = {"spans": 3, "diagnose": 2, "agents": 5}  # and how many outputs they show
+PAGES = {"spans": 3, "diagnose": 2, "agents": 7}  # and how many outputs they show
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,15 @@ def test_step_by_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert texts == PAGES[name]
     for line in re.findall(r"^    (\d.*)$", page(name), re.MULTILINE):  # what it says on the way
         assert line in stderr
+
+
+def test_the_commands_about_steps_on_the_page_of_imports_run() -> None:
+    part = page("import").partition("## Steps of agents\n")[2].partition("\n## ")[0]
+    commands = [line for block in blocks("sh", part) for line in block.splitlines()]
+    assert len(commands) == 4
+    for command in commands:
+        result = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert result.exit_code == 0, (command, result.output)
 
 
 def test_the_python_code_about_agents_runs() -> None:

@@ -61,6 +61,7 @@ KINDS = {
     "baseline.jsonl": "baseline",
     "spans.jsonl": "spans",
     "steps.jsonl": "steps",
+    "traces.jsonl": "log",
     "old.jsonl": "chunks",
     "new.jsonl": "chunks",
     ".trec": "run",

@@ -2,7 +2,8 @@
 
     python examples/data/agents/generate.py
 
-All of it is invented. The first agent finds more and cites less of it; the second one is cheaper.
+All of it is invented. The first agent finds more and cites less of it; the second one is cheaper. The same
+steps are also written as traces of OpenTelemetry (OTLP/JSON) after the GenAI conventions, one per answer.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 QUESTIONS, GOLD = 10, 4
+START = 1_795_299_899_000  # milliseconds since 1970
 
 
 def main() -> None:
@@ -47,12 +50,72 @@ def main() -> None:
                 )
             used = [doc for doc in dict.fromkeys(seen) if doc in gold and rng.random() < use]
             answers.append(place | {"answer": [{"text": f"An answer to {query}.", "citations": used}]})
+    exports = []
+    for number, answer in enumerate(answers, 1):
+        names = ("query_id", "run_id")
+        made = [step for step in steps if all(step[name] == answer[name] for name in names)]
+        exports.append(export(number, answer, made))
     for name, lines in (
         ("qrels.nugget", qrels),
+        ("traces.jsonl", map(json.dumps, exports)),
         ("steps.jsonl", map(json.dumps, steps)),
         ("answers.jsonl", map(json.dumps, answers)),
     ):
         (HERE / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def export(number: int, answer: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the trace of an answer: a span for the agent, and one for each search and call of a model."""
+    ids = [f"{number:08x}{place:08x}" for place in range(len(steps) + 1)]
+    question, text = f"What about {answer['query_id']}?", answer["answer"][0]["text"]
+    messages = [
+        json.dumps([{"role": role, "parts": [{"type": "text", "content": content}]}])
+        for role, content in (("user", question), ("assistant", text))
+    ]
+    spans, clock = [], 0
+    for span, step in zip(ids[1:], steps, strict=True):
+        begin, clock = clock, clock + round(step.get("seconds", 0) * 1000)
+        if step["kind"] == "model":
+            attributes = {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.usage.input_tokens": step["input_tokens"],
+                "gen_ai.usage.output_tokens": step["output_tokens"],
+                "gen_ai.usage.cost": step["cost"],
+            }
+        elif step["kind"] == "search":
+            attributes = {
+                "gen_ai.operation.name": "retrieval",
+                "gen_ai.data_source.id": step["tool"],
+                "gen_ai.retrieval.query.text": step["query"],
+                "gen_ai.retrieval.documents": json.dumps([{"id": doc} for doc in step["docs"]]),
+            }
+        else:
+            continue
+        spans.append(span_of(number, span, ids[0], step["kind"], (begin, clock), attributes))
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "app.question_id": answer["query_id"],
+        "gen_ai.input.messages": messages[0],
+        "gen_ai.output.messages": messages[1],
+    }
+    spans.append(span_of(number, ids[0], "", "agent", (0, clock), attributes))
+    service = attributes_of({"service.name": answer["run_id"]})
+    return {"resourceSpans": [{"resource": {"attributes": service}, "scopeSpans": [{"spans": spans}]}]}
+
+
+def span_of(
+    trace: int, span: str, parent: str, name: str, times: tuple[int, int], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    begin, end = (str((START + time) * 10**6) for time in times)
+    return {
+        **{"traceId": f"{trace:032x}", "spanId": span, "parentSpanId": parent, "name": name},
+        **{"startTimeUnixNano": begin, "endTimeUnixNano": end, "attributes": attributes_of(attributes)},
+    }
+
+
+def attributes_of(values: dict[str, Any]) -> list[dict[str, Any]]:
+    types = {int: "intValue", float: "doubleValue", str: "stringValue"}
+    return [{"key": name, "value": {types[type(value)]: value}} for name, value in values.items()]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,106 @@
+"""Steps of agents, from the spans of a trace: which are steps, their order, and which ran in parallel."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from rageval.logs.rows import TracedSpan
+
+_AGENTS = frozenset({"AGENT", "INVOKE_AGENT"})
+_GROUPS = _AGENTS | {"CHAIN", "CREATE_AGENT", "INVOKE_WORKFLOW", "SPAN", "TASK", "WORKFLOW"}
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?")
+_UNITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a time since 1970 -> units in a second
+
+
+def steps_among(spans: Sequence[TracedSpan], left_out: Counter[str]) -> list[TracedSpan]:
+    """Return the spans that are steps, in the order of their start, and count those that are left out.
+
+    Agents within agents are flattened. A tool that searches is its searches. What a search or a call of a
+    model consists of is a part of it.
+    """
+    by_id = {span.id: span for span in spans if span.id}
+    is_outer: set[str] = set()  # ids of spans that contain steps
+    wrappers: set[str] = set()  # ids of tools that search
+    steps = []
+    for span in spans:
+        outer_spans = list(_ancestors(span, by_id))
+        if not span.step:
+            continue
+        is_outer.update(outer.id for outer in outer_spans)
+        outer = next((outer for outer in outer_spans if outer.step or outer.kind in _AGENTS), None)
+        if outer is not None and outer.step == span.step != "tool":
+            left_out[f"nested {span.step} spans"] += 1
+            # Two instrumentations may see one call: then only the inner span may know the tokens.
+            for name in span.spent.keys() - outer.spent.keys() - {"seconds"}:
+                outer.spent[name] = span.spent[name]
+            continue
+        if span.step == "search" and outer is not None and outer.step == "tool":
+            wrappers.add(outer.id)
+            span.tool = outer.tool or span.tool
+            span.query = span.query or outer.query
+            span.arguments = span.arguments if span.query else outer.arguments
+            span.is_failed = span.is_failed or outer.is_failed
+        steps.append(span)
+    for span in spans:
+        if not span.step and span.id not in is_outer and span.kind not in _GROUPS:
+            left_out[f"{span.kind or 'unnamed'} spans"] += 1
+    steps = sorted((step for step in steps if step.id not in wrappers), key=lambda step: step.start)
+    number, first_end = 0, ""
+    for span in steps:
+        if span.id in is_outer:  # its time is that of the steps within
+            span.end = ""
+            span.spent.pop("seconds", None)
+        is_parallel = span.start < first_end
+        number += not is_parallel
+        first_end = min(span.end, first_end) if is_parallel else span.end
+        span.number = number
+    return steps
+
+
+def _ancestors(span: TracedSpan, by_id: dict[str, TracedSpan]) -> Iterator[TracedSpan]:
+    """Yield the spans around a span, the nearest first; parents in a circle end it."""
+    seen = {span.id}
+    while span.parent in by_id and span.parent not in seen:
+        seen.add(span.parent)
+        span = by_id[span.parent]
+        yield span
+
+
+def sortable_time(time: Any) -> str:
+    """Return a time in UTC, of ISO 8601 or in units since 1970, as text that sorts as times do."""
+    text = "" if time is None else str(time)
+    if text.isdigit():
+        return text.zfill(23)
+    digits = re.sub(r"\D", "", text.rstrip("Z").partition("+")[0])
+    return digits.ljust(23, "0") if digits else ""
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Return how long something took, by two times of one form; None if they do not say it.
+
+    >>> seconds_between("2026-11-21T22:24:59.5Z", "2026-11-21T22:25:01Z"), seconds_between(1795299899566, "")
+    (1.5, None)
+    """
+    one, other = _seconds(str(start)), _seconds(str(end))
+    if one is None or other is None or other < one:
+        return None
+    # Nanoseconds since 1970 are no floats, so seconds and parts of them are subtracted separately.
+    return round(other[0] - one[0] + (other[1] - one[1]), 6)
+
+
+def _seconds(time: str) -> tuple[int, float] | None:
+    if time.isdigit():
+        unit = next((units for digits, units in _UNITS.items() if len(time) <= digits), 0)
+        return (int(time) // unit, int(time) % unit / unit) if unit and int(time) else None
+    match = _TIME.match(time)
+    if match is None:
+        return None
+    try:
+        whole = datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00")
+    except ValueError:
+        return None
+    return int(whole.timestamp()), float(match[3] or 0)
