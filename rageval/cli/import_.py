@@ -79,6 +79,10 @@ class Options(opt.Options):
         tuple[str, ...],
         opt.Option("Separator of passages joined in one text: 'contexts=|'.", metavar="FIELD=TEXT"),
     ] = ()
+    search_tools: Annotated[
+        tuple[str, ...],
+        opt.Option("Tool of an agent that searches, such as 'search_*'.", ("--search-tool",), metavar="NAME"),
+    ] = ()
     overwrite: Annotated[
         opt.Overwrite, "Write to a folder that holds other files, replacing those with the same names."
     ] = False
@@ -121,6 +125,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
             # Steps keep each retrieval, so that nobody has to choose one.
             hop=settings.get("hop") or ("none" if options.only == "steps" else ""),
             split=settings["split"],
+            search_tools=settings.get("search_tools", ()),
         )
         for path, name in zip(logs, names, strict=True)
     ]
@@ -164,6 +169,7 @@ def _mapping_and_settings(options: Options) -> dict[str, Any]:
         "run": options.runs,
         "hop": options.hop,
         "split": _separators(options.split),
+        "search_tools": options.search_tools,
     }
     settings = from_policy | {name: value for name, value in from_options.items() if value}
     return {"split": {}} | settings | {"map": mapping}

@@ -173,7 +173,7 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
             ids=ids_in(about) | ids_in(own),
             failed=summary.failed or ("" if answer is not None else summary.call_failed),
             spent=summary.spent,
-            steps=steps_among([_step_span(span) for span in spans], reading.left_out),
+            steps=steps_among([_step_span(span) for span in spans], reading),
             record={
                 "trace_id": trace,
                 "name": root.name,
@@ -500,6 +500,7 @@ def _step_span(span: _OtelSpan) -> TracedSpan:
             names = (attributes.get(name) for name in ("gen_ai.tool.name", "tool.name"))
             step.tool = next(filter(None, map(text_of, names)), span.name.removeprefix("execute_tool "))
             step.arguments = attributes.get("gen_ai.tool.call.arguments", given)
+            step.result = attributes.get("gen_ai.tool.call.result", attributes.get("output.value"))
     return step
 
 
@@ -697,7 +698,7 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
                 lacks_failed=True,  # every scorer is asked about every trace
                 failed="the trace ended in an error" if trace.state in _FAILED else "",
                 spent=trace.spent,
-                steps=steps_among([_mlflow_step(span, where) for span in trace.spans], reading.left_out),
+                steps=steps_among([_mlflow_step(span, where) for span in trace.spans], reading),
                 record=value,
             )
         )
@@ -808,6 +809,7 @@ def _mlflow_step(span: dict[str, Any], where: Place) -> TracedSpan:
             step.docs = passages_of(_mlflow_attribute(span, "mlflow.spanOutputs", where), where)
         case "tool":
             step.tool, step.arguments = text_of(span.get("name")), given
+            step.result = _mlflow_attribute(span, "mlflow.spanOutputs", where)
     return step
 
 
@@ -926,7 +928,7 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: Place, reading: Log
         if answer is None or any(observation.type == "GENERATION" for observation in failed)
         else "",
         spent=dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency),
-        steps=steps_among([_langfuse_step(observation, where) for observation in observed], reading.left_out),
+        steps=steps_among([_langfuse_step(observation, where) for observation in observed], reading),
         record=record,
     )
 
@@ -959,6 +961,7 @@ def _langfuse_step(observation: _Observation, where: Place) -> TracedSpan:
             step.docs = passages_of(observation.output, where)
         case "tool":
             step.tool, step.arguments = observation.name or "", observation.input
+            step.result = observation.output
     return step
 
 
@@ -1029,7 +1032,7 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
             ids=ids,
             failed=(run.error or "")[:200],
             spent=_spent_of_run(run),
-            steps=steps_among([_langsmith_step(entry) for entry in kept], reading.left_out),
+            steps=steps_among([_langsmith_step(entry) for entry in kept], reading),
             record=root.record,
         )
         means.update(dict.fromkeys(name for entry in kept for name in entry.run.feedback_stats or {}))
@@ -1068,5 +1071,5 @@ def _langsmith_step(langsmith_run: _Kept) -> TracedSpan:
             step.tool, step.query = run.name, question_in(run.inputs)
             step.docs = [] if run.error else _langsmith_documents(langsmith_run)
         case "tool":
-            step.tool, step.arguments = run.name, run.inputs
+            step.tool, step.arguments, step.result = run.name, run.inputs, run.outputs
     return step

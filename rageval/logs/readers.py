@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from importlib import import_module
 from itertools import islice, takewhile
 from typing import Any
@@ -52,6 +53,7 @@ def read(
     run: str = "",
     hop: str = "",
     split: Mapping[str, str] | None = None,
+    search_tools: Sequence[str] = (),
     limits: Limits | None = None,
 ) -> Log:
     """Read a log of promptfoo, inspect_ai, ragas, deepeval, lm-eval, MLflow, … or, with `map`, any other.
@@ -75,6 +77,9 @@ def read(
         Of several retrievals in a trace: `first`, `last` or `union`; `none` for no ranking, only steps.
     split
         The separator of passages that are joined in one text: `{"contexts": "|"}`.
+    search_tools
+        Names of an agent's tools that search, such as `("search_*",)`; their calls are searches, with the
+        documents of their results.
     limits
         How large a record may be.
 
@@ -100,7 +105,7 @@ def read(
         raise UsageError(f"hop={hop!r:.80}: expected first, last, union or none")
     mapping = mapping_of(map)
     path = with_limits(path, limits)
-    reading = LogReading(limits_of(path), hop, split or {})
+    reading = LogReading(limits_of(path), hop, split or {}, search_tools=search_tools)
     content = opened(path)
     reader = _reader(content, mapping, tool, records, path)
     reading.form = content.form
@@ -109,7 +114,12 @@ def read(
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     # Two tables of two systems have nothing else by which they are told apart.
     otherwise = stem_of(path) if reader.tool == GENERIC else ""
-    return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+    log = parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+    for pattern in search_tools:
+        if not any(fnmatchcase(name, pattern) for name in reading.tools):
+            there = ", ".join(visible(name) for name in sorted(reading.tools)[:_LISTED]) or "none"
+            raise UsageError(f"--search-tool {visible(pattern)}: no tool has this name; tools are: {there}")
+    return log
 
 
 def stem_of(path: Source) -> str:

@@ -65,6 +65,7 @@ class TracedSpan(msgspec.Struct):
     tool: str = ""
     query: str = ""
     arguments: Any = None
+    result: Any = None  # of a tool
     docs: Sequence[Passage] = ()
     is_failed: bool = False
     spent: dict[str, float] = {}  # of `SPENT`, as far as the log says so
@@ -137,6 +138,8 @@ class LogReading:
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)  # columns that nobody reads, and their cells
     version: str = ""  # of the tool
+    search_tools: Sequence[str] = ()  # patterns of names of an agent's tools that search
+    tools: set[str] = field(default_factory=set)  # of agents
 
 
 @dataclass(frozen=True)

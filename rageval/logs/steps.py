@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
-from rageval.logs.rows import TracedSpan
+from rageval.logs.rows import LogReading, Passage, TracedSpan, parse_json_text, question_in, text_of
 
 _AGENTS = frozenset({"AGENT", "INVOKE_AGENT"})
 _GROUPS = _AGENTS | {"CHAIN", "CREATE_AGENT", "INVOKE_WORKFLOW", "SPAN", "TASK", "WORKFLOW"}
+_DOCID = re.compile(r"<docid:\s*([^>\s]+)\s*>")
+_ID_NAMES = ("docid", "doc_id", "id")
+_TEXT_NAMES = ("text", "content", "page_content")
+_DEEPEST = 20  # levels of a result
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?")
 _UNITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a time since 1970 -> units in a second
 
 
-def steps_among(spans: Sequence[TracedSpan], left_out: Counter[str]) -> list[TracedSpan]:
+def steps_among(spans: Sequence[TracedSpan], reading: LogReading) -> list[TracedSpan]:
     """Return the spans that are steps, in the order of their start, and count those that are left out.
 
     Agents within agents are flattened. A tool that searches is its searches. What a search or a call of a
     model consists of is a part of it.
     """
+    left_out = reading.left_out
+    for span in spans:
+        if span.step == "tool":
+            reading.tools.add(span.tool)
+            if any(fnmatchcase(span.tool, pattern) for pattern in reading.search_tools):
+                span.kind, span.docs = "RETRIEVER", list(documents_in(span.result))
+                span.query = question_in(parse_json_text(span.arguments))
+                span.arguments = None if span.query else span.arguments
     by_id = {span.id: span for span in spans if span.id}
     is_outer: set[str] = set()  # ids of spans that contain steps
     wrappers: set[str] = set()  # ids of tools that search
@@ -35,6 +47,7 @@ def steps_among(spans: Sequence[TracedSpan], left_out: Counter[str]) -> list[Tra
         if outer is not None and outer.step == span.step != "tool":
             left_out[f"nested {span.step} spans"] += 1
             # Two instrumentations may see one call: then only the inner span may know the tokens.
+            outer.docs = outer.docs or span.docs
             for name in span.spent.keys() - outer.spent.keys() - {"seconds"}:
                 outer.spent[name] = span.spent[name]
             continue
@@ -68,6 +81,31 @@ def _ancestors(span: TracedSpan, by_id: dict[str, TracedSpan]) -> Iterator[Trace
         seen.add(span.parent)
         span = by_id[span.parent]
         yield span
+
+
+def documents_in(result: Any, depth: int = 0) -> Iterator[Passage]:
+    """Yield the documents in the result of a tool: objects with an id, or `<docid: ID>` in a text.
+
+    >>> [document.id for document in documents_in('{"id": "call", "hits": [{"docid": "d1"}, {"id": 2}]}')]
+    ['d1', '2']
+    >>> [document.id for document in documents_in("<docid: d1> A text. <docid: d2>")]
+    ['d1', 'd2']
+    """
+    value = parse_json_text(result)
+    if isinstance(value, str):
+        yield from (Passage("", doc) for doc in _DOCID.findall(value))
+        return
+    if depth > _DEEPEST or not isinstance(value, list | dict):
+        return
+    if isinstance(value, dict):
+        doc = next(filter(None, (text_of(value.get(name)) for name in _ID_NAMES)), "")
+        # An object with a list of objects is an envelope, whatever its own id is.
+        if doc and not any(isinstance(inner, list) and inner for inner in value.values()):
+            text = next((value[name] for name in _TEXT_NAMES if isinstance(value.get(name), str)), "")
+            yield Passage(text, doc)
+            return
+    for inner in value.values() if isinstance(value, dict) else value:
+        yield from documents_in(inner, depth + 1)
 
 
 def sortable_time(time: Any) -> str:

@@ -465,7 +465,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "datasets import": {"--as", "--limit"},
     "import": {
         *("--output", "--map", "--tool", "--records", "--run", "--only", "--hop", "--split"),
-        *("--dry-run", "--limit"),
+        *("--dry-run", "--limit", "--search-tool"),
         "--overwrite",  # tests/files/test_folders.py
     },
     "reproduce": {"--data", "--format", "--output"},  # tests/published

@@ -29,6 +29,7 @@ class Part(NamedTuple):
     docs: tuple[str, ...] | None = None
     failed: bool = False
     parent: int = 0
+    result: Any = None
 
 
 def model(begin: int, parent: int = 0) -> Part:
@@ -143,6 +144,7 @@ def genai(part: Part, case: Case) -> dict[str, Any]:
     docs = json.dumps([{"id": doc} for doc in part.docs or ()])
     tokens = {"gen_ai.usage.input_tokens": 20, "gen_ai.usage.output_tokens": 5}
     asked = {"gen_ai.tool.name": part.name, "gen_ai.tool.call.arguments": json.dumps(part.asked)}
+    asked |= {} if part.result is None else {"gen_ai.tool.call.result": json.dumps(part.result)}
     query = {"gen_ai.data_source.id": part.name, "gen_ai.retrieval.query.text": part.asked}
     operation, attributes = {
         "agent": ("invoke_agent", said if part.name == "agent" else {}),
@@ -159,6 +161,8 @@ def openinference(part: Part, case: Case) -> dict[str, Any]:
     named: dict[str, Any] = {"openinference.span.kind": kind}
     if part.asked is not None:
         named["input.value"] = part.asked if isinstance(part.asked, str) else json.dumps(part.asked)
+    if part.result is not None:
+        named["output.value"] = json.dumps(part.result)
     if part.kind == "agent" and part.name == "agent" and case.answer is not None:
         named["output.value"] = case.answer
     if part.kind == "model":
@@ -174,8 +178,8 @@ def iso(milliseconds: int) -> str:
     return f"2026-11-21T12:00:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}Z"
 
 
-def documents(part: Part) -> list[dict[str, str]] | None:
-    return None if part.docs is None else [{"id": doc} for doc in part.docs]
+def documents(part: Part) -> Any:
+    return part.result if part.docs is None else [{"id": doc} for doc in part.docs]
 
 
 def mlflow(number: int, case: Case) -> list[Any]:
@@ -215,7 +219,7 @@ def langsmith(number: int, case: Case) -> list[Any]:
     runs: dict[str, dict[str, Any]] = {}
     for span, parent, part in sorted(parts_of(number, case), key=lambda span: span[2].begin):
         began = f"20261121T1200{part.begin // 1000:02d}{part.begin % 1000:03d}000Z{span}"
-        outputs = {"documents": documents(part)} if part.kind == "search" else {}
+        outputs = {"documents": documents(part)} if part.kind == "search" else part.result or {}
         runs[span] = {"id": span, "trace_id": f"t{number}", "name": part.name, "parent_run_id": parent}
         runs[span] |= {
             "run_type": {"model": "llm", "search": "retriever", "agent": "chain"}.get(part.kind, part.kind)
@@ -283,6 +287,21 @@ def test_the_command_writes_steps_that_are_read_again(tmp_path: Path) -> None:
     folder = CliRunner().invoke(main, ["import", str(log), "--hop", "none", "-o", str(tmp_path / "all")])
     assert "5 answers, 2 failed answers, 7 questions, 1 run, 0 retrieved, 0 judgements" in folder.stderr
     assert (tmp_path / "all/steps.jsonl").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_tools_that_search_are_named(name: str, tmp_path: Path) -> None:
+    found = [{"docid": "d1", "text": "One."}, {"docid": "d2", "text": "Two."}]
+    part = Part("tool", 1, 6, "web_search", {"query": "x"}, result={"hits": found})
+    path = tmp_path / "log.jsonl"
+    lines = FORMATS[name](1, Case("Who searches?", "Ada.", [part], ""))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    log = logs.read(str(path), search_tools=["*_search"])
+    assert ", ".join(map(words, log.steps)) == "1 search web_search 'x' d1 d2, 2 answer"
+    assert log.passages == {"d1": "One.", "d2": "Two."}
+    result = CliRunner().invoke(main, ["import", str(path), "--only", "steps", "--search-tool", "find"])
+    assert result.exit_code == 2
+    assert "--search-tool find: no tool has this name; tools are: web_search" in result.stderr
 
 
 def test_parts_of_a_call_and_spans_in_a_circle(tmp_path: Path) -> None:
