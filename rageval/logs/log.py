@@ -367,7 +367,12 @@ class _Parting:
             by_rank = rising
         most = self._reading.limits.id
         for query, row in zip(queries, handed_over(rows), strict=True):
-            for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
+            docs = [
+                passage.id
+                for passages in (row.contexts, *map(attrgetter("docs"), row.steps))
+                for passage in passages
+            ]
+            for name in (query, row.run, row.repeat, *docs):
                 # Few are long enough to be encoded for this: a character takes four bytes at most.
                 if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
                     raise InputError(
@@ -479,13 +484,15 @@ class _Parting:
         place = {"query_id": query, "run_id": row.run} | ({"repeat": row.repeat} if row.repeat else {})
         for span in row.steps:
             fields: dict[str, Any] = {"tool": span.tool, "query": span.query}
-            fields["docs"] = list(dict.fromkeys(map(self._document, span.docs)))
+            passages = [passage for passage in span.docs if passage.id or passage.text]
+            self._out["unidentified documents"] += len(span.docs) - len(passages)
+            fields["docs"] = list(dict.fromkeys(map(self._document, passages)))
             fields["status"] = "error" if span.is_failed else ""
             step = place | {"step": span.number, "kind": span.step}
             step |= {name: value for name, value in fields.items() if value}
             arguments = parse_json_text(span.arguments)
             yield step | ({} if arguments is None else {"arguments": arguments}) | span.spent
-            for passage in filter(attrgetter("text"), span.docs):
+            for passage in filter(attrgetter("text"), passages):
                 self.log.passages.setdefault(self._document(passage), passage.text)
         if row.steps and (row.missing or row.answer is not None):
             status = {"status": "error"} if row.missing else {}

@@ -131,7 +131,7 @@ def seconds_between(start: Any, end: Any) -> float | None:
 
 
 def _seconds(time: str) -> tuple[int, float] | None:
-    if time.isdigit():
+    if time.isascii() and time.isdigit():
         unit = next((units for digits, units in _UNITS.items() if len(time) <= digits), 0)
         return (int(time) // unit, int(time) % unit / unit) if unit and int(time) else None
     match = _TIME.match(time)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from rageval import logs
 from rageval.cli import main
+from rageval.errors import InputError
 from rageval.files.steps import read_steps
 from rageval.logs.steps import seconds_between
 
@@ -304,6 +305,18 @@ def test_tools_that_search_are_named(name: str, tmp_path: Path) -> None:
     assert "--search-tool find: no tool has this name; tools are: web_search" in result.stderr
 
 
+def test_documents_without_id_and_text_are_counted_and_ids_are_limited(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    line = json.dumps(langfuse(1, Case("Who?", "Ada.", [search("x", 1, "d1"), search("y", 9, "d2")], ""))[0])
+    path.write_text(line.replace('"id": "d1"', '"score": 1'), encoding="utf-8")
+    log = logs.read(str(path), hop="none")
+    assert [step.get("docs") for step in log.steps] == [None, ["d2"], None]
+    assert log.left_out == {"unidentified documents": 1}
+    path.write_text(line.replace("d2", "d" * 10**5), encoding="utf-8")
+    with pytest.raises(InputError, match="expected ids of at most"):
+        logs.read(str(path), hop="none")
+
+
 def test_parts_of_a_call_and_spans_in_a_circle(tmp_path: Path) -> None:
     """A call that two instrumentations saw is one; spans without an end or a start are steps."""
     kinds = {"a": ("LLM", "b"), "b": ("LLM", "a"), "c": ("LLM", ""), "d": ("LLM", "c")}
@@ -335,6 +348,7 @@ def test_parts_of_a_call_and_spans_in_a_circle(tmp_path: Path) -> None:
             ("2026-11-21T22:25:01", "2026-11-21T22:25:00", None),
             (0, 0, None),
         ),
+        ("²", "²", None),
         ("2026-99-21T22:25:01", "2026-11-21T22:25:00", None),
     ],
 )
