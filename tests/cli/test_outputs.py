@@ -194,7 +194,7 @@ NO_FILES = {
         "--shard",
     ),
     *(
-        *("--map", "--records", "--split", "--tool"),
+        *("--map", "--records", "--split", "--tool", "--search-tool"),
         "--title",
         "--measure",
         "-m",
