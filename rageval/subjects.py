@@ -200,7 +200,9 @@ def kind_of_measure(measure: Any) -> SubjectKind:
 
 def scorer_of(measure: Any, view: Any) -> Any:
     """Return what scores a measure of runs, by what it takes of one query."""
-    argument = kind_of_measure(measure).arguments[measure.argument]
+    arguments = kind_of_measure(measure).arguments
+    # A measure whose argument is annotated as something else takes a ranking, as one of runs does.
+    argument = arguments.get(measure.argument, arguments[next(iter(arguments))])
     return cast("Hook[..., Any]", argument.scorer)(measure, view)
 
 
