@@ -29,7 +29,7 @@ USUAL = {
     "beta": "the patience of the reader, who goes on to the next document with this probability",
 }
 RUNS = "run.trec qrels.nugget"
-STEPS = "steps.jsonl qrels.nugget --answers answers.jsonl"
+STEPS = "steps.jsonl qrels.nugget --answers answers.jsonl --questions questions.jsonl"
 SPANS = "run.trec spans.jsonl --chunks new.jsonl --sources sources.jsonl"
 JUDGED = {  # by family, or by name
     "nuggets": "assignments.jsonl",

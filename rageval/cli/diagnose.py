@@ -124,15 +124,11 @@ def _read_run_and_gold(options: Options, reading: Reading) -> tuple[Any, Qrels |
         if value is not None:
             other = "without" if qrels is not None else "with"
             raise UsageError(f"--{name} applies only {other} --qrels")
-    if qrels is None:
-        inputs = sort_words((run,), reading)
-        if not inputs.files["run"]:
-            raise UsageError(f"--run {visible(run)}: expected a run")
-        return run_sources(inputs.files["run"], reading, None)[0], None
-    inputs = sort_words((run, qrels), reading)
-    gold = judgements_of(inputs, EVERYTHING, options)
-    (source,) = run_sources(inputs.files["run"], reading, None)
-    return source, gold
+    inputs = sort_words((run,) if qrels is None else (run, qrels), reading)
+    if not inputs.files["run"]:
+        raise UsageError(f"--run {visible(run)}: expected a run")
+    gold = None if qrels is None else judgements_of(inputs, EVERYTHING, options)
+    return run_sources(inputs.files["run"], reading, None)[0], gold
 
 
 def _diagnosis_table(diagnosis: Diagnosis) -> Table:

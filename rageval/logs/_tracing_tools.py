@@ -58,8 +58,8 @@ def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: Plac
             at=where,
             problem=f"{len(hops)} retrievals in one trace",
             expected="one",
-            remedy="choose the ranking: --hop first, --hop last, or --hop union (all, one behind the other);"
-            " of an agent, import the steps: --hop none, or --only steps",
+            remedy="choose the ranking when you import the log: --hop first, --hop last, or --hop union (all,"
+            " one behind the other); of an agent, import the steps: --hop none, or --only steps",
         )
     if reading.hop == "union":
         # Scores of several retrievals are of no common scale.

@@ -93,7 +93,7 @@ def first_useful(trajectory: Trajectory, *, rel: Grade = 1) -> float:
     """Reciprocal of the first search that finds a relevant document; 0 if none does.
 
     Formula:
-        first_useful = 1 / min{t : search t returns a relevant document}
+        first_useful = 1 / number of the first search that returns a relevant document
 
     Range: 0 to 1.
 
@@ -115,7 +115,7 @@ def searches_to(
     """How many searches it takes to reach a recall, k at most.
 
     Formula:
-        searches_to(recall=r)@k = min(min{t : seen_recall@t ≥ r}, k)
+        searches_to@k = min(k, the first t with seen_recall@t ≥ recall)
 
     The cut-off is required, as in `searches_to(recall=0.5)@10`: without one, an agent that never reaches the
     recall would have no value. Undefined for a query without a trajectory or relevant documents.
@@ -235,9 +235,9 @@ def redundancy(trajectory: Trajectory) -> float:
     """Share of the returned documents that an earlier search had returned.
 
     Formula:
-        redundancy = 1 − |S_1 ∪ … ∪ S_T| / Σ_t |S_t|
+        redundancy = 1 − |distinct documents of the searches| / |documents of the searches|
 
-    S_t are the documents of search t. Undefined without any document.
+    Undefined without any document.
 
     Range: 0 to 1.
 

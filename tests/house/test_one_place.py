@@ -34,6 +34,7 @@ MEANT = {
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge
+    "uncited": "judges/",  # a statement
     "answer_": "datasets/_evouna.py",  # what keys of that file begin with
     **dict.fromkeys(("alpha_ndcg", "ndcg", "hole"), "testing/_run_cases.py"),  # witnesses beside any measure
 }

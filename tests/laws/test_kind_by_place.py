@@ -266,6 +266,8 @@ def test_a_file_of_another_kind_is_refused_with_what_it_is_and_what_takes_it(nam
             if alike or (usual is not None and {kind_there.holds, usual.holds} <= both):
                 continue
             outcome = command(*line[:index], "sample", *line[index + 1 :])
+            if "retrievals in one trace" in outcome.err:
+                continue  # the place reads logs, and this one asks for a choice
             if outcome.code == 2 and "sample:1:" in outcome.err:
                 assert f"holds {kind_there.noun}" in outcome.err, (line[index - 1], line[index], outcome.err)
                 assert f"which {kind_there.way or 'no command'} takes" in outcome.err, outcome.err

@@ -287,7 +287,10 @@ def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
     document = json.dumps([{"id": "late.md", "score": 0.1}])
     second["attributes"]["gen_ai.retrieval.documents"] = document
     path = log_of(tmp_path, "\n".join([*lines, json.dumps(second)]))
-    assert "2 retrievals in one trace; expected one; choose the ranking: --hop first" in refused(path)
+    assert (
+        "2 retrievals in one trace; expected one; choose the ranking when you import the log: --hop first"
+        in refused(path)
+    )
     first = ["returns.md#0", "returns.md#1"]
     for hop, docs in (("first", first), ("last", ["late.md"]), ("union", [*first, "late.md"])):
         ranking = logs.read(str(path), hop=hop).run["toy-rag-a"]

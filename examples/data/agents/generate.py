@@ -3,7 +3,8 @@
     python examples/data/agents/generate.py
 
 All of it is invented. The first agent finds more and cites less of it; the second one is cheaper. The same
-steps are also written as traces of OpenTelemetry (OTLP/JSON) after the GenAI conventions, one per answer.
+steps are also written as traces of OpenTelemetry (OTLP/JSON) after the GenAI conventions, one per answer. Two
+searches and the opening of a document are the right calls for each question.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ START = 1_795_299_899_000  # milliseconds since 1970
 
 def main() -> None:
     rng = random.Random(7)
-    qrels, steps, answers = [], [], []
+    qrels, steps, answers, questions = [], [], [], []
     for number in range(1, QUESTIONS + 1):
         query = f"q{number}"
         gold = [f"{query}-{letter}" for letter in "abcd"[:GOLD]]
         other = [f"{query}-x{rank}" for rank in range(9)]
         qrels += [f"{query} {'cause' if place < 2 else 'effect'} {doc} 1" for place, doc in enumerate(gold)]
         qrels += [f"{query} cause {doc} 0" for doc in other]
+        right: list[dict[str, str]] = [{"tool": "bm25", "query": "the cause"}]
+        right += [{"tool": "bm25", "query": "what followed"}, {"tool": "open"}]
+        questions.append({"query_id": query, "question": f"What about {query}?", "expected_calls": right})
         for run, searches, found, use in (("planner", 3, 0.45, 0.5), ("reader", 1, 0.45, 0.8)):
             seen: list[str] = []
             place = {"query_id": query, "run_id": run}
@@ -60,6 +64,7 @@ def main() -> None:
         ("traces.jsonl", map(json.dumps, exports)),
         ("steps.jsonl", map(json.dumps, steps)),
         ("answers.jsonl", map(json.dumps, answers)),
+        ("questions.jsonl", map(json.dumps, questions)),
     ):
         (HERE / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
