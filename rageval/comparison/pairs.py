@@ -63,7 +63,7 @@ def failures(results: Sequence[Scores]) -> dict[str, Remark]:
             remarks[scores.run] = Remark("adaptive_judgements")
         elif all(value != value for of_measure in values for value in of_measure):
             remarks[scores.run] = Remark("no_value", about, {"is_hopeless": hopeless})
-        elif scores.notes is not None and not scores.judged:
+        elif scores.notes is not None and scores.is_foreign:
             remarks[scores.run] = Remark("nothing_judged", about, {"number": scores.notes.retrieved})
         # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
         elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(

@@ -47,8 +47,9 @@ class Trajectory:
 
         `cited` is what the answer cites, and `expected` the calls that are right, as far as they are known.
         """
-        self.topic = topic
+        self._topic = topic
         self.steps = steps
+        self.is_judged = True  # whether anybody judged documents, of whatever query
         self.is_absent = is_absent
         self._cited = cited
         self._expected = expected
@@ -68,7 +69,17 @@ class Trajectory:
     @property
     def query_id(self) -> str:
         """The query."""
-        return self.topic.query_id
+        return self._topic.query_id
+
+    @property
+    def topic(self) -> Topic:
+        """The judgements of the query; `MeasureError` where nobody judged documents of any query."""
+        if not self.is_judged:
+            raise MeasureError(
+                f"query {self.query_id!r}: the measure needs judgements of documents; pass them behind the"
+                " steps (qid nugget docid grade)"
+            )
+        return self._topic
 
     @cached_property
     def cited(self) -> frozenset[str]:

@@ -133,6 +133,11 @@ class Evaluator:
             raise InputError(
                 at=Place(self.qrels.name), problem="holds no judgements", expected="judgements of documents"
             )
+        of_runs = [str(measure) for measure in self.measures if kind_of_measure(measure) is RUNS]
+        if of_runs and self.qrels.is_empty:
+            raise MeasureError(
+                f"{of_runs[0]}: needs judgements of documents, and {self.qrels.name} holds none"
+            )
         for measure in self.measures:
             if isinstance(measure, Measure) and measure.argument == COVERING:
                 self.qrels.require_spans(measure)
@@ -245,6 +250,7 @@ class Evaluator:
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         absent = frozenset(names) - judged.keys()
         fields = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": self._fingerprint}
+        fields["is_foreign"] = self._is_foreign(notes)
         return Scores(source.name, tuple(scores), notes, judged, **fields)
 
     def _signature(self, measure: AnyMeasure, view: View, of_run: Mapping[str, str]) -> str:
@@ -348,10 +354,13 @@ class Evaluator:
                 remedy=near_misses(ours, ids) or such_as,
             )
 
+    def _is_foreign(self, notes: Notes) -> bool:
+        """Return whether somebody judged documents, and none of those that the run retrieved."""
+        is_judged = any(judged > 0 for judged in notes.judged)
+        return not (is_judged or self.qrels.is_complete or self.qrels.is_empty)
+
     def _check_nothing_judged(self, source: RunSource, notes: Notes) -> None:
-        if self.rules.nothing_judged == "zero" or any(judged > 0 for judged in notes.judged):
-            return
-        if self.qrels.is_complete:
+        if self.rules.nothing_judged == "zero" or not self._is_foreign(notes):
             return
         problem = NothingJudged(problem=str(self.why_nothing_judged(source, notes)))
         if self.rules.nothing_judged == "error":
@@ -487,8 +496,7 @@ class Runs:
         of_all = list(rule_remarks(self.evaluator))
         for source, scores in zip(self.runs, run_all(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
-            is_strange = not scores.judged and not self.evaluator.qrels.is_complete
-            if self.refuses and is_strange and scores.notes is not None:
+            if self.refuses and scores.is_foreign and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
             own = run_remarks(scores, self.evaluator)

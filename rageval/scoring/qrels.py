@@ -484,6 +484,11 @@ class Qrels:
     def __len__(self) -> int:
         return self._columns.rows
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it names queries alone, and neither documents nor nuggets: nobody judged anything."""
+        return not (len(self) or self.is_complete or any(self._columns.listed))
+
     def __iter__(self) -> Iterator[Qrel]:
         columns = self._columns
         for number, query in enumerate(self.query_ids):

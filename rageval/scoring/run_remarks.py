@@ -121,7 +121,7 @@ def _join_remarks(scores: Scores, evaluator: Prepared) -> Iterator[Remark]:
     if rules.zero_rel == "skip" and notes.queries_without_relevant:
         counts = {"number": notes.queries_without_relevant, "total": total}
         yield Remark("queries_without_relevant", about, counts)
-    elif notes.nothing_relevant and not evaluator.qrels.undecided:
+    elif notes.nothing_relevant and not (evaluator.qrels.undecided or evaluator.qrels.is_empty):
         yield Remark("nothing_relevant", about)
     yield from undefined_remarks(scores)
     yield from _unjudged_remarks(scores, evaluator)

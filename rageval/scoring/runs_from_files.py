@@ -31,12 +31,15 @@ def subject_of_runs(inputs: CommandFiles, measures: Sequence[Any], options: Any,
     return with_labels(Runs(evaluator, kept, refuses=options.nothing_judged != "zero"), options)
 
 
-def evaluator_of(inputs: CommandFiles, measures: Sequence[Any], options: Any) -> Evaluator:
-    """Return the measures with the judgements and the rules of a command line."""
+def evaluator_of(
+    inputs: CommandFiles, measures: Sequence[Any], options: Any, qrels: Qrels | None = None
+) -> Evaluator:
+    """Return the measures with the judgements, by default of the files, and the rules of a command line."""
     are_nuggets = {"yes": True, "no": False}.get(options.nuggets_in_qrels)
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or are_nuggets is False
-    qrels = judgements_of(inputs, lowest_grade(measures, options.rel, everything), options)
+    if qrels is None:
+        qrels = judgements_of(inputs, lowest_grade(measures, options.rel, everything), options)
     groups = None
     if options.group_by:
         groups = hooks.groups_of(

@@ -311,7 +311,8 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
-    `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `absent` are
+    `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `is_foreign`
+    says that none of the retrieved documents is judged: the values are meaningless. `absent` are
     the judged queries that the run lacks. `made_by` identifies the judgements of documents. `remarks` are
     notes for the reader, printed below the scores.
 
@@ -332,13 +333,14 @@ class Scores(Displayed, Mapping[Any, Score]):
     notes: Notes | None = field(default=None, repr=False, compare=False)
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
     is_adaptive: bool = field(default=False, repr=False)
+    is_foreign: bool = field(default=False, repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
     remarks: tuple[Remark, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def judged(self) -> int:
-        """How many of the retrieved documents are judged; with 0 the values are meaningless."""
+        """How many of the retrieved documents are judged."""
         return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:

@@ -26,6 +26,7 @@ from rageval.measures.trajectory import Trajectory
 from rageval.records import Step
 from rageval.scoring.arguments import as_source
 from rageval.scoring.evaluation import Runs
+from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Documents, Run, View
 from rageval.scoring.runs_from_files import evaluator_of
 from rageval.scoring.scorers import JoinedRun
@@ -107,13 +108,17 @@ class AgentRun(RunSource):
         self.query_ids = list(self.trajectories)
         return joined
 
-    def of_topic(self, topic: Topic) -> list[Trajectory]:
+    def of_topic(self, topic: Topic, is_judged: bool = True) -> list[Trajectory]:
         """Return the trajectories of a query; an absent one, if there is none."""
         expected = None if self.expected is None else self.expected.get(topic.query_id, ())
         answers = self.trajectories.get(topic.query_id)
         if answers is None:
-            return [Trajectory(topic, (), (), expected and (), is_absent=True)]
-        return [Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers]
+            found = [Trajectory(topic, (), (), expected and (), is_absent=True)]
+        else:
+            found = [Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers]
+        for trajectory in found:
+            trajectory.is_judged = is_judged
+        return found
 
     def _cited(self, answer: StepsOfAnswer) -> Sequence[str] | None:
         return None if self.cited is None else self.cited.get((answer.query_id, answer.repeat), ())
@@ -148,7 +153,8 @@ class TrajectoryScorer:
         # Steps are unpacked once for all measures, which share what they compute of them.
         if self.measure not in run.values:
             own = [m for m in run.measures if isinstance(m, Measure) and kind_of_measure(m) is TRAJECTORIES]
-            rows = [_values(source.of_topic(topic), own) for topic in run.qrels.topics]
+            is_judged = not run.qrels.is_empty
+            rows = [_values(source.of_topic(topic, is_judged), own) for topic in run.qrels.topics]
             run.values.update(zip(own, map(list, zip(*rows, strict=True)), strict=True))
         return [run.values[self.measure]]
 
@@ -209,7 +215,9 @@ def subject_of_trajectories(
     if options.questions is not None:
         expected = _expected_calls(options.questions)
         runs = [replace(run, expected=expected) for run in runs]
-    evaluator = evaluator_of(inputs, measures, options)
+    queries = {query for run in runs for query in (*run.trajectories, *(run.expected or ()))}
+    unjudged = None if inputs.files["qrels"] else Qrels.from_dict({query: {} for query in sorted(queries)})
+    evaluator = evaluator_of(inputs, measures, options, unjudged)
     return with_labels(Trajectories(evaluator, runs, refuses=options.nothing_judged != "zero"), options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from rageval.datasets.dataset import _read_foreign, own
 from rageval.errors import InputError
 from rageval.measures import builtin
 from rageval.records import Qrel
+from rageval.trajectories import read_trajectories
 
 # Of two assessors or rounds, 1 and 2; no document stands under both.
 ROUNDS = [
@@ -32,6 +34,7 @@ NUGGETS = {
 }
 RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"x": 2.0, "e": 1.0}}
 OF_NUGGETS = sorted(name for name, names in builtin().items() if names.wants_nuggets)
+WITHOUT_K = {"map_ia", "nrbp", "nnrbp", "nugget_gain"}
 LOOKS = "--nuggets-in-qrels no"
 
 
@@ -53,13 +56,22 @@ def run_file(folder: Path) -> str:
     return str(path)
 
 
+def steps_file(folder: Path) -> str:
+    path = folder / "steps.jsonl"
+    steps = [{"query_id": q, "run_id": "t", "kind": "search", "docs": list(docs)} for q, docs in RUN.items()]
+    path.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    return str(path)
+
+
 def rageval_says(folder: Path, rows: list[tuple[Any, ...]], *words: str) -> Result:
-    return CliRunner().invoke(main, [run_file(folder), qrels_file(folder, rows), *words], prog_name="rageval")
+    measure = builtin()[words[1].partition("@")[0].partition(",")[0]]
+    systems = (steps_file if measure.argument == "Trajectory" else run_file)(folder)
+    return CliRunner().invoke(main, [systems, qrels_file(folder, rows), *words], prog_name="rageval")
 
 
 @pytest.mark.parametrize("measure", OF_NUGGETS)
 def test_measures_of_nuggets_warn_where_the_column_looks_plain(measure: str, tmp_path: Path) -> None:
-    asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
+    asked = measure if measure in WITHOUT_K else f"{measure}@10"
     result = rageval_says(tmp_path, ROUNDS, "-m", asked)
     assert result.exit_code == 0, result.output
     assert result.stderr.count(LOOKS) == 1
@@ -76,12 +88,14 @@ def test_nuggets_are_not_suspected(rows: list[tuple[Any, ...]], tmp_path: Path) 
 def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path) -> None:
     plain = [("q1", column, "a", 1), ("q1", column, "b", 1)]
     for measure in OF_NUGGETS:
-        asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
+        asked = measure if measure in WITHOUT_K else f"{measure}@10"
         result = rageval_says(tmp_path, plain, "-m", asked)
         assert result.exit_code == 2, result.output
         assert result.stderr.startswith(f"rageval: {asked}: needs nuggets")
+        is_of_steps = builtin()[measure].argument == "Trajectory"
+        run: Any = read_trajectories(steps_file(tmp_path))["t"] if is_of_steps else RUN
         with pytest.warns(UserWarning, match="names none"):
-            rageval.evaluate(asked, RUN, {"q1": {"a": 1, "b": 1}})
+            rageval.evaluate(asked, run, {"q1": {"a": 1, "b": 1}})
         assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0
 
 

@@ -222,6 +222,28 @@ def test_doctor_and_validate_name_model_steps_without_their_cost(tmp_path: Path)
     assert finding.code == "unknown_topic"
 
 
+def test_what_needs_no_judgements_is_scored_without_any(tmp_path: Path) -> None:
+    steps = [*(search("x", cost=0.5) | {"query_id": query} for query in "qr"), search("y", cost=0.25)]
+    calls = [{"query_id": "s", "question": "?", "expected_calls": [{"tool": "t"}]}]
+    path, questions = write_jsonl(tmp_path / "steps.jsonl", steps), write_jsonl(tmp_path / "q.jsonl", calls)
+    command = run_command(path, "-m", "cost calls", "-q")
+    assert (command.exit_code, command.stderr) == (0, "")
+    assert "\tq\t0.7500" in command.stdout
+    assert "\tr\t0.5000" in command.stdout
+    python = rageval.evaluate("cost, calls", of(steps), {"q": {}, "r": {}})
+    values = {str(name): dict(score.by_query) for name, score in python.items()}
+    assert values == {"cost": {"q": 0.75, "r": 0.5}, "calls": {"q": 2, "r": 1}}
+    # Questions count that the agent never began; what it would have called is not known.
+    recall = run_command(path, "--questions", questions, "-m", "calls_recall", "-q").stdout
+    assert "\ts\t   nan" in recall
+    for measure in ("seen_recall", "ndcg", "kept"):
+        refused = run_command(path, "-m", measure)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "needs judgements of documents" in refused.stderr or "needs what the answer" in refused.stderr
+    compared = run_command("compare", str(STEPS), "-m", "cost")
+    assert (compared.exit_code, "judged" in compared.stderr) == (0, False)
+
+
 @pytest.mark.parametrize(("k", "expected"), [(1, "0.4200"), (2, "0.2733"), (3, "0.2200"), (4, "0.2000")])
 def test_tau_benchs_published_figures(k: int, expected: str) -> None:
     """Pass^k of gpt-4o in the airline domain, as tau-bench's README has them."""
