@@ -25,14 +25,16 @@ import answers_oracle as oracle_answers
 import oracle
 import strategies
 import test_answer_laws as laws
+import test_trajectories as agents
 from counter_examples import ANSWERS, BASE_QRELS, BASE_RUN, COUNTER_EXAMPLES, QUESTIONABLE, USUAL, Qrels, Run
 from peer_tools import topics_in
 from rageval.measures import measures_taking
 from rageval.measures.parsing import parse_measure
-from vectors import AnswerVector, RunVector
+from rageval.records import Step
+from vectors import AnswerVector, RunVector, TrajectoryVector
 
 FOLDER = Path(__file__).parents[1] / "rageval/vectors"
-RANDOM_RUNS, RANDOM_ANSWERS = 40, 3
+RANDOM_RUNS, RANDOM_ANSWERS, RANDOM_TRAJECTORIES = 40, 3, 24
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 ALPHAS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -202,6 +204,46 @@ def answer_vectors() -> Iterator[AnswerVector]:
         yield answer_vector(name, about, given, measures, options={"on_missing": "skip"})
 
 
+def trajectory_vectors() -> Iterator[TrajectoryVector]:
+    """All of agents: small trajectories, each measure at a cut-off or at none."""
+    for number in range(RANDOM_TRAJECTORIES):
+        rng, case = random.Random(number), agents.Case(number)
+        if not (case.steps and case.expected):
+            continue  # of no steps, and of no expected calls, files say nothing
+        values = {}
+        for name, measure in measures_taking("Trajectory").items():
+            k = rng.choice((1, 2, 5)) if name == "searches_to" or (measure.takes_k and number % 2) else None
+            rel = rng.choice((1, 2)) if "rel" in measure.declared else 1
+            chosen = measure(rel=rel) if rel > 1 else measure
+            calls = [step for step in case.steps if step.kind in agents.CALLS]
+            right = agents.oracle_of_calls(calls, case.expected)
+            value = right[name] if name in right else agents.oracle(name, case, k, rel)
+            values[str(chosen if k is None else chosen @ k)] = {"q": None if value != value else value}
+        yield TrajectoryVector(
+            f"agent-{number:02}",
+            "a small trajectory drawn at random",
+            [step_line(step) for step in case.steps],
+            rows({"q": {nugget: dict(grades) for nugget, grades in case.gold.items()}}),
+            [{"query_id": "q", "run_id": "a", "answer": [{"text": "?", "citations": case.cited}]}],
+            [{"query_id": "q", "question": "?", "expected_calls": list(map(call_line, case.expected))}],
+            values,
+        )
+
+
+def step_line(step: Step) -> dict[str, Any]:
+    amounts = {name: getattr(step, name) for name in agents.QUANTITIES}
+    stated = {name: amount for name, amount in amounts.items() if amount is not None}
+    docs = {"docs": step.docs} if step.docs else {}
+    place = {"query_id": "q", "run_id": "a", "step": (step.number or 0) + 1}
+    return {**place, **call_line(step), "status": step.status, **docs, **stated}
+
+
+def call_line(call: Step) -> dict[str, Any]:
+    is_object = call.request.startswith("{")
+    request = {"arguments": msgspec.json.decode(call.request)} if is_object else {"query": call.request}
+    return {"kind": call.kind, "tool": call.tool, **request}
+
+
 def encoded(vectors: Iterable[Any]) -> bytes:
     return b"".join(msgspec.json.encode(vector) + b"\n" for vector in vectors)
 
@@ -209,6 +251,7 @@ def encoded(vectors: Iterable[Any]) -> bytes:
 def main() -> None:
     (FOLDER / "runs.jsonl").write_bytes(encoded(run_vectors()))
     (FOLDER / "answers.jsonl").write_bytes(encoded(answer_vectors()))
+    (FOLDER / "trajectories.jsonl").write_bytes(encoded(trajectory_vectors()))
 
 
 if __name__ == "__main__":

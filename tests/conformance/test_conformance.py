@@ -34,9 +34,11 @@ from peer_verdicts import (
 )
 from rageval.measures import builtin, measures_taking
 from rageval.measures.parsing import parse_measure
-from vectors import RunVector, answer_vectors, run_vectors, text_of
+from vectors import RunVector, answer_vectors, run_vectors, text_of, trajectory_vectors
 
-VECTORS = {vector.name: vector for vector in [*run_vectors(), *answer_vectors()]}
+VECTORS: dict[str, Any] = {
+    vector.name: vector for vector in (*run_vectors(), *answer_vectors(), *trajectory_vectors())
+}
 PINNED = Path(__file__).parents[1] / "conformance/fuzzed.jsonl"
 
 
@@ -44,6 +46,7 @@ PINNED = Path(__file__).parents[1] / "conformance/fuzzed.jsonl"
 def test_the_files_are_what_the_oracles_say() -> None:
     assert text_of("runs") == golden_vectors.encoded(golden_vectors.run_vectors()).decode()
     assert text_of("answers") == golden_vectors.encoded(golden_vectors.answer_vectors()).decode()
+    assert text_of("trajectories") == golden_vectors.encoded(golden_vectors.trajectory_vectors()).decode()
 
 
 @pytest.mark.slow
@@ -70,7 +73,6 @@ HELD_BY_THEIR_SOURCES = {
             "refusal_f1",
         ),
     },
-    "test_trajectories.py": set(measures_taking("Trajectory")),
     "test_alce.py": {"alce_f1", "alce_precision", "alce_recall", "trust_score", "healthbench_score"},
 }
 

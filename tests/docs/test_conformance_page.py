@@ -12,7 +12,7 @@ from peer_tools import installed
 from peer_verdicts import AGREES, COMPATIBLE, DIFFERS, FAILS, of_peer
 from rageval.measures.parsing import parse_measure
 from snippets import blocks, python_mistake
-from vectors import answer_vectors, run_vectors
+from vectors import answer_vectors, run_vectors, trajectory_vectors
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,8 @@ def test_its_keys_are_those_of_the_vectors() -> None:
         for row in re.findall(r"^\| (`.*?`) \|", TEXT, re.MULTILINE)
         for key in re.findall(r"`(\w+)`", row)
     }
-    assert keys == {key for vector in VECTORS for key in vector.__struct_fields__}
+    vectors = [*VECTORS, *trajectory_vectors()]
+    assert keys == {key for vector in vectors for key in vector.__struct_fields__}
 
 
 @pytest.mark.parametrize("name", installed())

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
@@ -170,29 +170,41 @@ def is_match(call: Step, right: Step, arguments: str) -> bool:
     }[arguments]
 
 
+CALL_MEASURES = ("calls_precision", "calls_recall", "calls_f1", "calls_order")
+
+
+def oracle_of_calls(
+    calls: Sequence[Step], expected: Sequence[Step], arguments: str = "exact"
+) -> dict[str, float]:
+    """The measures of calls, by trying all ways to match: in any order, and in the order of the calls."""
+    anyhow, ordered = (
+        max(
+            size
+            for size in range(min(len(calls), len(expected)) + 1)
+            for chosen in choose(calls, size)
+            for right in combinations(expected, size)
+            if all(is_match(*pair, arguments) for pair in zip(chosen, right, strict=True))
+        )
+        for choose in (permutations, combinations)
+    )
+    whole = len(expected)
+    if not whole:
+        return dict.fromkeys(CALL_MEASURES, math.nan)
+    values = [share(anyhow, len(calls), 0), share(anyhow, whole)]
+    values += [share(2 * anyhow, len(calls) + whole), share(ordered, whole)]
+    return dict(zip(CALL_MEASURES, values, strict=True))
+
+
 @pytest.mark.parametrize("arguments", ["exact", "subset", "ignore"])
 def test_measures_of_calls_are_the_best_of_all_ways_to_match(arguments: str) -> None:
     """By trying all of them: each way to leave out calls, in each order or in the order of the calls."""
-    names = ("calls_precision", "calls_recall", "calls_f1", "calls_order")
     for number, case in enumerate(CASES):
-        calls, expected = [step for step in case.steps if step.kind in CALLS][:5], case.expected
+        calls = [step for step in case.steps if step.kind in CALLS][:5]
         case = Case(number)
         case.steps = calls
-        best = {
-            name: max(
-                size
-                for size in range(min(len(calls), len(expected)) + 1)
-                for chosen in choose(calls, size)
-                for right in combinations(expected, size)
-                if all(is_match(*pair, arguments) for pair in zip(chosen, right, strict=True))
-            )
-            for name, choose in (("any", permutations), ("order", combinations))
-        }
-        whole = len(expected)
-        values = [best["any"] / (len(calls) or 1), best["any"] / (whole or 1)]
-        values += [2 * best["any"] / ((len(calls) + whole) or 1), best["order"] / (whole or 1)]
-        obtained = case.values(*(f"{name}(arguments={arguments})" for name in names))
-        assert obtained == pytest.approx(values if whole else [math.nan] * 4, nan_ok=True), number
+        obtained = case.values(*(f"{name}(arguments={arguments})" for name in CALL_MEASURES))
+        values = list(oracle_of_calls(calls, case.expected, arguments).values())
+        assert obtained == pytest.approx(values, nan_ok=True), number
 
 
 # Calls and expected calls by their letters, where another tool says something else.

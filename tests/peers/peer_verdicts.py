@@ -11,7 +11,7 @@ from peer_tools import Peer, peer_named, reasons_of
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
-from vectors import AnswerVector, RunVector, Values
+from vectors import AnswerVector, RunVector, TrajectoryVector, Values
 
 _TOLERANCE = 1e-12
 _DEEPEST = 20
@@ -33,7 +33,7 @@ class ToolVerdict(NamedTuple):
     values: Mapping[str, float | None] | None = None
 
 
-def of_rageval(vector: Vector) -> Iterator[ToolVerdict]:
+def of_rageval(vector: Vector | TrajectoryVector) -> Iterator[ToolVerdict]:
     """Tell whether rageval finds what the vector says."""
     # One measure at a time: a refusal of one must not hide the values of another.
     together = isinstance(vector, RunVector) and vector.together

@@ -14,13 +14,14 @@ import msgspec
 from rageval.errors import RagevalError
 from rageval.scoring.answers import evaluate_answers
 from rageval.scoring.evaluation import evaluate
+from rageval.trajectories import read_trajectories
 
 Values = Mapping[str, float | None]  # None where a measure is undefined
 Expected = Values | str  # a value for each query; or the words of a refusal
 Outcome = Values | RagevalError
 RunRow = tuple[str, str, float | str]  # query, document, score; 'nan' is no number in JSON
 QrelsRow = tuple[str, str, str, int]  # query, nugget, document, grade
-_Kind = TypeVar("_Kind", "RunVector", "AnswerVector")
+_Kind = TypeVar("_Kind", "RunVector", "AnswerVector", "TrajectoryVector")
 
 
 class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -104,6 +105,33 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
         }
 
 
+class TrajectoryVector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The steps of an agent, judgements of documents, what its answers cite, and the right values.
+
+    `questions` have the calls that are right.
+    """
+
+    name: str
+    about: str
+    steps: Sequence[Mapping[str, Any]]
+    qrels: Sequence[QrelsRow]
+    answers: Sequence[Mapping[str, Any]]
+    questions: Sequence[Mapping[str, Any]]
+    expected: Mapping[str, Values]
+    topics: Sequence[str] = ()
+    options: Mapping[str, Any] = {}
+
+    def compute(self, measures: Sequence[str], rules: Mapping[str, Any] = {}) -> dict[str, Outcome]:
+        """Return what rageval says, by other rules if these are given: values, or why there are none."""
+        judged: dict[str, dict[str, dict[str, int]]] = {}
+        for query, nugget, doc, grade in self.qrels:
+            judged.setdefault(query, {}).setdefault(nugget, {})[doc] = grade
+        (agent,) = read_trajectories(self.steps, self.answers, self.questions).values()
+        options = {"nothing_judged": "zero", **self.options, **rules}
+        scores = evaluate(list(measures), agent, judged, **options)
+        return {measure: scores[measure].by_query for measure in measures}
+
+
 @cache
 def run_vectors() -> list[RunVector]:
     """Return the golden vectors of runs."""
@@ -116,8 +144,14 @@ def answer_vectors() -> list[AnswerVector]:
     return list(_read("answers", AnswerVector))
 
 
+@cache
+def trajectory_vectors() -> list[TrajectoryVector]:
+    """Return the golden vectors of agents."""
+    return list(_read("trajectories", TrajectoryVector))
+
+
 def text_of(name: str) -> str:
-    """Return a file of golden vectors, `runs` or `answers`."""
+    """Return a file of golden vectors: `runs`, `answers` or `trajectories`."""
     return (files("rageval") / f"vectors/{name}.jsonl").read_text(encoding="utf-8")
 
 
