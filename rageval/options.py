@@ -362,9 +362,9 @@ Power: TypeAlias = Annotated[float, claimed("Power for the detectable difference
 Cluster: TypeAlias = Annotated[
     str,
     claimed(
-        "Treat queries of one cluster as dependent: a field of the questions, or a file of lines 'query_id"
-        " cluster'.",
-        metavar="FIELD|FILE",
+        "Treat queries of one cluster as dependent: a field of the questions, a file of lines 'query_id"
+        " cluster', or none. Default: their conversation_id, if they have any.",
+        metavar="FIELD|FILE|none",
     ),
 ]
 Draws: TypeAlias = Annotated[int, claimed("Minimum number of sign flips; many comparisons use more.")]

@@ -59,7 +59,8 @@ class Inputs:
     def question_sources(self) -> list[Any]:
         """What may have the fields of questions, where no file of questions is given."""
         datasets = [getattr(file, "dataset", None) for files in self.files.values() for file in files]
-        return [*self.files["judgements"], *(dataset for dataset in datasets if dataset is not None)]
+        files = [*self.files["judgements"], *self.files["steps"]]
+        return [*files, *(dataset for dataset in datasets if dataset is not None)]
 
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:

@@ -102,14 +102,9 @@ def refuse_single_values_of_labels(by_query: bool, gold: Sequence[Any]) -> None:
 
 def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequence[Any]) -> Settings:
     """Return the settings of a comparison; `sources` may tell the clusters of queries."""
-    from pathlib import Path
-
-    by, clusters = options.cluster, None
-    if by:
-        clusters = hooks.groups_of(by, queries, options.questions, sources)
-    # The name of the file alone: paths of a machine do not belong into what is published.
+    clusters, by = hooks.clusters_of(options.cluster, queries, options.questions, sources)
     kind = cast("type[Settings]", hooks.comparison_settings.load())
-    return settings_from(kind, options, clusters=clusters, clustered_by=Path(by or "").name)
+    return settings_from(kind, options, clusters=clusters, clustered_by=by)
 
 
 def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:

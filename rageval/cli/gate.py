@@ -44,7 +44,7 @@ from rageval.files.writing import today, whole_file
 from rageval.judges.panel import Settings
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
-from rageval.scoring.query_groups import groups_of, slices_of
+from rageval.scoring.query_groups import clusters_of, slices_of
 from rageval.subjects import RUNS, refuse_other_options
 from rageval.table import as_json
 from rageval.text import visible
@@ -369,7 +369,7 @@ class _Gated(NamedTuple):
 
     side: GateSide
     slices: dict[str, dict[str, str]]
-    clusters: dict[str, str] | None
+    clusters: tuple[dict[str, str] | None, str]
     remarks: list[Remark]
     other: GateSide | None = None
 
@@ -394,9 +394,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
             raise UsageError("--judge: judgements of documents do not name their judge; leave it out")
     queries = list(subject.queries)
     slices = slices_of(options.by, queries, options.questions, inputs.question_sources)
-    clusters = None
-    if options.cluster:
-        clusters = groups_of(options.cluster, queries, options.questions, inputs.question_sources)
+    clusters = clusters_of(options.cluster, queries, options.questions, inputs.question_sources)
     facts = {query: {name: values[query] for name, values in slices.items()} for query in queries if slices}
     side = side_of(subject, scores, facts, _digest(options.questions))
     other = None
@@ -417,10 +415,8 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
     floors = {str(gate.measure): gate.limit for gate in map(_gate_at_least, options.fail_under)}
-    clustered_by = Path(options.cluster or "").name
-    settings = settings_from(
-        GateSettings, options, clusters=candidate.clusters, clustered_by=clustered_by, fail_under=floors
-    )
+    clusters, by = candidate.clusters
+    settings = settings_from(GateSettings, options, clusters=clusters, clustered_by=by, fail_under=floors)
     return decided(candidate.side, side, settings, candidate.slices, anchor)
 
 

@@ -54,7 +54,7 @@ from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import fewest, needed
-from rageval.statistics.samples import SLACK
+from rageval.statistics.samples import FEWEST_CLUSTERS, SLACK
 from rageval.statistics.significance import holm
 from rageval.table import Displayed, finite
 from rageval.text import some, visible
@@ -921,7 +921,7 @@ def _why_open(tested: _Tested, settings: GateSettings) -> Remark | None:
     if tested.is_same:
         return None
     # Bounds from fewer units are too narrow far too often.
-    least = fewest(settings.level)
+    least = max(fewest(settings.level), FEWEST_CLUSTERS)
     if tested.clusters is not None and tested.clusters < least:
         return Remark("few_clusters", facts={"number": tested.clusters, "needed": least})
     look = tested.look

@@ -35,7 +35,7 @@ from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_diff
 from rageval.statistics.correction import max_t as corrected_max_t
 from rageval.statistics.looks import bound_at
 from rageval.statistics.power import detectable, fewest, needed_between
-from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
+from rageval.statistics.samples import FEWEST_CLUSTERS, SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
 from rageval.subjects import RUNS, kind_of_measure
 
@@ -386,6 +386,10 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
             is_lopsided = is_skewed(columns.sums()[:, index])
             reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
             ruling, reasons = Ruling.UNDECIDED, (reason,)
+        # From fewer clusters intervals are too narrow, and p too small, far too often.
+        if ruling.is_direction and settings.clusters is not None and units[index] < FEWEST_CLUSTERS:
+            lacking = {"number": int(units[index]), "needed": FEWEST_CLUSTERS}
+            ruling, reasons = Ruling.UNDECIDED, (Remark("few_clusters", facts=lacking),)
         p, adjusted = float(table.p[index]), float(table.adjusted[index])
         # The interval is of this pair alone, and p is adjusted for all: then only one of them excludes 0.
         if not reasons and ruling is Ruling.UNDECIDED and not (ends[0] <= 0 <= ends[1] or adjusted <= p):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rageval import hooks
@@ -13,6 +14,8 @@ from rageval.files.questions import fields_of, read_facts, read_groups
 from rageval.names import looks_like_id
 from rageval.scoring.scores import groups_by, require_groups
 
+CONVERSATION = "conversation_id"  # the field of queries that are turns of one
+
 
 def slices_of(
     by: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
@@ -21,6 +24,39 @@ def slices_of(
     fields = [name.strip() for name in (by or "").split(",") if name.strip()]
     named = [with_limits(name, limits_of(by)) for name in fields]
     return {str(name): groups_of(name, queries, questions, sources) for name in named}
+
+
+def clusters_of(
+    cluster: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
+) -> tuple[dict[str, str] | None, str]:
+    """Return the cluster of every query, and what it is: of turns their conversation, if nobody chose.
+
+    Turns of one conversation depend on each other: taken as independent, means look surer than they are.
+    """
+    if cluster == "none":
+        return None, ""
+    if cluster is not None:
+        # The name of the file alone: paths of a machine do not belong into what is published.
+        return groups_of(cluster, queries, questions, sources), Path(cluster).name
+    # Of datasets nothing is read, or fetched, that nobody named.
+    files = [source for source in _searched(questions, sources) if not hasattr(source, "holds")]
+    known: dict[str, str] = {}
+    for source in files:
+        if CONVERSATION in fields_of(source):
+            facts = read_facts(source, (CONVERSATION,))
+            known |= {query: values[CONVERSATION] for query, values in facts.items() if values}
+    # A query of no conversation is one of its own.
+    clusters = {query: known.get(query, query) for query in queries}
+    return (clusters, CONVERSATION) if len({*clusters.values()}) < len(clusters) else (None, "")
+
+
+def _searched(questions: Any, sources: Sequence[Any]) -> list[Any]:
+    """Return what may have fields of queries: the questions, else files that can be read once more."""
+    if questions:
+        return [questions]
+    return [
+        source for source in sources if can_read_again(source) or "questions" in getattr(source, "holds", ())
+    ]
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
@@ -33,14 +69,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         groups = read_groups(field)
         require_groups(groups, queries, field)
         return groups
-    searched = [questions]
-    if not questions:
-        # Files that can be read once more, and datasets with questions.
-        searched = [
-            source
-            for source in sources
-            if can_read_again(source) or "questions" in getattr(source, "holds", ())
-        ]
+    searched = _searched(questions, sources)
     # A field may hold a slash, too: only where no file has it is the word an id.
     if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in searched):
         searched = [hooks.dataset_of(field, "questions")]

@@ -16,6 +16,7 @@ Int = NDArray[np.int64]
 # value; two values, each a difference of two, may be four times that apart.
 SLACK = 1e-11
 AT_ONCE = 2**21  # numbers in memory
+FEWEST_CLUSTERS = 10  # with which anything is decided
 
 
 def settled(values: Float) -> Float:

@@ -30,15 +30,15 @@ def _noisy(shift: float) -> list[float]:
     return [0.5 + shift + chance.uniform(-0.02, 0.02) for _ in range(60)]
 
 
-@pytest.mark.parametrize("number", [2, 3, 5, 6, 10])
+@pytest.mark.parametrize("number", [2, 5, 9, 10])
 @pytest.mark.parametrize("shift", [0.05, -0.2])
 def test_few_clusters_decide_nothing(number: int, shift: float) -> None:
     report = gate_values(_noisy(shift), [0.5] * 60, clusters=_clusters(number))
     (decision,) = report.decisions
-    if number < 6:
+    if number < 10:
         assert report.verdict == "inconclusive"
-        assert why(decision) == f"{number} clusters, 6 are needed"
-        assert any("6 are needed" in remark for remark in map(str, report.remarks))
+        assert why(decision) == f"{number} clusters, 10 are needed"
+        assert any("10 are needed" in remark for remark in map(str, report.remarks))
     else:
         assert report.verdict == ("ship" if shift > 0 else "block")
 
