@@ -80,6 +80,7 @@ papers_of = Hook[[str], tuple[str, ...]]("rageval.datasets.dataset:papers_of")
 
 # Logs, spans, and runs that workers read.
 tool_of_log = Hook[[Any], str | None]("rageval.logs.readers:tool_of")
+read_log = Hook[..., Any]("rageval.logs.readers:read")
 project_spans = Hook[..., Any]("rageval.spans.projection:project")
 require_judged_chunks = Hook[[Any, Any], None]("rageval.spans.projection:require_judged_chunks")
 run_in_parts = Hook[[Any, Any], Any]("rageval.parallel._divided:in_parts")

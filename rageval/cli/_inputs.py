@@ -14,7 +14,7 @@ from rageval.cli._output import say
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MeasureError, Place, UsageError
 from rageval.files.columnar import unlike_ours
-from rageval.files.kinds import is_answer_table, kind_of, start_of_file, unlike, wrong_kind
+from rageval.files.kinds import is_answer_table, is_log, kind_of, start_of_file, unlike, wrong_kind
 from rageval.files.opening import (
     STDIN,
     File,
@@ -59,8 +59,8 @@ class Inputs:
     def question_sources(self) -> list[Any]:
         """What may have the fields of questions, where no file of questions is given."""
         datasets = [getattr(file, "dataset", None) for files in self.files.values() for file in files]
-        files = [*self.files["judgements"], *self.files["steps"]]
-        return [*files, *(dataset for dataset in datasets if dataset is not None)]
+        steps = [file for file in self.files["steps"] if not is_log(file, self.reading)]
+        return [*self.files["judgements"], *steps, *(dataset for dataset in datasets if dataset is not None)]
 
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
@@ -95,6 +95,9 @@ def sort_words(words: tuple[str, ...], reading: Reading, tables: bool = False) -
         else:
             inputs.files[roles[0]].append(source)
     present = [role for role, files in inputs.files.items() if files]
+    if present == ["qrels"] and all(is_log(source, reading) for source in inputs.unjudged):
+        # Beside judgements of documents, a log is what agents did.
+        inputs.files["steps"], inputs.unjudged = inputs.unjudged, []
     if inputs.unjudged and present:
         kind = kind_of(inputs.unjudged[0], reading)
         if kind is not None and kind.holds == QUESTIONS:

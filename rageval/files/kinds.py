@@ -274,6 +274,12 @@ def is_table(source: Source, reading: Reading = PLAIN) -> bool:
     return kind is not None and kind.holds == ROWS
 
 
+def is_log(source: Source, reading: Reading = PLAIN) -> bool:
+    """Tell whether a file is what another tool wrote of its own work."""
+    kind = kind_of(source, reading)
+    return kind is not None and kind.name == "log"
+
+
 def is_answer_table(source: Source, reading: Reading = PLAIN, among: Collection[str] = ()) -> bool:
     """Tell whether a file in the place of answers is a table of them: there no answer is a right one."""
     kind = kind_of(source, reading, among)

@@ -7,16 +7,19 @@ at the steps behind it.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
+from rageval import hooks
 from rageval.core.signature import short_digest
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import first_record
+from rageval.files.kinds import is_log
 from rageval.files.opening import name_of, start_of
 from rageval.files.steps import StepsOfAnswer, read_expected_calls, read_steps
 from rageval.measures.base import Measure
@@ -227,7 +230,8 @@ def runs_of_steps(
     """Return the systems of files of steps; a system whose steps are in two files is refused."""
     runs: dict[str, AgentRun] = {}
     for source in sources:
-        for run in agent_runs(read_steps(source), cited, run_name(source)):
+        steps = _steps_of_log(source) if _is_log(source) else source
+        for run in agent_runs(read_steps(steps), cited, run_name(source)):
             if run.name in runs:
                 raise InputError(
                     at=Place(visible(name_of(source))),
@@ -244,6 +248,24 @@ def runs_of_steps(
             found=f"answers of {names}",
         )
     return list(runs.values())
+
+
+def _is_log(source: Any) -> bool:
+    """Return whether this names what another tool wrote of an agent's work."""
+    return isinstance(source, str | os.PathLike) and is_log(source)
+
+
+def _steps_of_log(source: Any) -> Any:
+    """Return the steps that a log holds, as a file in memory."""
+    # Each retrieval is a step, so that nobody has to choose one.
+    log = hooks.read_log(source, hop="none")
+    if not log.steps:
+        raise InputError(
+            at=Place(visible(name_of(source))),
+            problem=f"the log of {log.tool} holds no steps of agents",
+            expected="searches, calls of tools, or calls of models",
+        )
+    return as_source(log.steps, "steps")
 
 
 def _citations(answers: Any) -> dict[str, dict[tuple[str, str], Sequence[str]]]:

@@ -222,6 +222,23 @@ def test_doctor_and_validate_name_model_steps_without_their_cost(tmp_path: Path)
     assert finding.code == "unknown_topic"
 
 
+def test_a_trace_is_scored_as_the_steps_that_are_imported_from_it(tmp_path: Path) -> None:
+    traces, steps = str(AGENTS / "traces.jsonl"), str(tmp_path / "steps.jsonl")
+    assert run_command("import", traces, "--only", "steps", "-o", steps).exit_code == 0
+    for words in (("-m", "seen_recall@1,cost,recall@5"), ("compare", "-m", "seen_recall"), ("-m", "kept")):
+        command, rest = ([words[0]], words[1:]) if words[0] == "compare" else ([], words)
+        of_traces, of_steps = (run_command(*command, path, QRELS, *rest) for path in (traces, steps))
+        assert of_traces.stdout == of_steps.stdout
+        assert of_traces.stderr == of_steps.stderr
+        assert of_traces.exit_code == of_steps.exit_code
+    both = [values(read_trajectories(path)["reader"], "cost, ndcg") for path in (traces, steps)]
+    assert both[0] == both[1]
+    graded = Path(__file__).parents[1] / "golden/logs/promptfoo/results.json"
+    refused = run_command(graded, QRELS, "-m", "seen_recall")
+    assert "results.json: the log of promptfoo holds no steps of agents" in refused.stderr
+    assert refused.exit_code == 2
+
+
 def test_what_needs_no_judgements_is_scored_without_any(tmp_path: Path) -> None:
     steps = [*(search("x", cost=0.5) | {"query_id": query} for query in "qr"), search("y", cost=0.25)]
     calls = [{"query_id": "s", "question": "?", "expected_calls": [{"tool": "t"}]}]
