@@ -484,6 +484,11 @@ def pass_any(part: Part, aspect: str) -> Value:
 pass_all = pass_any
 
 
+def agreement(part: Part, aspect: str) -> Value:
+    """Of one answer: there is no other that it could agree with."""
+    return None
+
+
 def citation_relevance(part: Part) -> Value:
     grade = cited_grades(part, RELEVANT)
     return mean([value for values in grade for value in values if value is not None], part.rules)
@@ -645,7 +650,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
         *(citation_relevance, sentence_support, nugget_coverage, argue_f1, sentence_count, nugget_count),
         *(dragun_support, dragun_contradiction, dragun_questions, answer_accuracy, sentence_share),
         *(citation_coverage, citation_share, document_precision, document_recall),
-        *(lexical_recall, token_f1, grade, pass_rate, pass_any),
+        *(lexical_recall, token_f1, grade, pass_rate, pass_any, agreement),
     )
 } | {"pass_all": pass_all}
 SCALES: dict[str, tuple[Scale, ...]] = {

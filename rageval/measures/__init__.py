@@ -97,6 +97,7 @@ grade: _Grades
 pass_rate: _Grades
 pass_any: _Grades
 pass_all: _Grades
+agreement: _Grades
 answer_rate: _Abstention
 over_refusal: _Abstention
 false_answer_rate: _Abstention

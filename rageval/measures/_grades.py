@@ -319,6 +319,36 @@ def pass_all(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     return _is_pass(answer, aspect)
 
 
+def _agreement(values: Sequence[float], k: int) -> float:
+    """Return 1 − 4c(n − c)/(n(n − 1)) of n answers, of which c pass: the mean over pairs of ±1."""
+    defined = [value >= 1 for value in values if value == value]
+    n, c = len(defined), sum(defined)
+    return 1 - 4 * c * (n - c) / (n * (n - 1)) if n > 1 else math.nan
+
+
+@measure(repeats=_agreement, limits=(-1.0, 1.0))
+def agreement(answer: Assessment, *, aspect: str = "crag") -> float:
+    """How well several answers to a question agree on whether they pass.
+
+    Formula:
+        agreement = mean over the questions of 1 − 4 · c · (n − c) / (n · (n − 1))
+
+    Range: −1 to 1. A question has n answers (by `repeat`), of which c pass. Each pair of answers counts 1 if
+    both pass or both fail, and −1 otherwise; with random outcomes of chance p it is (2p − 1)² on average.
+    Undefined for a question with one answer.
+
+    Parameters:
+        aspect: what passes, as for `pass_any`
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "repeat": at, "label": label}
+    ...           for at, label in enumerate(["accurate", "incorrect", "accurate", "accurate"])]
+    >>> rageval.evaluate_answers("agreement", judged)["r"]["agreement"].value
+    0.0
+    """
+    return _is_pass(answer, aspect)
+
+
 # Measures of answers judged side by side: points for the place in a ranking, shares of comparisons won.
 
 

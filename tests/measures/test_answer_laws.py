@@ -70,7 +70,7 @@ MEASURES: dict[str, list[str]] = {
         *("rubric_score", "rubric_score(floor=zero)"),
         *LENGTHS,
     ],
-    "crag": ["crag_score", "crag_share", *SHARES, "pass_any", "pass_all"],
+    "crag": ["crag_score", "crag_share", *SHARES, "pass_any", "pass_all", "agreement"],
     "liverag": ["correctness", "faithfulness", *LEVELS],
     "citations": [*PRECISIONS, *CITATION_RECALLS, *HARD],
     "cited answers": [*PRECISIONS, *CITATION_RECALLS, *HARD, *LENGTHS, *COUNTS],

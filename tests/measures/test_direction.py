@@ -72,7 +72,7 @@ RISING = {
 }
 RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
-RISING |= {"document_recall"}
+RISING |= {"document_recall", "agreement"}
 RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
 RISING |= {"calls_precision", "calls_recall", "calls_f1", "calls_order"}
 RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept", "completed"}

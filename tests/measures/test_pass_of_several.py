@@ -49,6 +49,19 @@ def test_they_are_the_shares_of_all_draws(n: int, k: int) -> None:
             assert scores[name].by_query[query] == pytest.approx(drawn(answers, k, over))
 
 
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_agreement_is_the_mean_over_pairs(n: int) -> None:
+    for outcome in itertools.product((True, False), repeat=n):
+        pairs = [1 if one == other else -1 for one, other in itertools.combinations(outcome, 2)]
+        scores = rageval.evaluate_answers("agreement", rows({"q": list(outcome)}))["r"]
+        assert scores["agreement"].value == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_one_answer_has_no_other_to_agree_with() -> None:
+    value = rageval.evaluate_answers("agreement", rows({"q": [True]}))["r"]["agreement"].value
+    assert math.isnan(value)
+
+
 def test_without_k_it_is_one_answer() -> None:
     scores = rageval.evaluate_answers("pass_all, pass_any", rows({"q": [True, False]}))["r"]
     assert [score.value for score in scores.scores] == [0.5, 0.5]
