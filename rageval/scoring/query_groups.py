@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval import hooks
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 from rageval.files.opening import can_read_again, limits_of, name_of, with_limits
 from rageval.files.questions import fields_of, read_facts, read_groups
 from rageval.names import looks_like_id
@@ -42,12 +42,20 @@ def clusters_of(
     files = [source for source in _searched(questions, sources) if not hasattr(source, "holds")]
     known: dict[str, str] = {}
     for source in files:
-        if CONVERSATION in fields_of(source):
+        if _has_conversations(source):
             facts = read_facts(source, (CONVERSATION,))
             known |= {query: values[CONVERSATION] for query, values in facts.items() if values}
     # A query of no conversation is one of its own.
     clusters = {query: known.get(query, query) for query in queries}
     return (clusters, CONVERSATION) if len({*clusters.values()}) < len(clusters) else (None, "")
+
+
+def _has_conversations(source: Any) -> bool:
+    """Tell whether a file names the conversations of its queries; nobody asked it to be one of records."""
+    try:
+        return CONVERSATION in fields_of(source)
+    except InputError:
+        return False
 
 
 def _searched(questions: Any, sources: Sequence[Any]) -> list[Any]:
