@@ -49,8 +49,13 @@ _ROW_OF_RUN = {"doc_id", "docid", "docno", "document_id", "corpus_id"}
 
 
 def is_failure(record: dict[str, Any]) -> bool:
-    """Return whether a record without a label is a judgement that failed; an answer has a status, too."""
-    return "status" in record and "query_id" in record and "answer" not in record
+    """Return whether a record without a label is a judgement that failed.
+
+    An answer has a status, too, and so has the run of an agent on a question.
+    """
+    return {"status", "query_id"} <= record.keys() and record.keys().isdisjoint(
+        {"answer", "tool_call_counts"}
+    )
 
 
 def is_assigned(nuggets: object) -> bool:

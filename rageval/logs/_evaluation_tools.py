@@ -40,6 +40,7 @@ from rageval.logs.rows import (
     text_of,
     turn_of,
 )
+from rageval.logs.steps import messages_in, steps_of_messages
 
 # Results of promptfoo, `-o results.json`, `-o results.jsonl` or `-o results.csv`.
 
@@ -302,6 +303,8 @@ class _InspectSample(msgspec.Struct):
     metadata: dict[str, Any] | None = None
     error: Any = None
     attachments: dict[str, str] = {}
+    messages: list[Any] = []
+    limit: Any = None
     model_usage: dict[str, dict[str, Any]] = {}
     uuid: str | None = None
 
@@ -340,6 +343,12 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         if not failed and not output.choices and not output.completion:
             failed = "no output"
         question = sample.input if isinstance(sample.input, str) else last_text_of(sample.input, "user") or ""
+        # What stands in the prompt, such as examples of answers, is no step.
+        messages = [
+            message
+            for message in messages_in(sample.messages)
+            if message["role"] != "assistant" or message.get("source") != "input"
+        ]
         # Models that grade are counted there, too, under their own names.
         about = sample.model_usage.get(model) or {}
         yield Row(
@@ -359,6 +368,8 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
                 input_tokens=about.get("input_tokens"),
                 output_tokens=about.get("output_tokens"),
             ),
+            stopped="a limit" if sample.limit else "",
+            steps=steps_of_messages(messages, reading),
             record=value,
         )
     status = _plain_text(header.get("status"))

@@ -47,7 +47,8 @@ _LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
 _EXACT = 2**53  # whole numbers below this are what floats say
 _REASON = 200  # characters of why there is no answer
-_CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
+# [1], [1, 2] or, as gpt-oss writes it, 【1】.
+_CITED = re.compile(r"\s*((?:[\[【]\d+(?:\s*,\s*\d+)*[\]】](?:\s*,\s*(?=[\[【])|[ \t]*))+)([.;:!?]*)")
 _ASPECT = re.compile(r"[^\w.\-]+")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -56,9 +57,9 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 class Log:
     """The content of a log: answers, questions, rankings, passages by id, judgements, right documents, steps.
 
-    `traces` keeps the tool's own id of each answer, by run, query and repeat, and `spent` what it cost by the
-    tool's own count (cost, input_tokens, output_tokens, seconds); `left_out` counts what was left out, by
-    reason.
+    `traces` keeps the tool's own id of each answer, by run, query and repeat, `confidences` how sure the
+    system was of it, and `spent` what it cost by the tool's own count (cost, input_tokens, output_tokens,
+    seconds); `left_out` counts what was left out, by reason.
     """
 
     tool: str
@@ -72,6 +73,7 @@ class Log:
     steps: list[dict[str, Any]] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
     spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
+    confidences: dict[tuple[str, str, str], float] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -387,6 +389,8 @@ class _Parting:
             self.log.steps += self._steps(row, query)
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
+            if row.confidence is not None:
+                self.log.confidences[row.run, query, row.repeat] = row.confidence
             if row.spent:
                 self.log.spent[row.run, query, row.repeat] = row.spent
         self.log.questions = [
@@ -462,7 +466,10 @@ class _Parting:
             return
         documents = tuple(passage.id for passage in passages)
         texts = tuple((passage.id, passage.text) for passage in passages if passage.text)
-        cites = {number: self._document(row.contexts[index]) for number, index in row.cites.items()}
+        cites = {
+            number: self._document(row.contexts[cited]) if isinstance(cited, int) else word(cited)
+            for number, cited in row.cites.items()
+        }
         error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
         text = "" if error else row.answer or ""
         sentences = tuple(_cited_sentences(text, cites)) if row.cites else (Sentence(text),)
@@ -495,7 +502,7 @@ class _Parting:
             for passage in filter(attrgetter("text"), passages):
                 self.log.passages.setdefault(self._document(passage), passage.text)
         if row.steps and (row.missing or row.answer is not None):
-            status = {"status": "error"} if row.missing else {}
+            status = {"status": "error"} if row.missing or row.stopped else {}
             yield place | {"step": row.steps[-1].number + 1, "kind": "answer"} | status
 
     def _row_judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
@@ -598,6 +605,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.spent |= log.spent
+        whole.confidences |= log.confidences
         whole.remarks += [replace(remark, about=Scope(file=name)) for remark in log.remarks]
         left_out.update(log.left_out)
     whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
@@ -615,6 +623,7 @@ def outputs(log: Log) -> dict[str, Lines]:
             place = answer.run_id, answer.query_id, answer.repeat
             trace = log.traces.get(place)
             more: dict[str, Any] = {"trace_id": trace} if trace else {}
+            more |= {"confidence": log.confidences[place]} if place in log.confidences else {}
             yield next(write_answers([answer], "plain", **more, **log.spent.get(place, {})))
 
     def run(name: str) -> Iterator[str]:

@@ -35,6 +35,10 @@ _READERS = {
     "langsmith": "_tracing_tools:langsmith",
     "autorag": "_evaluation_tools:autorag",
     "open-rag-eval": "_evaluation_tools:open_rag_eval",
+    "messages": "_agent_tools:messages",
+    "tau-bench": "_agent_tools:tau_bench",
+    "browsecomp-plus": "_agent_tools:browsecomp_plus",
+    "every-eval-ever": "_agent_tools:every_eval_ever",
 }
 TOOLS = tuple(_READERS)
 GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands

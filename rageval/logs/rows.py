@@ -27,6 +27,7 @@ _LONGEST_FACT = 100
 _STEP_OF_KIND = {
     **dict.fromkeys(("RETRIEVER", "RETRIEVAL"), "search"),
     **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), "tool"),
+    "READ": "read",
     **dict.fromkeys(("LLM", "CHAT", "CHAT_MODEL", "GENERATION"), "model"),
     **dict.fromkeys(("COMPLETION", "TEXT_COMPLETION", "GENERATE_CONTENT"), "model"),
 }
@@ -105,9 +106,12 @@ class Row:
     ids: dict[str, str] = field(default_factory=dict)
     key: str = ""
     relevant: list[list[str]] = field(default_factory=list)
-    cites: dict[str, int] = field(default_factory=dict)  # what [1] in the answer cites: a place in `contexts`
+    # What [1] in the answer cites: a place in `contexts`, or a document.
+    cites: dict[str, int | str] = field(default_factory=dict)
+    confidence: float | None = None  # of the system in its answer, from 0 to 1
     failed: str = ""
     missing: str = ""
+    stopped: str = ""  # why an agent was stopped, whose result counts as it is
     lacks_failed: bool = False
     spent: dict[str, float] = field(default_factory=dict)  # of `SPENT`, as far as the log says so
     steps: list[TracedSpan] = field(default_factory=list)  # of an agent, up to the answer
@@ -201,7 +205,7 @@ SPENT = ("cost", "input_tokens", "output_tokens", "seconds")  # what an answer c
 
 
 def spent_as(**values: Any) -> dict[str, float]:
-    """Return what an answer cost, as far as it is a number; a frame has fractions of tokens, too.
+    """Return what an answer cost, as far as it is a number from 0; a frame has fractions of tokens, too.
 
     >>> spent_as(cost="0.002", input_tokens=27.0, seconds=None)
     {'cost': 0.002, 'input_tokens': 27}
@@ -210,7 +214,7 @@ def spent_as(**values: Any) -> dict[str, float]:
     return {
         name: int(number) if name.endswith("tokens") else number
         for name, number in numbers
-        if number is not None
+        if number is not None and number >= 0
     }
 
 

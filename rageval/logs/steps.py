@@ -1,4 +1,4 @@
-"""Steps of agents, from the spans of a trace: which are steps, their order, and which ran in parallel."""
+"""Steps of agents, from the spans of a trace or from messages: their order, and which ran in parallel."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from rageval.logs.rows import LogReading, Passage, TracedSpan, parse_json_text, question_in, text_of
+from rageval.logs.rows import (
+    SPENT,
+    LogReading,
+    Passage,
+    TracedSpan,
+    last_text_of,
+    parse_json_text,
+    question_in,
+    spent_as,
+    text_of,
+)
 
 _AGENTS = frozenset({"AGENT", "INVOKE_AGENT"})
 _GROUPS = _AGENTS | {"CHAIN", "CREATE_AGENT", "INVOKE_WORKFLOW", "SPAN", "TASK", "WORKFLOW"}
-_DOCID = re.compile(r"<docid:\s*([^>\s]+)\s*>")
+# BrowseComp-Plus's forks write the first, τ³-bench the second.
+_DOCID = re.compile(r"<docid:\s*([^>\s]+)\s*>|^ {3}ID: (\S+)$", re.MULTILINE)
 _ID_NAMES = ("docid", "doc_id", "id")
-_TEXT_NAMES = ("text", "content", "page_content")
+_TEXT_NAMES = ("text", "content", "page_content", "snippet")
 _DEEPEST = 20  # levels of a result
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?")
 _UNITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a time since 1970 -> units in a second
@@ -29,11 +40,7 @@ def steps_among(spans: Sequence[TracedSpan], reading: LogReading) -> list[Traced
     left_out = reading.left_out
     for span in spans:
         if span.step == "tool":
-            reading.tools.add(span.tool)
-            if any(fnmatchcase(span.tool, pattern) for pattern in reading.search_tools):
-                span.kind, span.docs = "RETRIEVER", list(documents_in(span.result))
-                span.query = question_in(parse_json_text(span.arguments))
-                span.arguments = None if span.query else span.arguments
+            _tell_search(span, reading)
     by_id = {span.id: span for span in spans if span.id}
     is_outer: set[str] = set()  # ids of spans that contain steps
     wrappers: set[str] = set()  # ids of tools that search
@@ -74,6 +81,121 @@ def steps_among(spans: Sequence[TracedSpan], reading: LogReading) -> list[Traced
     return steps
 
 
+def _tell_search(span: TracedSpan, reading: LogReading, searches: Sequence[str] = ()) -> None:
+    """Make the call of a tool a search, if the tool is named as one that searches."""
+    reading.tools.add(span.tool)
+    if any(fnmatchcase(span.tool, pattern) for pattern in (*reading.search_tools, *searches)):
+        span.kind, span.docs = "RETRIEVER", list(documents_in(span.result))
+        span.query = question_in(parse_json_text(span.arguments))
+        span.arguments = None if span.query else span.arguments
+
+
+# What LangChain calls the roles of OpenAI.
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def messages_in(value: Any) -> list[dict[str, Any]]:
+    """Return the messages of a list, each with a role; those that hold several results are taken apart.
+
+    >>> [message["role"] for message in messages_in([{"type": "human"}, {"role": "tool"}, "no message"])]
+    ['user', 'tool']
+    """
+    messages: list[dict[str, Any]] = []
+    for message in value if isinstance(value, list) else ():
+        if isinstance(message, dict):
+            role = text_of(message.get("role", message.get("type")))
+            inner = message.get("tool_messages")
+            several = inner if isinstance(inner, list) else [message]
+            messages += [one | {"role": _ROLES.get(role, role)} for one in several if isinstance(one, dict)]
+    return messages
+
+
+def question_of(messages: Sequence[dict[str, Any]]) -> str:
+    """Return what the user said first."""
+    return next(filter(None, (last_text_of([message], "user") for message in messages)), "")
+
+
+def answer_of(messages: Sequence[dict[str, Any]]) -> str | None:
+    """Return what the assistant said last; None where its last message calls tools, or is missing.
+
+    >>> answer_of([{"role": "assistant", "content": "Ada."}, {"role": "user", "content": "Thanks!"}])
+    'Ada.'
+    >>> answer_of([{"role": "assistant", "content": "I look it up.", "tool_calls": [{"name": "find"}]}])
+    """
+    last = [message for message in messages if message["role"] == "assistant"][-1:]
+    return None if any(message.get("tool_calls") for message in last) else last_text_of(last, "assistant")
+
+
+def steps_of_messages(
+    messages: Sequence[dict[str, Any]], reading: LogReading, searches: Sequence[str] = ()
+) -> list[TracedSpan]:
+    """Return the steps in the messages of an agent: each message of the assistant, and its calls of tools.
+
+    The calls of one message ran in parallel. `searches` are patterns of tools that search in any log of the
+    format. A result belongs to the first call of its id that has none, as ids are not unique in all logs; a
+    result without an id, to the first call without a result.
+    """
+    steps: list[TracedSpan] = []
+    waiting: list[TracedSpan] = []
+    number = 0
+    for message in messages:
+        if message["role"] == "assistant":
+            number += 1
+            steps.append(TracedSpan("", "", "LLM", spent=_spent_of_message(message), number=number))
+            listed = message.get("tool_calls")
+            calls = [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+            number += bool(calls)
+            waiting += (spans := [_call_span(call, number) for call in calls])
+            steps += spans
+        elif message["role"] == "tool":
+            given = message.get("tool_call_id", message.get("id"))
+            for name in given if isinstance(given, list) else [given]:
+                call_id = text_of(name)
+                place = next((i for i, span in enumerate(waiting) if call_id in ("", span.id)), None)
+                if place is None:
+                    reading.left_out["results of tools without a call"] += 1
+                    continue
+                span = waiting.pop(place)
+                span.result = message.get("content")
+                span.is_failed = bool(message.get("error")) or message.get("status") == "error"
+    for span in steps:
+        if span.step == "tool":
+            _tell_search(span, reading, searches)
+    return steps
+
+
+def _call_span(call: dict[str, Any], number: int) -> TracedSpan:
+    """Return a call of a tool, whose name and arguments some formats keep in `function`."""
+    function = call.get("function")
+    inner = function if isinstance(function, dict) else call
+    return TracedSpan(
+        text_of(call.get("id")),
+        "",
+        "TOOL",
+        tool=text_of(inner.get("name", function)),
+        arguments=inner.get("arguments", inner.get("args")),
+        number=number,
+    )
+
+
+def _spent_of_message(message: dict[str, Any]) -> dict[str, float]:
+    used = message.get("usage") or message.get("usage_metadata")
+    used = used if isinstance(used, dict) else {}
+    return spent_as(
+        cost=message.get("cost"),
+        input_tokens=used.get("input_tokens", used.get("prompt_tokens")),
+        output_tokens=used.get("output_tokens", used.get("completion_tokens")),
+        seconds=message.get("generation_time_seconds"),
+    )
+
+
+def spent_on_models(steps: Sequence[TracedSpan]) -> dict[str, float]:
+    """Return the sums of what all model steps state."""
+    spent = [step.spent for step in steps if step.step == "model"]
+    names = set.intersection(*map(set, spent)) if spent else set()
+    return {name: sum(step[name] for step in spent) for name in SPENT if name in names}
+
+
 def _ancestors(span: TracedSpan, by_id: dict[str, TracedSpan]) -> Iterator[TracedSpan]:
     """Yield the spans around a span, the nearest first; parents in a circle end it."""
     seen = {span.id}
@@ -93,7 +215,7 @@ def documents_in(result: Any, depth: int = 0) -> Iterator[Passage]:
     """
     value = parse_json_text(result)
     if isinstance(value, str):
-        yield from (Passage("", doc) for doc in _DOCID.findall(value))
+        yield from (Passage("", match[1] or match[2]) for match in _DOCID.finditer(value))
         return
     if depth > _DEEPEST or not isinstance(value, list | dict):
         return

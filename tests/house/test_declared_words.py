@@ -180,7 +180,11 @@ def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
 
 
 NUMBERS = ("nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen")
-CALLED = {"otel": "opentelemetry"}  # tools that are not called by their key
+CALLED = {
+    "otel": "opentelemetry",
+    "tau-bench": "τ-bench",
+    "every-eval-ever": "every eval ever",
+}  # tools that are not called by their key
 
 
 def test_a_reader_of_logs_is_documented() -> None:

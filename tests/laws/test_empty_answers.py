@@ -119,6 +119,30 @@ def open_rag_eval(answer: Answered) -> bytes:
     return text.replace("Seven [2]", "NO_ANSWER" if answer is None else answer).encode()
 
 
+def messages(answer: Answered) -> bytes:
+    rows = loaded("messages/trajectories.jsonl")
+    rows[0]["messages"][-1]["content"] = answer
+    return lines_of(rows)
+
+
+def tau_bench(answer: Answered) -> bytes:
+    rows = loaded("tau-bench/results.json")
+    rows[0]["traj"][-2]["content"] = answer
+    return json.dumps(rows).encode()
+
+
+def browsecomp_plus(answer: Answered) -> bytes:
+    rows = loaded("browsecomp-plus/runs.jsonl")
+    rows[0]["result"][-1]["output"] = answer
+    return lines_of(rows)
+
+
+def every_eval_ever(answer: Answered) -> bytes:
+    rows = loaded("every-eval-ever/samples.jsonl")
+    rows[0] |= {"output": {"raw": [answer]}, "messages": None}
+    return lines_of(rows)
+
+
 ROWS = [
     {"query_id": "q1", "question": "1?", "answer": "Oslo", "quality": 0.5},
     {"query_id": "q2", "question": "2?", "answer": "", "quality": 0.0},
@@ -134,7 +158,8 @@ def records(answer: Answered) -> bytes:
 READERS: dict[str, Callable[[Answered], bytes]] = {
     **{"promptfoo": promptfoo, "inspect": inspect, "ragas": ragas, "deepeval": deepeval, "lm-eval": lm_eval},
     **{"otel": otel, "mlflow": mlflow, "langfuse": langfuse, "langsmith": langsmith, "autorag": autorag},
-    **{"open-rag-eval": open_rag_eval, GENERIC: records},
+    **{"open-rag-eval": open_rag_eval, "messages": messages, "tau-bench": tau_bench},
+    **{"browsecomp-plus": browsecomp_plus, "every-eval-ever": every_eval_ever, GENERIC: records},
 }
 
 

@@ -118,6 +118,30 @@ def autorag() -> bytes:
     return stream.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
+def messages() -> str:
+    rows = loaded("messages/trajectories.jsonl")
+    del rows[0]["messages"][-1]
+    return lines_of(rows)
+
+
+def tau_bench() -> str:
+    value = loaded("tau-bench/tau2.json")
+    value["simulations"][0] |= {"termination_reason": "infrastructure_error", "reward_info": None}
+    return lines_of(value)
+
+
+def browsecomp_plus() -> str:
+    rows = loaded("browsecomp-plus/runs.jsonl")
+    rows[0]["status"] = "incomplete"
+    return lines_of(rows)
+
+
+def every_eval_ever() -> str:
+    rows = loaded("every-eval-ever/samples.jsonl")
+    rows[0]["error"] = "timeout"
+    return lines_of(rows)
+
+
 def records() -> str:
     return lines_of([RECORDS[0] | {"answer": None}, *RECORDS[1:]])
 
@@ -126,7 +150,8 @@ def records() -> str:
 FAILED: dict[str, Callable[[], str | bytes]] = {
     **{"promptfoo": promptfoo, "inspect": inspect, "ragas": ragas, "deepeval": deepeval, "lm-eval": lm_eval},
     **{"otel": otel, "mlflow": mlflow, "langfuse": langfuse, "langsmith": langsmith, "autorag": autorag},
-    **{"open-rag-eval": open_rag_eval, GENERIC: records},
+    **{"open-rag-eval": open_rag_eval, "messages": messages, "tau-bench": tau_bench},
+    **{"browsecomp-plus": browsecomp_plus, "every-eval-ever": every_eval_ever, GENERIC: records},
 }
 
 

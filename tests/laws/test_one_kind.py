@@ -62,6 +62,7 @@ KINDS = {
     "spans.jsonl": "spans",
     "steps.jsonl": "steps",
     "traces.jsonl": "log",
+    "messages.jsonl": "log",
     "old.jsonl": "chunks",
     "new.jsonl": "chunks",
     ".trec": "run",

@@ -21,6 +21,7 @@ from rageval.cli import main
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.opening import DEFAULT
+from rageval.files.steps import read_steps
 from rageval.logs.log import outputs
 from rageval.logs.paths import literal
 from rageval.scoring.answers import read_judgements
@@ -384,6 +385,8 @@ def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int
                 assert list(read_answers(str(tmp_path / "answers.jsonl")))
             if "judged.jsonl" in files:
                 assert read_judgements([str(tmp_path / "judged.jsonl")])
+            if "steps.jsonl" in files:
+                assert read_steps(str(tmp_path / "steps.jsonl"))
 
 
 def test_a_plug_in_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

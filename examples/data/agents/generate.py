@@ -3,8 +3,8 @@
     python examples/data/agents/generate.py
 
 All of it is invented. The first agent finds more and cites less of it; the second one is cheaper. The same
-steps are also written as traces of OpenTelemetry (OTLP/JSON) after the GenAI conventions, one per answer. Two
-searches and the opening of a document are the right calls for each question.
+steps are also written as traces of OpenTelemetry (OTLP/JSON) after the GenAI conventions, one per answer, and
+as messages of OpenAI's API. Two searches and the opening of a document are the right calls for each question.
 """
 
 from __future__ import annotations
@@ -54,19 +54,40 @@ def main() -> None:
                 )
             used = [doc for doc in dict.fromkeys(seen) if doc in gold and rng.random() < use]
             answers.append(place | {"answer": [{"text": f"An answer to {query}.", "citations": used}]})
-    exports = []
+    exports, conversations = [], []
     for number, answer in enumerate(answers, 1):
         names = ("query_id", "run_id")
         made = [step for step in steps if all(step[name] == answer[name] for name in names)]
         exports.append(export(number, answer, made))
+        conversations.append(conversation(answer, made))
     for name, lines in (
         ("qrels.nugget", qrels),
         ("traces.jsonl", map(json.dumps, exports)),
+        ("messages.jsonl", map(json.dumps, conversations)),
         ("steps.jsonl", map(json.dumps, steps)),
         ("answers.jsonl", map(json.dumps, answers)),
         ("questions.jsonl", map(json.dumps, questions)),
     ):
         (HERE / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def conversation(answer: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the messages of an answer: each call of a model asks for a search, the last one answers."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"What about {answer['query_id']}?"}]
+    for number, step in enumerate(steps):
+        if step["kind"] == "model":
+            used = {"prompt_tokens": step["input_tokens"], "completion_tokens": step["output_tokens"]}
+            messages.append({"role": "assistant", "content": None, "usage": used, "cost": step["cost"]})
+        elif step["kind"] == "search":
+            function = {"name": step["tool"], "arguments": json.dumps({"query": step["query"]})}
+            call = {"id": f"call_{number}", "type": "function", "function": function}
+            messages[-1]["tool_calls"] = [call]
+            found = json.dumps([{"docid": doc} for doc in step["docs"]])
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": found})
+    used = {"prompt_tokens": 0, "completion_tokens": 0}
+    text = answer["answer"][0]["text"]
+    messages.append({"role": "assistant", "content": text, "usage": used, "cost": 0})
+    return {"query_id": answer["query_id"], "run_id": answer["run_id"], "messages": messages}
 
 
 def export(number: int, answer: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
