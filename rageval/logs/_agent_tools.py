@@ -226,6 +226,7 @@ class _BrowseRun(msgspec.Struct):
     status: str = ""
     metadata: dict[str, Any] = {}
     usage: dict[str, Any] = {}
+    retrieved_docids: list[str | int] = []
 
 
 @log_reader("browsecomp-plus", holding("query_id tool_call_counts result"))
@@ -239,6 +240,9 @@ def browsecomp_plus(content: Content, reading: LogReading) -> Iterator[Row]:
         for step in steps:
             if step.step == "tool" and step.tool == _READS:
                 step.kind, step.docs = "READ", list(documents_in(step.result))
+        # Some clients keep no outputs of calls: then nobody knows which call found what.
+        seen = {doc.id for step in steps for doc in step.docs}
+        reading.left_out["retrieved_docids of no call"] += len(set(map(str, run.retrieved_docids)) - seen)
         answer = answer_of(listed)
         cited = re.findall(r"\d+", " ".join(_BRACKETS.findall(answer or "")))
         stated = _CONFIDENCE.findall(answer or "")

@@ -465,15 +465,12 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
     lost = 0
     for where, cells in rows:
-        conversation = cells.get("user_input")
+        conversation, steps = cells.get("user_input"), []
         if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
             conversation = literal(conversation, where.below("user_input"))
         if isinstance(conversation, list):
-            messages = [
-                message | {"role": _RAGAS_ROLES.get(text_of(message.get("type")), "")}
-                for message in conversation
-                if isinstance(message, dict)
-            ]
+            messages = messages_in(conversation)
+            steps = steps_of_messages(messages, reading)
             place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
             question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
             cells = cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
@@ -512,13 +509,11 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             ids=ids_in(cells),
             spent=spent_as(**{name: cells.get(name) for name in SPENT}),
+            steps=steps,
             record=cells,
         )
     if lost:
         reading.remarks.append(Remark("references_without_ids", facts={"number": lost}))
-
-
-_RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files), what its `evaluate()` returns

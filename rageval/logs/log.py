@@ -400,7 +400,8 @@ class _Parting:
         remarks = self._reading.remarks
         has_documents = any("docs" in step for step in self.log.steps)
         if not self.log.passages and not any(self.log.run.values()) and not has_documents:
-            remarks.append(Remark("no_passages"))
+            tools = sorted(self._reading.tools)[:_LISTED]
+            remarks.append(Remark("no_searches", facts={"tools": tools}) if tools else Remark("no_passages"))
         if self._made_ids:
             remarks.append(Remark("passages_without_id", facts={"number": self._made_ids}))
         if self._other_texts:

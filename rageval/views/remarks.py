@@ -928,6 +928,7 @@ WORDS: dict[str, Words] = {
         "--map query_id: an id stands for several questions, or a question has several"
     ),
     "no_passages": "no passages: if the log has them, set their paths: --map contexts=…,context_ids=…",
+    "no_searches": "no tool is a search; name those that are with --search-tool: {tools}",
     "passages_without_id": "{number:,} passages had no id; using a hash of their text",
     "passages_of_one_id": (
         "{number:,} passages have a different text than one with the same id; the first is kept"

@@ -215,8 +215,9 @@ def test_seven_questions_have_the_same_steps_in_all_formats(name: str, tmp_path:
 def test_an_answer_of_browsecomp_plus_cites_and_says_how_sure_it_is(tmp_path: Path) -> None:
     text = "**Explanation:** It is red [12, 7] and old 【9】.\nExact Answer: Ada\n**Confidence:** 85%"
     run = {"query_id": 1, "tool_call_counts": {}, "usage": {"input_tokens": 9, "output_tokens": 3}}
-    run["result"] = [{"type": "output_text", "output": text}]
+    run |= {"result": [{"type": "output_text", "output": text}], "retrieved_docids": ["7", 8]}
     (tmp_path / "run.json").write_text(json.dumps(run, indent=2), encoding="utf-8")
+    assert logs.read(str(tmp_path / "run.json")).left_out == {"retrieved_docids of no call": 2}
     result = CliRunner().invoke(main, ["import", str(tmp_path / "run.json"), "--only", "answers"])
     answer = json.loads(result.stdout)
     cited = [doc for sentence in answer["answer"] for doc in sentence.get("citations", ())]
@@ -226,6 +227,7 @@ def test_an_answer_of_browsecomp_plus_cites_and_says_how_sure_it_is(tmp_path: Pa
 def test_trials_of_a_task_and_scores_of_a_sample(tmp_path: Path) -> None:
     trials = [tau_bench(0, CASES[0]) | {"trial": trial, "reward": trial} for trial in (0, 1)]
     log = read(tmp_path / "log", [trials])
+    assert [str(remark) for remark in log.remarks if "--search-tool: search" in str(remark)]
     graded = [(row["query_id"], row["repeat"], row["label"]) for row in log.judgements]
     assert graded == [("0", "0", "fail"), ("0", "1", "pass")]
     sample = every_eval_ever(1, CASES[0])
