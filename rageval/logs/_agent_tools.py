@@ -129,7 +129,7 @@ class _TauTask(msgspec.Struct):
     required_documents: list[str] = []
 
 
-_is_tau = holding("traj task_id reward", "simulations tasks info", "task_id termination_reason")
+_is_tau = holding("traj task_id reward", "info.agent_info simulations", "task_id termination_reason")
 
 
 @log_reader("tau-bench", _is_tau)
@@ -242,7 +242,7 @@ def browsecomp_plus(content: Content, reading: LogReading) -> Iterator[Row]:
                 step.kind, step.docs = "READ", list(documents_in(step.result))
         # Some clients keep no outputs of calls: then nobody knows which call found what.
         seen = {doc.id for step in steps for doc in step.docs}
-        reading.left_out["retrieved_docids of no call"] += len(set(map(str, run.retrieved_docids)) - seen)
+        reading.left_out["unplaced retrieved_docids"] += len(set(map(str, run.retrieved_docids)) - seen)
         answer = answer_of(listed)
         cited = re.findall(r"\d+", " ".join(_BRACKETS.findall(answer or "")))
         stated = _CONFIDENCE.findall(answer or "")

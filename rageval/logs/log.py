@@ -398,8 +398,8 @@ class _Parting:
             for query, question in self._questions.items()
         ]
         remarks = self._reading.remarks
-        has_documents = any("docs" in step for step in self.log.steps)
-        if not self.log.passages and not any(self.log.run.values()) and not has_documents:
+        searches = any(step["kind"] == "search" for step in self.log.steps)
+        if not self.log.passages and not any(self.log.run.values()) and not searches:
             tools = sorted(self._reading.tools)[:_LISTED]
             remarks.append(Remark("no_searches", facts={"tools": tools}) if tools else Remark("no_passages"))
         if self._made_ids:

@@ -153,7 +153,7 @@ def steps_of_messages(
                 call_id = text_of(name)
                 place = next((i for i, span in enumerate(waiting) if call_id in ("", span.id)), None)
                 if place is None:
-                    reading.left_out["results of tools without a call"] += 1
+                    reading.left_out["unmatched results"] += 1
                     continue
                 span = waiting.pop(place)
                 span.result = message.get("content")

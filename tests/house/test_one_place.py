@@ -30,7 +30,8 @@ MEANT = {
     "citations": "",  # of a sentence
     **dict.fromkeys(("calls", "cost", "input_tokens", "output_tokens", "seconds"), ""),  # fields of records
     "kept": "",  # what a filter leaves
-    "completed": "judges/models/",  # what a provider says of a batch
+    # What a provider says of a batch, and a benchmark of a run.
+    "completed": ("judges/models/", "logs/_agent_tools.py"),
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge

@@ -217,7 +217,7 @@ def test_an_answer_of_browsecomp_plus_cites_and_says_how_sure_it_is(tmp_path: Pa
     run = {"query_id": 1, "tool_call_counts": {}, "usage": {"input_tokens": 9, "output_tokens": 3}}
     run |= {"result": [{"type": "output_text", "output": text}], "retrieved_docids": ["7", 8]}
     (tmp_path / "run.json").write_text(json.dumps(run, indent=2), encoding="utf-8")
-    assert logs.read(str(tmp_path / "run.json")).left_out == {"retrieved_docids of no call": 2}
+    assert logs.read(str(tmp_path / "run.json")).left_out == {"unplaced retrieved_docids": 2}
     result = CliRunner().invoke(main, ["import", str(tmp_path / "run.json"), "--only", "answers"])
     answer = json.loads(result.stdout)
     cited = [doc for sentence in answer["answer"] for doc in sentence.get("citations", ())]
@@ -242,6 +242,6 @@ def test_messages_that_are_odd(tmp_path: Path) -> None:
     lines = [{"type": "human", "content": "Who?"}, {"type": "ai", "tool_calls": [call, 1, call]}, None]
     lines += [{"type": "tool", "status": "error", "content": "   ID: d1\n"}, {"type": "tool", "id": "b"}]
     log = read(tmp_path / "log", [[*lines, {"type": "ai", **said}]], search_tools=["sea*"])
-    assert log.left_out == {"results of tools without a call": 1}
+    assert log.left_out == {"unmatched results": 1}
     assert ", ".join(map(words, log.steps)) == f"{FIRST} d1 error, 2 search search 'x', 3 model, 4 answer"
     assert [step.get("output_tokens") for step in log.steps if step["kind"] == "model"] == [None, None]
