@@ -85,6 +85,8 @@ class SubjectKind:
         Adds the verdict under every completion of what is not known: (comparison, subject, results).
     sensitivity
         How often two systems would change places: (subject, results).
+    curves
+        The recall of its systems within budgets: (subject, results, settings of a comparison).
     """
 
     noun: str
@@ -104,6 +106,7 @@ class SubjectKind:
     also: SubjectKind | None = None
     completions: Hook[..., Any] | None = None
     sensitivity: Hook[..., Any] | None = None
+    curves: Hook[..., list[Any]] | None = None
 
     def is_a(self, kind: SubjectKind) -> bool:
         """Return whether it is of this kind, or of this kind as well."""
@@ -175,8 +178,10 @@ TRAJECTORIES = SubjectKind(
     also=RUNS,
     subject=Hook("rageval.scoring.trajectories:subject_of_trajectories"),
     gated=RUNS.gated,
+    page=RUNS.page,
     completions=RUNS.completions,
     sensitivity=RUNS.sensitivity,
+    curves=Hook("rageval.comparison.trajectories:recall_curves"),
 )
 KINDS = (RUNS, TRAJECTORIES, ANSWERS)
 

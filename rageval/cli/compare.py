@@ -82,7 +82,9 @@ class Options(Comparing):
     ] = None
     caption: opt.Caption | None = None
     label: opt.LatexLabel | None = None
-    plot: Annotated[opt.Plot | None, "Also draw intervals and differences: .png, .svg or .pdf."] = None
+    plot: Annotated[
+        opt.Plot | None, "Also draw intervals, differences and recall curves: .png, .svg or .pdf."
+    ] = None
     size: opt.Size | None = None
 
 
@@ -134,7 +136,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     # What Python shows beneath a comparison stands in JSON, too.
     comparison = replace(comparison, remarks=unique([*comparison.remarks, *remarks]))
     if plot is not None:
-        save(figure_of_comparison(comparison, results, options.size), plot)
+        curves = subject.kind.curves(subject, results, settings) if subject.kind.curves is not None else []
+        save(figure_of_comparison(comparison, results, options.size, curves), plot)
     deliver(_comparison_lines(comparison, results, inputs, options), options.output)
     refuse(refused)
 

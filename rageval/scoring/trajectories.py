@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from rageval import hooks
 from rageval.core.signature import short_digest
@@ -30,10 +30,11 @@ from rageval.records import Step
 from rageval.scoring.arguments import as_source
 from rageval.scoring.evaluation import Runs
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.rules import USUAL
 from rageval.scoring.runs import Documents, Run, View
 from rageval.scoring.runs_from_files import evaluator_of
 from rageval.scoring.scorers import JoinedRun
-from rageval.scoring.sources import Joined, Joining, RunSource, run_name
+from rageval.scoring.sources import Joined, Joining, RunSource, run_name, whole_qrels
 from rageval.scoring.subject import with_labels
 from rageval.subjects import TRAJECTORIES, CommandFiles, kind_of_measure
 from rageval.text import visible
@@ -123,6 +124,18 @@ class AgentRun(RunSource):
             trajectory.is_judged = is_judged
         return found
 
+    def amounts(self, by: str) -> list[float]:
+        """Return the `searches` of each trajectory, or its `cost`; none if any model step lacks its cost."""
+        amounts: list[float] = []
+        for steps in (answer.steps for answers in self.trajectories.values() for answer in answers):
+            if by == "searches":
+                amounts.append(sum(step.kind == "search" for step in steps))
+                continue
+            if any(step.kind == "model" and step.cost is None for step in steps):
+                return []
+            amounts.append(math.fsum(step.cost or 0 for step in steps))
+        return amounts
+
     def _cited(self, answer: StepsOfAnswer) -> Sequence[str] | None:
         return None if self.cited is None else self.cited.get((answer.query_id, answer.repeat), ())
 
@@ -178,6 +191,20 @@ class Trajectories(Runs):
     """Trajectories of systems beside judgements of documents: a `Subject`."""
 
     kind = TRAJECTORIES
+
+    @property
+    def agents(self) -> dict[str, AgentRun]:
+        """The systems, by name."""
+        return {name: source for name, source in self.sources.items() if isinstance(source, AgentRun)}
+
+    def by(self, measures: Sequence[Measure], runs: Sequence[str]) -> Self:
+        """Return some of the systems, scored by other measures of trajectories under the same rules."""
+        # What is said of rankings alone is no rule of these.
+        names = ("ties", "depth", "judged_only", "compat", "provider", "bounds")
+        usual: Any = {name: getattr(USUAL, name) for name in names}
+        evaluator = self.evaluator.by(whole_qrels(self.evaluator.qrels), list(measures), **usual)
+        subject = type(self)(evaluator, [self.sources[run] for run in runs])
+        return subject if self.gold is None else subject.with_gold(self.gold)
 
 
 def read_trajectories(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Findings
     from rageval.comparison.passport import Passport
     from rageval.comparison.results import Comparison, Pair
+    from rageval.comparison.trajectories import RecallCurve
     from rageval.scoring.scores import Scores
 
     SizeLike = str | tuple[float, float] | None
@@ -227,9 +228,8 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
     drawn = {index for columns in curves.values() for index in columns}
     means = [index for index in range(len(results[0].scores)) if index not in drawn]
     runs = [scores.run for scores in results]
-    legend = 0.14 * math.ceil(len(runs) / 3)  # beneath the curves
     blocks = [_Block(len(means), max(_LOWEST, _ROW * len(runs)))] * bool(means)
-    blocks += [_Block(len(curves), _CURVES + legend, False)] * bool(curves)
+    blocks += [_Block(len(curves), _CURVES + _legend_height(len(runs)), False)] * bool(curves)
     sheet = _Sheet(blocks, size, runs if means else ())
     for axis, index in zip(sheet.panels(0) if means else (), means, strict=True):
         scores = [run_scores.scores[index] for run_scores in results]
@@ -246,24 +246,29 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
         sheet.title(axis, _titled(name, measure.better, describe_basis(first.claim_basis)))
         _curves(axis, results, columns, sheet)
     if curves:
-        handles, labels = axes[0].get_legend_handles_labels()
-        room = max(1, int(sheet.width / (_LETTER * _FONT * (max(map(len, labels)) + 8))))
-        sheet.figure.legend(
-            handles, labels, loc="outside lower center", ncols=room, fontsize=sheet.font, frameon=False
-        )
+        _legend(axes, sheet)
     return sheet.figure
 
 
 @_by_our_rules
 def figure_of_comparison(
-    comparison: Comparison, results: Sequence[Scores] = (), size: SizeLike = None
+    comparison: Comparison,
+    results: Sequence[Scores] = (),
+    size: SizeLike = None,
+    curves: Sequence[RecallCurve] = (),
 ) -> Figure:
-    """Draw means with intervals, a panel a measure; beneath, of scores, the differences of few pairs."""
+    """Draw means with intervals, a panel a measure; beneath, of scores, the differences of few pairs.
+
+    Recall curves of agents stand beneath these.
+    """
     pairs = {measure: comparison.of(measure) for measure in comparison.measures}
     most = max(map(len, pairs.values()), default=0)
     is_drawn = 0 < most <= _MOST_PAIRS and bool(results)
     blocks = [_Block(len(comparison.measures), max(_LOWEST, _ROW * len(comparison.runs)))]
     blocks += [_Block(len(comparison.measures), _LOWEST, False)] * (most * is_drawn)
+    differing = len(blocks)
+    by = list(dict.fromkeys(curve.by for curve in curves))
+    blocks += [_Block(len(by), _CURVES + _legend_height(len(comparison.runs)), False)] * bool(by)
     sheet = _Sheet(blocks, size, comparison.runs)
     for axis, measure in zip(sheet.panels(0), comparison.measures, strict=True):
         cells = [comparison.cell(run, measure) for run in comparison.runs]
@@ -274,7 +279,7 @@ def figure_of_comparison(
         )
         sheet.title(axis, title)
     scored = {scores.run: scores for scores in results}
-    for row in range(1, len(blocks)):
+    for row in range(1, differing):
         axes = sheet.panels(row)
         for axis, measure in zip(axes, comparison.measures, strict=True):
             if row <= len(pairs[measure]):
@@ -283,6 +288,11 @@ def figure_of_comparison(
                 _differences(axis, pairs[measure][row - 1], scored, comparison.better[measure], sheet, named)
             else:
                 axis.set_axis_off()
+    axes = sheet.panels(differing) if by else []
+    for axis, name in zip(axes, by, strict=True):
+        _bands(axis, [curve for curve in curves if curve.by == name], comparison.runs, sheet)
+    if axes:
+        _legend(axes, sheet)
     return sheet.figure
 
 
@@ -396,21 +406,55 @@ def _curves(axis: Any, results: Sequence[Scores], columns: Sequence[int], sheet:
         curve = [scores.scores[index] for index in columns]
         points = sorted((score.measure.k or 0, estimate_value(score).value) for score in curve)
         cutoffs, values = zip(*points, strict=True)
-        axis.plot(
-            cutoffs,
-            values,
-            _LINES[number // len(_COLOURS) % len(_LINES)],
-            marker=_MARKERS[number % len(_MARKERS)],
-            color=_COLOURS[number % len(_COLOURS)],
-            label=sheet.name(scores.run),
-            markersize=3,
-            linewidth=0.9,
-        )
+        axis.plot(cutoffs, values, **_look_of_curve(number), label=sheet.name(scores.run))
     axis.set_xscale("log")
     axis.set_xticks(cutoffs, [str(cutoff) for cutoff in cutoffs])
     axis.minorticks_off()
     axis.set_xlabel("$k$", fontsize=_FONT)
     axis.grid(linewidth=0.3, color=_GRID)
+
+
+def _bands(axis: Any, curves: Sequence[RecallCurve], runs: Sequence[str], sheet: _Sheet) -> None:
+    """Draw a line a system over the budgets, in the band of its intervals."""
+    for curve in curves:
+        look = _look_of_curve(runs.index(curve.run))
+        values, low, high = (
+            [getattr(estimate, name) for estimate in curve.estimates] for name in ("value", "low", "high")
+        )
+        axis.fill_between(curve.at, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        axis.plot(curve.at, values, **look, label=sheet.name(curve.run))
+    axis.set_ylim(0, 1.02)
+    axis.set_xlim(left=0)
+    if curves[0].by == "searches":
+        axis.locator_params(axis="x", integer=True)
+    axis.set_xlabel(curves[0].by, fontsize=_FONT)
+    axis.grid(linewidth=0.3, color=_GRID)
+    basis = describe_basis(curves[0].estimates[0].basis)
+    sheet.title(axis, _titled(f"Recall by {curves[0].by}", "higher", basis))
+
+
+def _look_of_curve(number: int) -> dict[str, Any]:
+    """Return the colour, the dashes and the marker that tell a curve from the others."""
+    return {
+        "linestyle": _LINES[number // len(_COLOURS) % len(_LINES)],
+        "marker": _MARKERS[number % len(_MARKERS)],
+        "color": _COLOURS[number % len(_COLOURS)],
+        "markersize": 3,
+        "linewidth": 0.9,
+    }
+
+
+def _legend_height(runs: int) -> float:
+    return 0.14 * math.ceil(runs / 3)
+
+
+def _legend(axes: Sequence[Any], sheet: _Sheet) -> None:
+    """Name the runs of the curves beneath all panels."""
+    handles, labels = axes[0].get_legend_handles_labels()
+    room = max(1, int(sheet.width / (_LETTER * _FONT * (max(map(len, labels)) + 8))))
+    sheet.figure.legend(
+        handles, labels, loc="outside lower center", ncols=room, fontsize=sheet.font, frameon=False
+    )
 
 
 def _figure(width: float, height: float) -> Figure:

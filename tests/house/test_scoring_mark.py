@@ -21,6 +21,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
     *("test_build_fusion", "test_conformance_programs", "test_datasets_export", "test_datasets_ids"),
     *("test_examples", "test_faults", "test_layers", "test_measure_objects", "test_nugget_weights"),
     *("test_options", "test_parallel_dask", "test_parallel_restart", "test_plots", "test_plugins_installed"),
+    "test_recall_curves",
     *("test_public_names", "test_readme", "test_report", "test_report_page", "test_report_safety"),
     "test_report_trace",
     *(
