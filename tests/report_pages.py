@@ -21,6 +21,8 @@ RUNS = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ATTACK = "</script><script>hacked = 1</script><img src=x onerror='hacked = 2'>"
 HOSTILE = f"{ATTACK}abc\u202edcba"
+ATTACKING_QUERIES = [HOSTILE, "javascript:alert(1)", "__proto__", "constructor", "100% a/b?c#d+é"]
+ATTACKING_RUNS = [f"run {HOSTILE}", "__proto__", "javascript:hacked=3"]
 Open = Callable[..., Any]
 
 
@@ -68,12 +70,13 @@ def opened_(browser: Any) -> Iterator[Open]:
 
 @pytest.fixture(scope="module", name="pages")
 def pages_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A report on runs, one on answers, and one on texts that attack the page."""
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("runs", "answers", "hostile")}
+    """A report on runs, one on answers, and two on texts that attack the page: of answers, of agents."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("runs", "answers", "hostile", "agents")}
     words = {
         "runs": [*RUNS, "-m", "alpha_ndcg@10,recall@10", "--baseline", "baseline.trec"],
         "answers": _answers(folders["answers"]),
         "hostile": _hostile(folders["hostile"]),
+        "agents": _agents(folders["agents"]),
     }
     pages_by_name = {}
     for name, folder in folders.items():
@@ -164,8 +167,7 @@ def _answers(folder: Path) -> list[str]:
 
 
 def _hostile(folder: Path) -> list[str]:
-    queries = [HOSTILE, "javascript:alert(1)", "__proto__", "constructor", "100% a/b?c#d+é"]
-    runs = [f"run {HOSTILE}", "__proto__", "javascript:hacked=3"]
+    queries, runs = ATTACKING_QUERIES, ATTACKING_RUNS
     judged = _judgements(queries, runs, [HOSTILE])
     for record in judged:
         record |= {"reason": HOSTILE, "judge": f"judge {ATTACK}"}
@@ -185,6 +187,37 @@ def _hostile(folder: Path) -> list[str]:
         *("--gold", _lines(folder / "gold.jsonl", gold), "--nuggets", _lines(folder / "n.jsonl", bank)),
         *("--questions", _lines(folder / "q.jsonl", asked), "--store", store),
         *("--answers", _lines(folder / "a.jsonl", answered(queries, runs, HOSTILE))),
+    ]
+
+
+def _agents(folder: Path) -> list[str]:
+    """Agents of which one searches twice at once, one fails, one has two trajectories, and one is lacking."""
+    docs = [HOSTILE, "__proto__", "constructor", "d4"]
+    steps = []
+    for query in ATTACKING_QUERIES:
+        for number, run in enumerate(ATTACKING_RUNS):
+            place = {"query_id": query, "run_id": run}
+            call = {"tool": HOSTILE, "arguments": {HOSTILE: HOSTILE}}
+            for repeat in range(1, 2 + (number == 1)):
+                place["repeat"] = f"{repeat}{HOSTILE}"
+                used = {"input_tokens": 1200, "output_tokens": 30, "cost": 0.002, "seconds": 1.5}
+                steps.append(place | {"step": 1, "kind": "model"} | used)
+                steps.append(place | {"step": 2, "kind": "search", "docs": docs[number : number + 2]} | call)
+                steps.append(place | {"step": 2, "kind": "search", "query": HOSTILE, "docs": docs[:2]})
+                steps.append(place | {"step": 3, "kind": "tool", "status": "error"} | call)
+    steps = [step for step in steps if (step["query_id"], step["run_id"]) != ("__proto__", "__proto__")]
+    rows = [f"{query}\t{doc}\t{int(doc != 'd4')}\n" for query in ATTACKING_QUERIES for doc in docs]
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(rows), encoding="utf-8")
+    answers = [
+        {"query_id": query, "run_id": run, "repeat": f"1{HOSTILE}"}
+        | {"answer": [{"text": HOSTILE, "citations": docs[:1]}]}
+        for query in ATTACKING_QUERIES
+        for run in ATTACKING_RUNS
+    ]
+    return [
+        *(_lines(folder / "steps.jsonl", steps), str(folder / "qrels.tsv")),
+        *("-m", "seen_recall,cost", "--title", HOSTILE),
+        *("--answers", _lines(folder / "answers.jsonl", answers)),
     ]
 
 

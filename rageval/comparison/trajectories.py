@@ -34,8 +34,6 @@ class RecallCurve(NamedTuple):
 def recall_curves(subject: Trajectories, results: Sequence[Scores], settings: Settings) -> list[RecallCurve]:
     """Return the recall of each system by searches, and by cost if all its model steps state it."""
     curves: list[RecallCurve] = []
-    if subject.evaluator.qrels.undecided:  # every value is a range
-        return curves
     for by in ("searches", "cost"):
         amounts = {scores.run: subject.agents[scores.run].amounts(by) for scores in results}
         runs = [run for run, known in amounts.items() if known]
@@ -52,6 +50,8 @@ def estimates_of(
     subject: Trajectories, runs: Sequence[str], measures: Sequence[Measure], settings: Settings
 ) -> dict[str, tuple[Estimate, ...]]:
     """Return the estimate of each of these systems by measures of trajectories, other than the subject's."""
+    if not runs or subject.evaluator.qrels.undecided:  # every value is a range
+        return {}
     results = subject.by(measures, runs).score().results
     columns = [
         estimate_means([scores.scores[index] for scores in results], settings)

@@ -11,7 +11,10 @@ cells             a record a run and measure: value, interval, queries, what it 
 comparison        signature, settings and pairs, as `rageval compare --format json` has them
 queries           ids, texts, and values by measure and run (packed numbers, see `_parts`)
 slices            a record a run, measure and slice: value, interval, queries
-matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence
+matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence,
+                  and the steps of agents
+curves            of agents: a record a run: its recall at each number of searches, or cost, with intervals
+losses            of agents: a record a run and share: not seen, not cited, used
 judging           a record a pair of judges: agreement, confusion, disagreements
 positions         a record a judge that compared answers: what the place is worth at which one was shown
 spending          a record a judge: judgements, failures, tokens, cost

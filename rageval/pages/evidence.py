@@ -32,13 +32,16 @@ from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS, passages_in
 from rageval.judges.store import Store, default_path
 from rageval.judges.votes import JudgementKey
+from rageval.measures.ranking import Topic
 from rageval.measures.scales import FAULTS
+from rageval.measures.trajectory import Trajectory
 from rageval.pages._parts import plain
-from rageval.records import Answer, Nugget, Question, Sentence
+from rageval.records import Answer, Nugget, Question, Sentence, Step
 from rageval.scoring.gold import Draw
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Documents, Order, documents_of
 from rageval.scoring.sources import RunSource
+from rageval.scoring.trajectories import AgentRun
 from rageval.views.passports import sentences_on_draw
 
 # Show what was found where: the nuggets of a query by the documents retrieved, or by the answers.
@@ -274,6 +277,79 @@ def _row(query: str, name: str, bank: Bank, item: str = _ANSWER, importance: str
         row["text"] = shortened(nugget.text)
         importance = importance or nugget.importance
     return row | ({"importance": importance} if importance else {})
+
+
+# The steps of agents, a part of a matrix of documents: `trajectories` by run, and the `relevant` documents.
+#
+# A trajectory has `steps`, and what is known of it as a whole: the relevant documents that were `seen`, those
+# that are `cited`, totals, the `answer`. All documents are columns of the matrix, by number.
+
+STEPS = 200  # of a trajectory that are shown
+_QUERY = 240  # characters of a query that are shown
+_AMOUNTS = ("input_tokens", "output_tokens", "cost", "seconds")
+
+
+def add_trajectories(
+    matrices: Mapping[str, Record],
+    agents: Mapping[str, AgentRun],
+    topics: Iterable[Topic],
+    rel: int,
+    answers: Mapping[tuple[str, str, str], str],
+) -> None:
+    """Add the first trajectory of each agent to the matrices; `answers` are by query, run and repeat."""
+    for topic in topics:
+        query = topic.query_id
+        if query not in matrices:
+            continue
+        columns = {doc: number for number, doc in enumerate(matrices[query]["columns"])}
+        trajectories = {}
+        for run, agent in agents.items():
+            trajectory, *others = agent.of_topic(topic)
+            if trajectory.is_absent:
+                continue
+            record = _trajectory(trajectory, rel, columns, agent.cited is not None)
+            answer = answers.get((query, run, agent.trajectories[query][0].repeat))
+            record |= {"answer": answer} if answer else {}
+            trajectories[run] = record | ({"others": len(others)} if others else {})
+        relevant = Trajectory(topic, ()).relevant(rel)
+        matrices[query]["relevant"] = _numbers((doc for doc in topic.ids if doc in relevant), columns)
+        matrices[query] |= {"trajectories": trajectories, "columns": list(columns)}
+
+
+def _trajectory(trajectory: Trajectory, rel: int, columns: dict[str, int], has_answers: bool) -> Record:
+    relevant = trajectory.relevant(rel)
+    totals = {name: trajectory.total(name) for name in _AMOUNTS}
+    steps = [_step(step, relevant, columns) for step in trajectory.steps[:STEPS]]
+    record: Record = {
+        "steps": steps,
+        "searches": len(trajectory.searches),
+        "seen": sorted(_numbers(trajectory.seen() & relevant, columns)),
+        **{name: total for name, total in totals.items() if total == total},
+    }
+    if has_answers:
+        record["cited"] = sorted(_numbers(sorted(trajectory.cited), columns))
+    more = len(trajectory.steps) - len(steps)
+    return record | ({"more": more} if more else {})
+
+
+def _step(step: Step, relevant: Collection[str], columns: dict[str, int]) -> Record:
+    shown = [doc for rank, doc in enumerate(step.docs) if rank < DEPTH or doc in relevant]
+    record: Record = {
+        "kind": step.kind,
+        "tool": step.tool,
+        "query": shortened(step.request, _QUERY),
+        "docs": _numbers(shown, columns),
+        "more": len(step.docs) - len(shown),
+        "failed": step.status == "error",
+    }
+    amounts = {name: getattr(step, name) for name in ("number", *_AMOUNTS)}
+    known = {name: amount for name, amount in amounts.items() if amount is not None}
+    return {name: value for name, value in record.items() if value} | known
+
+
+def _numbers(docs: Iterable[str], columns: dict[str, int]) -> list[int]:
+    """Return the columns of documents; those that have none get the next ones."""
+    return [columns.setdefault(doc, len(columns)) for doc in docs]
 
 
 # Judges beside people or beside one another: agreement, confusion, what they disagree on, what they cost.

@@ -381,13 +381,14 @@ _SCRIPTS = (
     "differences.js",
     "matrix.js",
     "trace.js",
+    "steps.js",
     "page.js",
 )
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _MOST_PAIRS = 60  # rows of pairs that stand there from the beginning
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
-_OPTIONAL |= dict.fromkeys(("spending", "topics"))
+_OPTIONAL |= dict.fromkeys(("spending", "topics", "curves", "losses"))
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
@@ -500,6 +501,8 @@ def _tables(report: _Record) -> dict[str, Any]:
         ],
         "texts": queries.get("texts") or {},
         "heat": _heat_maps(report.get("slices") or ()),
+        "curves": _curve_tables(report),
+        "losses": _losses_by_run(report),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],
         "by_judge": [cell for cell in cells.values() if cell.get("judges")],
@@ -508,6 +511,37 @@ def _tables(report: _Record) -> dict[str, Any]:
             dict.fromkeys(name for pair in report.get("judging") or () for name in pair["coefficients"])
         ),
     }
+
+
+def _curve_tables(report: _Record) -> list[dict[str, Any]]:
+    """Return a table a budget: a row for each amount, a column for each run that has a curve."""
+    by_budget: dict[str, list[_Record]] = {}
+    for curve in _in_order_of_runs(report, "curves"):
+        by_budget.setdefault(curve["by"], []).append(curve)
+    return [
+        {
+            "by": by,
+            "runs": [curve["run"] for curve in curves],
+            "rows": [
+                (f"{at:.4g}", [(curve["value"][i], curve["low"][i], curve["high"][i]) for curve in curves])
+                for i, at in enumerate(curves[0]["at"])
+            ],
+        }
+        for by, curves in by_budget.items()
+    ]
+
+
+def _losses_by_run(report: _Record) -> dict[str, dict[str, _Record]]:
+    by_run: dict[str, dict[str, _Record]] = {}
+    for share in _in_order_of_runs(report, "losses"):
+        by_run.setdefault(share["run"], {})[share["measure"]] = share
+    return by_run
+
+
+def _in_order_of_runs(report: _Record, name: str) -> list[_Record]:
+    """Return records of runs, those of the best run first."""
+    place = {run: number for number, run in enumerate(report["runs"])}
+    return sorted(report.get(name) or (), key=lambda record: place[record["run"]])
 
 
 def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:

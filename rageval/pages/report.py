@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import position_remarks, positions_of
 from rageval.comparison.comparisons import cell_of, compare_subject, why_untestable
 from rageval.comparison.estimates import slices
+from rageval.comparison.trajectories import LOSSES, estimates_of, recall_curves
 from rageval.core.remark import Remark, Scope, unique
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
@@ -36,6 +37,7 @@ from rageval.pages.evidence import (
     MOST_PAIRS,
     TEXTS,
     Texts,
+    add_trajectories,
     by_judge,
     fitting,
     judging,
@@ -61,6 +63,7 @@ from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Scored, Scores
 from rageval.scoring.sources import named_sources, whole_qrels
 from rageval.scoring.subject import Subject
+from rageval.scoring.trajectories import AgentRun, Trajectories
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -107,6 +110,8 @@ def report_of(
     A `comparison` that is given is not made again.
     """
     report = measured(results, settings, subject, comparison)
+    if isinstance(subject, Trajectories):
+        report |= _found_and_lost(subject, results, settings)
     if subject is None or subject.kind.page is None:
         return finished(report, results, extra)
     whole: Report = subject.kind.page(report, results, extra, subject)
@@ -127,6 +132,10 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
     needed = set(queries)
     notes = read_notes(extra.evidence, lambda key: key[0] in needed)
     matrices = of_documents(queries, qrels, ranked, _nuggets_by_place(extra), notes)
+    if isinstance(runs, Trajectories):
+        agents = {scores.run: runs.agents[scores.run] for scores in results}
+        topics = whole_qrels(qrels).topics
+        add_trajectories(matrices, agents, topics, runs.rules.rel or 1, _answer_texts(extra, needed))
     pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
         gold = runs.gold or gold_of_documents(extra.gold, Draw())
@@ -152,6 +161,47 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
     ]
     whole = finished(report, results, extra)
     return {**whole, "matrices": _fitting_matrices(matrices, whole, extra)}
+
+
+def _answer_texts(extra: PageInputs, queries: Collection[str]) -> dict[tuple[str, str, str], str]:
+    """Return the answers to some queries by query, run and repeat."""
+    kept = (source for source in extra.answers if can_read_again(source))
+    return {
+        (answer.query_id, answer.run_id, answer.repeat): shortened(answer.text)
+        for source in kept
+        for answer in read_answers(source)
+        if answer.query_id in queries
+    }
+
+
+def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: Settings) -> Report:
+    """Return the recall curves of agents, and in which shares relevant documents were lost or used."""
+    curves = [
+        {
+            "run": curve.run,
+            "by": curve.by,
+            "at": list(curve.at),
+            "value": [plain(estimate.value) for estimate in curve.estimates],
+            "low": [plain(estimate.low) for estimate in curve.estimates],
+            "high": [plain(estimate.high) for estimate in curve.estimates],
+        }
+        for curve in recall_curves(subject, results, settings)
+    ]
+    # Without citations nobody knows what was used.
+    runs = [scores.run for scores in results if subject.agents[scores.run].cited is not None]
+    losses = [
+        {
+            "run": run,
+            "measure": str(measure),
+            "value": plain(estimate.value),
+            "low": plain(estimate.low),
+            "high": plain(estimate.high),
+            "queries": estimate.queries,
+        }
+        for run, estimates in estimates_of(subject, runs, LOSSES, settings).items()
+        for measure, estimate in zip(LOSSES, estimates, strict=True)
+    ]
+    return {"curves": curves, "losses": losses}
 
 
 def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
@@ -237,7 +287,10 @@ def report_of_scores(
 
 def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
     """Return the runs that scores were made from; `UsageError` if they were made from others."""
-    runs = Runs(Evaluator([score.measure for score in results[0].scores], qrels), named_sources(given))
+    sources = named_sources(given)
+    are_agents = all(isinstance(source, AgentRun) for source in sources)
+    evaluator = Evaluator([score.measure for score in results[0].scores], qrels)
+    runs = Trajectories(evaluator, sources) if are_agents else Runs(evaluator, sources)
     rescored = {scores.run: scores for scores in runs.score().results}
     for scores in results:
         repeat = rescored.get(scores.run)

@@ -16,7 +16,7 @@ from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, tex
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile", "agents"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_opens_without_an_error_or_a_request_and_shows_every_section(
     pages: dict[str, Path], opened: Open, name: str, scheme: str
@@ -25,7 +25,8 @@ def test_it_opens_without_an_error_or_a_request_and_shows_every_section(
     sections = set(texts(tab, "main > section > h2"))
     always = {"Runs", "Comparisons", "Queries", "Cost and failures", "Provenance"}
     assert always <= sections
-    assert {"Slices", "Judges"} <= sections or name == "runs"
+    assert {"Slices", "Judges"} <= sections or name in ("runs", "agents")
+    assert ("Recall and losses" in sections) == (name == "agents")
     for canvas in tab.query_selector_all(".chart svg"):
         box = canvas.bounding_box()
         assert box["width"] > 300
@@ -40,7 +41,7 @@ OUTSIDE = """selector => [...document.querySelectorAll(selector)].filter(one => 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile", "agents"])
 @pytest.mark.parametrize("size", [(1280, 800), (768, 1024), (400, 800)])
 def test_the_verdict_is_on_the_first_screen_and_inside_its_box(
     pages: dict[str, Path], opened: Open, name: str, size: tuple[int, int]
@@ -59,7 +60,7 @@ def test_the_verdict_is_on_the_first_screen_and_inside_its_box(
         assert tab.evaluate(f"[...document.querySelectorAll('.scroll.tall')].filter({inner}).length") == 0
 
 
-@pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile", "agents"])
 def test_the_numbers_in_the_page_are_those_of_the_structure(
     pages: dict[str, Path], opened: Open, name: str
 ) -> None:

@@ -12,15 +12,16 @@ from report_pages import ATTACK, HOSTILE, Open, browser_, opened_, pages_, texts
 
 
 @pytest.mark.slow
-def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Open) -> None:
-    tab = opened(pages["hostile"])
-    for index, query in enumerate(read_report(pages["hostile"])["queries"]["ids"]):
+@pytest.mark.parametrize("name", ["hostile", "agents"])
+def test_hostile_text_is_shown_and_never_run(pages: dict[str, Path], opened: Open, name: str) -> None:
+    tab = opened(pages[name])
+    for index, query in enumerate(read_report(pages[name])["queries"]["ids"]):
         tab.evaluate("query => (location.hash = 'q=' + encodeURIComponent(query))", query)
         until(tab, f"current === {index}")
         for one in tab.query_selector_all(".matrix td button, details.call > summary"):
             one.click()
-        assert len(texts(tab, "mark")) > 0
-        assert "prompt" in "".join(texts(tab, "pre")) or index > 1
+        assert len(texts(tab, "mark" if name == "hostile" else ".steps .docs li.full")) > 0
+        assert name == "agents" or "prompt" in "".join(texts(tab, "pre")) or index > 1
     tab.evaluate("location.hash = 'q=' + encodeURIComponent('<img src=x onerror=hacked=5>')")
     until(tab, "document.getElementById('query-title').textContent === 'No such query'")
     assert tab.evaluate("typeof hacked") == "undefined"
@@ -87,7 +88,7 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["runs", "answers"])
+@pytest.mark.parametrize("name", ["runs", "answers", "agents"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_in_both_themes(
     pages: dict[str, Path], opened: Open, name: str, scheme: str
@@ -117,7 +118,7 @@ LACKING = """() => [
   .map((element) => element.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile", "agents"])
 def test_keyboard_and_screen_reader_find_their_way(pages: dict[str, Path], opened: Open, name: str) -> None:
     tab = opened(pages[name])
     tab.keyboard.press("Tab")

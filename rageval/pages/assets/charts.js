@@ -101,6 +101,99 @@ function intervalOf(cell, name, x, left, y) {
   return group;
 }
 
+// --- recall of agents within budgets, a line a run in the band of its intervals
+
+const MOST_CURVES = 8; // the bands of more hide one another
+const DASHES = ["", "6 3", "2 3", "8 3 2 3"]; // told apart without colour
+
+function drawCurves() {
+  const by = [...new Set(report.curves.map((curve) => curve.by))][byId("curve-by").value];
+  const all = report.curves.filter((curve) => curve.by === by);
+  const curves = report.runs.map((run) => all.find((curve) => curve.run === run)).filter(Boolean).slice(0, MOST_CURVES);
+  const room = Math.max(240, Math.floor(byId("curves").parentElement.clientWidth) || 700);
+  const rows = legendRows(curves.map((curve) => shorter(visible(curve.run), Math.floor(room / CHAR / 2))), room);
+  const [left, top, bottom] = [40, 12, 262];
+  const label = `Recall by ${by} with intervals; the table below has the numbers`;
+  const { svg, width } = canvasOf("curves", bottom + 44 + 20 * (rows.length + (all.length > curves.length)), label, drawCurves);
+  const most = Math.max(...curves.flatMap((curve) => curve.at));
+  const x = (value) => left + (value / most) * (width - left - 14);
+  const y = (value) => bottom - value * (bottom - top);
+  for (const tick of ticksOf(0, 1, 5)) svg.append(line(left, y(tick), width - 14, y(tick)), words(tick.toFixed(1), left - 6, y(tick) + 4, "end"));
+  const ticks = ticksOf(0, most, Math.max(2, width / 110)).filter((tick) => by !== "searches" || Number.isInteger(tick));
+  for (const tick of ticks) svg.append(words(tickText(tick, ticks), x(tick), bottom + 16));
+  svg.append(line(left, y(0), width - 14, y(0), "axis"));
+  curves.forEach((curve, at) => svg.append(curveOf(curve, at, x, y)));
+  svg.append(words(by, (left + width) / 2, bottom + 34));
+  rows.forEach((row, at) => row.forEach((entry) => svg.append(legendEntry(entry, bottom + 52 + 20 * at))));
+  if (all.length > curves.length) svg.append(words(`the first ${curves.length} of ${all.length} runs`, left, bottom + 52 + 20 * rows.length, "start"));
+}
+
+function curveOf({ run, at, value, low, high }, number, x, y) {
+  const known = at.map((_, i) => i).filter((i) => value[i] !== null);
+  const banded = known.filter((i) => low[i] !== null && high[i] !== null);
+  const point = (i, values) => `${x(at[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
+  const group = shape("g", { class: `c${number}` }, shape("title", {}, visible(run)));
+  if (banded.length) group.append(shape("path", { d: `M${[...banded.map((i) => point(i, high)), ...banded.reverse().map((i) => point(i, low))].join("L")}Z`, class: "band" }));
+  group.append(shape("path", { d: `M${known.map((i) => point(i, value)).join("L")}`, class: "curve", "stroke-dasharray": DASHES[number % DASHES.length] || "none" }));
+  group.append(...known.map((i) => shape("circle", { cx: x(at[i]), cy: y(value[i]), r: 2.5, class: "dot" })));
+  return group;
+}
+
+// Names beside samples of their lines, in as many rows as they need.
+function legendRows(names, width) {
+  const rows = [[]];
+  let x = 40;
+  names.forEach((name, number) => {
+    const wide = 36 + CHAR * [...name].length + 18;
+    if (x + wide > width && rows[rows.length - 1].length) {
+      rows.push([]);
+      x = 40;
+    }
+    rows[rows.length - 1].push({ name, number, x });
+    x += wide;
+  });
+  return rows;
+}
+
+function legendEntry({ name, number, x }, y) {
+  const sample = line(x, y - 4, x + 28, y - 4, "curve");
+  sample.setAttribute("stroke-dasharray", DASHES[number % DASHES.length] || "none");
+  return shape("g", { class: `c${number}` }, sample, shape("circle", { cx: x + 14, cy: y - 4, r: 2.5, class: "dot" }), words(name, x + 36, y, "start", { class: "name" }));
+}
+
+// --- where relevant documents were lost, a bar a run
+
+const LOSSES = [["used_recall", "seen and cited", "better"], ["uncited", "not cited", "tie"], ["unseen", "not seen", "worse"]];
+
+function drawLosses() {
+  const runs = report.runs.filter((run) => report.losses.some((share) => share.run === run));
+  const row = 30;
+  const bottom = 8 + row * runs.length;
+  const { svg, width } = canvasOf("losses-chart", bottom + 42, "Shares of the relevant documents that were used, not cited and not seen; the table below has the numbers", drawLosses);
+  const names = runs.map((run) => shorter(visible(run), Math.floor((0.3 * width) / CHAR)));
+  const left = 12 + CHAR * Math.max(...names.map((name) => [...name].length));
+  const x = (value) => left + value * (width - left - 14);
+  for (const tick of [0, 0.25, 0.5, 0.75, 1]) svg.append(line(x(tick), bottom - 2, x(tick), bottom + 3), words(String(tick), x(tick), bottom + 15));
+  runs.forEach((run, at) => {
+    const y = 8 + row * at;
+    let from = 0;
+    svg.append(words(names[at], left - 8, y + 16, "end", { class: "name" }));
+    for (const [measure, text, kind] of LOSSES) {
+      const value = report.losses.find((share) => share.run === run && share.measure === measure).value ?? 0;
+      const wide = x(from + value) - x(from);
+      svg.append(shape("rect", { x: x(from), y, width: wide, height: row - 8, class: `share ${kind}` }, shape("title", {}, `${visible(run)}: ${text} ${number(value)}`)));
+      const shown = [`${text} ${value.toFixed(2)}`, value.toFixed(2)].find((one) => CHAR * one.length + 8 < wide);
+      if (shown) svg.append(words(shown, x(from) + wide / 2, y + 15, "middle", { class: "name" }));
+      from += value;
+    }
+  });
+  let place = Math.min(left, 12);
+  for (const [, text, kind] of LOSSES) {
+    svg.append(shape("rect", { x: place, y: bottom + 26, width: 10, height: 10, class: `share ${kind}` }), words(text, place + 15, bottom + 35, "start"));
+    place += 31 + CHAR * text.length;
+  }
+}
+
 // --- the differences of all queries, from the best to the worst
 
 // `rows` are {at, query, difference}, sorted; `way` is that of the measure; `open` is called with the place of

@@ -23,6 +23,7 @@ function showQuery(at, go) {
     ...(trace ? traceParts(at, trace, matrix) : text ? [make("p", { class: "question" }, lines(text))] : []),
     ...(report.traces && !trace ? [make("p", { class: "hint" }, noTrace())] : []),
     valuesOf(at),
+    ...(matrix && matrix.trajectories ? trajectoryParts(at, matrix) : []),
     ...(matrix && matrix.rows.length ? matrixOf(matrix) : [noMatrix()]),
   );
   byId("query-before").disabled = placeOf(at) <= 0;

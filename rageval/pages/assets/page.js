@@ -61,6 +61,12 @@ if (report.cells.length) {
   byId("chart-measure").addEventListener("change", drawIntervals);
   drawIntervals();
 }
+if ((report.curves || []).length) {
+  fill(byId("curve-by"), [...new Set(report.curves.map((curve) => curve.by))]);
+  byId("curve-by").addEventListener("change", drawCurves);
+  drawCurves();
+}
+if ((report.losses || []).length) drawLosses();
 if (report.queries) setUpQueries();
 setUpSlices();
 linkQueries();
