@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Self
@@ -54,6 +55,7 @@ class Trajectory:
         self._cited = cited
         self._expected = expected
         self._relevant: dict[int, frozenset[str]] = {}
+        self._running: dict[str, list[float]] = {}  # totals, for several limits of one quantity
 
     @classmethod
     def of(
@@ -124,22 +126,28 @@ class Trajectory:
 
         `tokens` are input and output tokens together. `MeasureError` for a model step that does not state it.
         """
-        names = ("input_tokens", "output_tokens") if quantity == "tokens" else (quantity,)
-        docs: set[str] = set()
-        amounts: list[float] = []
-        for number, step in enumerate(self.steps, 1):
-            for name in names:
-                amount = getattr(step, name)
-                if amount is None and step.kind == "model":
-                    raise MeasureError(
-                        f"query {self.query_id!r}: step {number}, a model step, has no {name}, which a limit"
-                        f" of {quantity} needs; add it, or leave out the limit"
-                    )
-                amounts.append(amount or 0)
-            if math.fsum(amounts) > limit * _SLACK:
-                break
-            docs.update(step.docs)
-        return frozenset(docs)
+        totals = self._totals(quantity)
+        within = bisect_right(totals, limit * _SLACK)
+        if within == len(totals) < len(self.steps):
+            lacking = next(name for name in _names_of(quantity) if getattr(self.steps[within], name) is None)
+            raise MeasureError(
+                f"query {self.query_id!r}: step {within + 1}, a model step, has no {lacking}, which a limit"
+                f" of {quantity} needs; add it, or leave out the limit"
+            )
+        return _EMPTY.union(*(step.docs for step in self.steps[:within]))
+
+    def _totals(self, quantity: str) -> list[float]:
+        """Return what the steps take in all after each one, up to a model step that does not state it."""
+        if quantity not in self._running:
+            amounts: list[float] = []
+            totals = self._running[quantity] = []
+            for step in self.steps:
+                stated = [getattr(step, name) for name in _names_of(quantity)]
+                if step.kind == "model" and None in stated:
+                    break
+                amounts += (amount or 0 for amount in stated)
+                totals.append(math.fsum(amounts))
+        return self._running[quantity]
 
     def relevant(self, rel: int = 1) -> frozenset[str]:
         """Return the documents of this grade or better."""
@@ -222,6 +230,10 @@ class Trajectory:
                 else:
                     longest[place] = max(before[place], longest[place - 1])
         return longest[-1]
+
+
+def _names_of(quantity: str) -> tuple[str, ...]:
+    return ("input_tokens", "output_tokens") if quantity == "tokens" else (quantity,)
 
 
 def _is_match(call: Step, expected: Step, arguments: str) -> bool:
