@@ -49,7 +49,10 @@ def recall_curves(subject: Trajectories, results: Sequence[Scores], settings: Se
 def estimates_of(
     subject: Trajectories, runs: Sequence[str], measures: Sequence[Measure], settings: Settings
 ) -> dict[str, tuple[Estimate, ...]]:
-    """Return the estimate of each of these systems by measures of trajectories, other than the subject's."""
+    """Return the estimate of each of these systems by measures of trajectories, other than the subject's.
+
+    A system without a value, as there are too few labels, is not among them.
+    """
     if not runs or subject.evaluator.qrels.undecided:  # every value is a range
         return {}
     results = subject.by(measures, runs).score().results
@@ -58,7 +61,11 @@ def estimates_of(
         for index in range(len(measures))
     ]
     rows = zip(*columns, strict=True)
-    return {scores.run: estimates for scores, estimates in zip(results, rows, strict=True)}
+    return {
+        scores.run: estimates
+        for scores, estimates in zip(results, rows, strict=True)
+        if all(estimate.is_defined for estimate in estimates)
+    }
 
 
 def _budgets(amounts: Sequence[float], is_whole: bool) -> tuple[float, ...]:

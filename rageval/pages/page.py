@@ -503,6 +503,9 @@ def _tables(report: _Record) -> dict[str, Any]:
         "heat": _heat_maps(report.get("slices") or ()),
         "curves": _curve_tables(report),
         "losses": _losses_by_run(report),
+        "losses_basis": "; ".join(
+            dict.fromkeys(describe_basis(_basis_of(share)) for share in report.get("losses") or ())
+        ),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],
         "by_judge": [cell for cell in cells.values() if cell.get("judges")],
@@ -521,6 +524,7 @@ def _curve_tables(report: _Record) -> list[dict[str, Any]]:
     return [
         {
             "by": by,
+            "basis": describe_basis(_basis_of(curves[0])),
             "runs": [curve["run"] for curve in curves],
             "rows": [
                 (f"{at:.4g}", [(curve["value"][i], curve["low"][i], curve["high"][i]) for curve in curves])

@@ -134,8 +134,8 @@ def with_documents(report: Report, results: Sequence[Scores], extra: PageInputs,
     matrices = of_documents(queries, qrels, ranked, _nuggets_by_place(extra), notes)
     if isinstance(runs, Trajectories):
         agents = {scores.run: runs.agents[scores.run] for scores in results}
-        topics = whole_qrels(qrels).topics
-        add_trajectories(matrices, agents, topics, runs.rules.rel or 1, _answer_texts(extra, needed))
+        topics, rel = whole_qrels(qrels).topics, 1 if runs.rules.rel is None else runs.rules.rel
+        add_trajectories(matrices, agents, topics, rel, _answer_texts(extra, needed))
     pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
         gold = runs.gold or gold_of_documents(extra.gold, Draw())
@@ -181,9 +181,10 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
             "run": curve.run,
             "by": curve.by,
             "at": list(curve.at),
-            "value": [plain(estimate.value) for estimate in curve.estimates],
+            "value": [estimate.value for estimate in curve.estimates],
             "low": [plain(estimate.low) for estimate in curve.estimates],
             "high": [plain(estimate.high) for estimate in curve.estimates],
+            **curve.estimates[0].basis.texts,
         }
         for curve in recall_curves(subject, results, settings)
     ]
@@ -193,10 +194,11 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
         {
             "run": run,
             "measure": str(measure),
-            "value": plain(estimate.value),
+            "value": estimate.value,
             "low": plain(estimate.low),
             "high": plain(estimate.high),
             "queries": estimate.queries,
+            **estimate.basis.texts,
         }
         for run, estimates in estimates_of(subject, runs, LOSSES, settings).items()
         for measure, estimate in zip(LOSSES, estimates, strict=True)

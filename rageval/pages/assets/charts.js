@@ -129,13 +129,13 @@ function drawCurves() {
 }
 
 function curveOf({ run, at, value, low, high }, number, x, y) {
-  const known = at.map((_, i) => i).filter((i) => value[i] !== null);
-  const banded = known.filter((i) => low[i] !== null && high[i] !== null);
+  const all = at.map((_, i) => i);
+  const banded = all.filter((i) => low[i] !== null && high[i] !== null);
   const point = (i, values) => `${x(at[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
   const group = shape("g", { class: `c${number}` }, shape("title", {}, visible(run)));
   if (banded.length) group.append(shape("path", { d: `M${[...banded.map((i) => point(i, high)), ...banded.reverse().map((i) => point(i, low))].join("L")}Z`, class: "band" }));
-  group.append(shape("path", { d: `M${known.map((i) => point(i, value)).join("L")}`, class: "curve", "stroke-dasharray": DASHES[number % DASHES.length] || "none" }));
-  group.append(...known.map((i) => shape("circle", { cx: x(at[i]), cy: y(value[i]), r: 2.5, class: "dot" })));
+  group.append(shape("path", { d: `M${all.map((i) => point(i, value)).join("L")}`, class: "curve", "stroke-dasharray": DASHES[number % DASHES.length] || "none" }));
+  group.append(...all.map((i) => shape("circle", { cx: x(at[i]), cy: y(value[i]), r: 2.5, class: "dot" })));
   return group;
 }
 
@@ -179,7 +179,7 @@ function drawLosses() {
     let from = 0;
     svg.append(words(names[at], left - 8, y + 16, "end", { class: "name" }));
     for (const [measure, text, kind] of LOSSES) {
-      const value = report.losses.find((share) => share.run === run && share.measure === measure).value ?? 0;
+      const value = report.losses.find((share) => share.run === run && share.measure === measure).value;
       const wide = x(from + value) - x(from);
       svg.append(shape("rect", { x: x(from), y, width: wide, height: row - 8, class: `share ${kind}` }, shape("title", {}, `${visible(run)}: ${text} ${number(value)}`)));
       const shown = [`${text} ${value.toFixed(2)}`, value.toFixed(2)].find((one) => CHAR * one.length + 8 < wide);
