@@ -84,7 +84,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> list[pytest.Item] | None:
-    """Make no cases of a test that is left out as a whole: two of three would be, and that takes seconds."""
+    """Make no cases of a test that is left out as a whole: most would be, and that takes seconds."""
     config = collector.config
     # Who names a test should hear that it is left out, not that there is none.
     if not name.startswith(("test", "Test")) or any("::" in word for word in config.args):
@@ -106,7 +106,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     return report
 
 
-MANY = 6  # cases of a test
+MANY = 4  # cases of a test
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -126,11 +126,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if AGAIN & {item.nodeid, item.nodeid.partition("::")[0]}:
             item.add_marker("again")
-    _keep_a_third_of_many(items)
+    _keep_some_of_many(items)
 
 
-def _keep_a_third_of_many(items: list[pytest.Item]) -> None:
-    """Leave two of three cases of a slow test that has many to the nightly circle; not what pages show."""
+def _keep_some_of_many(items: list[pytest.Item]) -> None:
+    """Leave all but one of MANY cases of a slow test to the nightly circle; not what pages show."""
     of_test: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("nightly"):
@@ -138,7 +138,7 @@ def _keep_a_third_of_many(items: list[pytest.Item]) -> None:
     for test, cases in of_test.items():
         if len(cases) >= MANY and not test.startswith("tests/docs/"):
             for index, item in enumerate(cases):
-                if index % 3:
+                if index % MANY:
                     item.add_marker("nightly")
 
 

@@ -689,7 +689,7 @@ class TestSize:
         out, _, peak = result.stdout.rpartition("KiB ")
         return Outcome(result.returncode, out, result.stderr), int(peak)
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     @pytest.mark.some(2)
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
     @pytest.mark.parametrize("before", [b"", lines(GOOD)], ids=["first", "fourth"])

@@ -527,7 +527,7 @@ def as_in_a_terminal() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", 1)])
 def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     asked, released = threading.Event(), threading.Event()

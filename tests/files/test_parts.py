@@ -87,7 +87,7 @@ def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:
     return scores, engine.done
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @anywhere
 @given(st.integers(1, 120), st.integers(2, 60))
 def test_parquet_cut_anywhere(tmp_path: Path, group: int, width: int) -> None:

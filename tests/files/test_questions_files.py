@@ -179,7 +179,7 @@ def test_bad_lines_are_refused_with_their_number(good: Any, bad: Any, message: s
     assert message in error
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_large_file_of_crag_needs_little_memory(tmp_path: Path) -> None:
     page = {"page_result": random.Random(7).randbytes(150_000).hex()}  # as large as in the real file
     pages = bz2.compress(b', "search_results": ' + json.dumps([page] * 3).encode() + b"}\n")

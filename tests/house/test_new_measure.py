@@ -91,6 +91,7 @@ def done_there(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 def test_all_that_is_asked_of_a_measure_is_asked_of_it(copy: Path) -> None:
     words = (
         "-m",

@@ -164,6 +164,7 @@ def faults_of(call: ast.Call, name: str) -> Iterator[str]:
         yield "processes without get_context"
 
 
+@pytest.mark.nightly
 def test_no_text_is_in_the_encoding_or_with_the_line_ends_of_the_system() -> None:
     found = [
         f"{short(path)}:{node.lineno}: {fault}"

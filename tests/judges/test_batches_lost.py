@@ -105,7 +105,7 @@ def test_a_server_that_keeps_no_tags_is_asked_for_the_file(server: LlmServer) ->
     assert_paid_once(server)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("model", MODELS)
 def test_who_is_killed_before_the_reply_comes_has_bought_once(server: LlmServer, model: str) -> None:
     server.batches.lost.append(killing := Killing())
@@ -141,7 +141,7 @@ class Killing:
         return Saying(cut=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("model", MODELS)
 def test_who_is_told_to_end_before_the_reply_comes_has_bought_once(server: LlmServer, model: str) -> None:
     def hang(asked: Asked) -> Saying:

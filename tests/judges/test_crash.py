@@ -95,6 +95,7 @@ def killed(process: subprocess.Popen[bytes], until: Callable[[], bool]) -> None:
         process.kill()
 
 
+@pytest.mark.nightly
 def test_kills_lose_nothing_and_ask_for_nothing_twice(tmp_path: Path) -> None:
     dice = random.Random(7)
     undisturbed = Job(tmp_path / "undisturbed", delay=0.0).run()

@@ -216,7 +216,7 @@ main(sys.argv[1:], prog_name="rageval")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", STOPPING)
 def test_a_second_signal_ends_at_once(server: LlmServer, number: signal.Signals) -> None:
     fingerprint = RunFingerprint(server, 1)
@@ -256,7 +256,7 @@ def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: 
         assert (model.calls, store.stats()["replies"], store.stats()["claims"]) == (6, 6, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, HANGUP])
 def test_a_signal_while_a_batch_is_worked_on_loses_nothing(server: LlmServer, number: signal.Signals) -> None:
     server.batches.polls = 10**9

@@ -34,6 +34,7 @@ def finished(folder: Path, *words: str) -> None:
         assert process.wait(60) == 0
 
 
+@pytest.mark.nightly
 def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,6 +236,7 @@ def test_gates_have_the_basis_of_their_scores(labeller: str | None, files: Path)
         assert decision["basis"] == expected(decision["measure"], basis)[0], decision["measure"]
 
 
+@pytest.mark.nightly
 def test_strengths_have_the_basis_of_their_games(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 

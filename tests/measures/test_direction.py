@@ -766,7 +766,7 @@ global.document = {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["runs", "answers"])
 def test_in_the_scripts_of_a_report(inputs: Any, kind: str, tmp_path: Path) -> None:
     """What is won and lost query by query, as the page counts it."""
@@ -809,7 +809,7 @@ def test_in_a_figure() -> None:
     assert _titled("m", "lower", "by this judge") == ["m", "(low is good, by this judge)"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fault_that_was_found_is_not_shown_as_something_good(inputs: Any, tmp_path: Path) -> None:
     """A nugget of which `hallucinated` is 1 is marked as wrong, not as fully supported."""
     command("report", *inputs["answers"][0], "-m", "bank_groundedness", "-o", str(tmp_path / "r.html"))
