@@ -70,12 +70,19 @@ def _ended_for_good(process: subprocess.Popen[bytes], kind: object, *more: objec
 
 subprocess.Popen.__exit__ = _ended_for_good  # type: ignore[method-assign, assignment]
 
+
+def _leaves_out(circle: str, config: pytest.Config) -> bool:
+    """Tell whether tests of a circle are not asked for."""
+    asked = config.option.markexpr.split()
+    return f"not {circle}" in " ".join(asked) and "or" not in asked
+
+
 SLOW_FILE = re.compile(r"(?m)^pytestmark = \[?pytest\.mark\.(?:slow|nightly)\b")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out a file of which all is slow where nothing slow is asked for."""
-    if not collection_path.name.startswith("test_") or "not slow" not in config.option.markexpr:
+    if not collection_path.name.startswith("test_") or not _leaves_out("slow", config):
         return None
     return True if SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) else None
 
@@ -90,7 +97,7 @@ def pytest_pycollect_makeitem(
     if not name.startswith(("test", "Test")) or any("::" in word for word in config.args):
         return None
     marks = {mark.name for mark in getattr(obj, "pytestmark", ())}
-    left_out = {circle for circle in ("slow", "nightly") if f"not {circle}" in config.option.markexpr}
+    left_out = {circle for circle in ("slow", "nightly") if _leaves_out(circle, config)}
     return [] if marks & left_out else None
 
 

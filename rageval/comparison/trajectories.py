@@ -23,11 +23,11 @@ _END = 0.95  # of the trajectories end within the last point: a few very long on
 
 
 class RecallCurve(NamedTuple):
-    """The recall of a system within budgets: an estimate for each number `at` of searches, or cost."""
+    """The recall of a system within budgets: an estimate for each of the `budgets`, of searches or cost."""
 
     run: str
     by: str
-    at: tuple[float, ...]
+    budgets: tuple[float, ...]
     estimates: tuple[Estimate, ...]
 
 
@@ -36,11 +36,13 @@ def recall_curves(subject: Trajectories, results: Sequence[Scores], settings: Se
     curves: list[RecallCurve] = []
     for by in ("searches", "cost"):
         amounts = {scores.run: subject.agents[scores.run].amounts(by) for scores in results}
-        runs = [run for run, known in amounts.items() if known]
+        runs = [run for run, stated in amounts.items() if stated]
         budgets = _budgets([amount for run in runs for amount in amounts[run]], by == "searches")
         if not budgets:
             continue
-        measures = [seen_recall @ int(at) if by == "searches" else seen_recall(cost=at) for at in budgets]
+        measures = [
+            seen_recall @ int(budget) if by == "searches" else seen_recall(cost=budget) for budget in budgets
+        ]
         table = estimates_of(subject, runs, measures, settings)
         curves += [RecallCurve(run, by, budgets, estimates) for run, estimates in table.items()]
     return curves
@@ -55,7 +57,7 @@ def estimates_of(
     """
     if not runs or subject.evaluator.qrels.undecided:  # every value is a range
         return {}
-    results = subject.by(measures, runs).score().results
+    results = subject.scored_by(measures, runs).score().results
     columns = [
         estimate_means([scores.scores[index] for scores in results], settings)
         for index in range(len(measures))

@@ -177,8 +177,8 @@ def _tau_header(first: Record) -> tuple[str, dict[str, _TauTask]]:
 
 
 def _asked(task: _TauTask) -> Any:
-    told = task.user_scenario.get("instructions")
-    return told.get("reason_for_call") if isinstance(told, dict) else told
+    instructions = task.user_scenario.get("instructions")
+    return instructions.get("reason_for_call") if isinstance(instructions, dict) else instructions
 
 
 def _tau_row(
@@ -192,8 +192,8 @@ def _tau_row(
     answer = answer_of(listed)
     if answer is None and any(message.get("tool_calls") for message in listed[-2:]):
         # A run may end in a call, such as that for a person; what was said before it stands.
-        said = [message for message in listed if not message.get("tool_calls")]
-        answer = answer_of(said) or ""
+        without_calls = [message for message in listed if not message.get("tool_calls")]
+        answer = answer_of(without_calls) or ""
     number = number_of(reward)
     label = None if number is None else "pass" if abs(number - 1) < 1e-6 else "fail"  # as τ-bench has it
     steps = steps_of_messages(listed, reading, _KNOWLEDGE_TOOLS)
@@ -370,6 +370,6 @@ def _every_answer(sample: _EverySample, listed: list[dict[str, Any]]) -> str | N
     """Return what the model said last; of an agent that answers by calling a tool, what was taken of that."""
     if sample.output is not None:
         return next(iter(sample.output.raw), None)
-    said = answer_of(listed)
+    answer = answer_of(listed)
     taken = [part.get("extracted_value") for part in sample.answer_attribution if part.get("is_terminal")]
-    return said if said is not None else next((text for text in taken if isinstance(text, str)), None)
+    return answer if answer is not None else next((text for text in taken if isinstance(text, str)), None)

@@ -332,8 +332,8 @@ def _trajectory(trajectory: Trajectory, rel: int, columns: dict[str, int], has_a
     return record | ({"more": more} if more else {})
 
 
-def _step(step: Step, relevant: Collection[str], columns: dict[str, int]) -> Record:
-    shown = [doc for rank, doc in enumerate(step.docs) if rank < DEPTH or doc in relevant]
+def _step(step: Step, gold_docs: Collection[str], columns: dict[str, int]) -> Record:
+    shown = [doc for rank, doc in enumerate(step.docs) if rank < DEPTH or doc in gold_docs]
     record: Record = {
         "kind": step.kind,
         "tool": step.tool,
@@ -343,8 +343,8 @@ def _step(step: Step, relevant: Collection[str], columns: dict[str, int]) -> Rec
         "failed": step.status == "error",
     }
     amounts = {name: getattr(step, name) for name in ("number", *_AMOUNTS)}
-    known = {name: amount for name, amount in amounts.items() if amount is not None}
-    return {name: value for name, value in record.items() if value} | known
+    stated = {name: amount for name, amount in amounts.items() if amount is not None}
+    return {name: value for name, value in record.items() if value} | stated
 
 
 def _numbers(docs: Iterable[str], columns: dict[str, int]) -> list[int]:

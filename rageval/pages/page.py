@@ -527,8 +527,11 @@ def _curve_tables(report: _Record) -> list[dict[str, Any]]:
             "basis": describe_basis(_basis_of(curves[0])),
             "runs": [curve["run"] for curve in curves],
             "rows": [
-                (f"{at:.4g}", [(curve["value"][i], curve["low"][i], curve["high"][i]) for curve in curves])
-                for i, at in enumerate(curves[0]["at"])
+                (
+                    f"{budget:.4g}",
+                    [(curve["value"][i], curve["low"][i], curve["high"][i]) for curve in curves],
+                )
+                for i, budget in enumerate(curves[0]["budgets"])
             ],
         }
         for by, curves in by_budget.items()

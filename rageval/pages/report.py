@@ -180,7 +180,7 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
         {
             "run": curve.run,
             "by": curve.by,
-            "at": list(curve.at),
+            "budgets": list(curve.budgets),
             "value": [estimate.value for estimate in curve.estimates],
             "low": [plain(estimate.low) for estimate in curve.estimates],
             "high": [plain(estimate.high) for estimate in curve.estimates],

@@ -40,13 +40,13 @@ def clusters_of(
         return groups_of(cluster, queries, questions, sources), Path(cluster).name
     # Of datasets nothing is read, or fetched, that nobody named.
     files = [source for source in _searched(questions, sources) if not hasattr(source, "holds")]
-    known: dict[str, str] = {}
+    conversations: dict[str, str] = {}
     for source in files:
         if _has_conversations(source):
             facts = read_facts(source, (CONVERSATION,))
-            known |= {query: values[CONVERSATION] for query, values in facts.items() if values}
+            conversations |= {query: values[CONVERSATION] for query, values in facts.items() if values}
     # A query of no conversation is one of its own.
-    clusters = {query: known.get(query, query) for query in queries}
+    clusters = {query: conversations.get(query, query) for query in queries}
     return (clusters, CONVERSATION) if len({*clusters.values()}) < len(clusters) else (None, "")
 
 

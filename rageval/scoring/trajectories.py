@@ -117,12 +117,14 @@ class AgentRun(RunSource):
         expected = None if self.expected is None else self.expected.get(topic.query_id, ())
         answers = self.trajectories.get(topic.query_id)
         if answers is None:
-            found = [Trajectory(topic, (), (), expected and (), is_absent=True)]
+            trajectories = [Trajectory(topic, (), (), expected and (), is_absent=True)]
         else:
-            found = [Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers]
-        for trajectory in found:
+            trajectories = [
+                Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers
+            ]
+        for trajectory in trajectories:
             trajectory.is_judged = is_judged
-        return found
+        return trajectories
 
     def amounts(self, by: str) -> list[float]:
         """Return the `searches` of each trajectory, or its `cost`; none if any model step lacks its cost."""
@@ -197,12 +199,12 @@ class Trajectories(Runs):
         """The systems, by name."""
         return {name: source for name, source in self.sources.items() if isinstance(source, AgentRun)}
 
-    def by(self, measures: Sequence[Measure], runs: Sequence[str]) -> Self:
+    def scored_by(self, measures: Sequence[Measure], runs: Sequence[str]) -> Self:
         """Return some of the systems, scored by other measures of trajectories under the same rules."""
         # What is said of rankings alone is no rule of these.
         names = ("ties", "depth", "judged_only", "compat", "provider", "bounds")
-        usual: Any = {name: getattr(USUAL, name) for name in names}
-        evaluator = self.evaluator.by(whole_qrels(self.evaluator.qrels), list(measures), **usual)
+        defaults: Any = {name: getattr(USUAL, name) for name in names}
+        evaluator = self.evaluator.by(whole_qrels(self.evaluator.qrels), list(measures), **defaults)
         subject = type(self)(evaluator, [self.sources[run] for run in runs])
         return subject if self.gold is None else subject.with_gold(self.gold)
 

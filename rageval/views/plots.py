@@ -421,8 +421,8 @@ def _bands(axis: Any, curves: Sequence[RecallCurve], runs: Sequence[str], sheet:
         values, low, high = (
             [getattr(estimate, name) for estimate in curve.estimates] for name in ("value", "low", "high")
         )
-        axis.fill_between(curve.at, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        axis.plot(curve.at, values, **look, label=sheet.name(curve.run))
+        axis.fill_between(curve.budgets, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        axis.plot(curve.budgets, values, **look, label=sheet.name(curve.run))
     axis.set_ylim(0, 1.02)
     axis.set_xlim(left=0)
     if curves[0].by == "searches":

@@ -16,13 +16,13 @@ UNITS = "units:conversation_id"
 Row = dict[str, Any]
 
 
-def turns(conversations: int, at: int = 4, gap: float = 0.0) -> list[Row]:
+def turns(conversations: int, length: int = 4, gap: float = 0.0) -> list[Row]:
     """Two systems; how good one is differs by conversation, and hardly by turn."""
     rng = random.Random(5)
     rows = []
     for conversation in range(conversations):
         shift = rng.uniform(-0.2, 0.2) + gap
-        for turn in range(at):
+        for turn in range(length):
             place = {"query_id": f"c{conversation}<::>{turn}", "conversation_id": f"c{conversation}"}
             base = rng.uniform(0.4, 0.5)
             grades = {"one": base, "two": base + shift + rng.uniform(-0.02, 0.02)}

@@ -33,14 +33,17 @@ def test_every_point_is_the_mean_and_the_interval_that_compare_has() -> None:
     # Rules that are of rankings alone change nothing.
     by_place = curves(subject(measure="alpha_ndcg@5", depth=2, judged_only=True, ties="expected"))
     assert list(by_place) == [(run, by) for by in ("searches", "cost") for run in ("planner", "reader")]
-    assert by_place["planner", "searches"].at == (1, 2, 3)
+    assert by_place["planner", "searches"].budgets == (1, 2, 3)
     for (run, by), curve in by_place.items():
-        names = [f"seen_recall@{at}" if by == "searches" else f"seen_recall(cost={at!r})" for at in curve.at]
+        names = [
+            f"seen_recall@{budget}" if by == "searches" else f"seen_recall(cost={budget!r})"
+            for budget in curve.budgets
+        ]
         names = [names[0], names[len(names) // 2], names[-1]]
         scores = rageval.evaluate(names, read_trajectories(STEPS), QRELS)
         cells = rageval.compare(scores, resamples=200).cells
         expected = [(cell.value, cell.low, cell.high) for cell in cells if cell.run == run]
-        points = [curve.estimates[0], curve.estimates[len(curve.at) // 2], curve.estimates[-1]]
+        points = [curve.estimates[0], curve.estimates[len(curve.budgets) // 2], curve.estimates[-1]]
         assert [(point.value, point.low, point.high) for point in points] == expected
 
 

@@ -28,14 +28,19 @@ MEANT = {
     "grade": "",  # the field of a judgement
     "length": "",  # of a text
     "citations": "",  # of a sentence
-    **dict.fromkeys(("calls", "cost", "input_tokens", "output_tokens", "seconds"), ""),  # fields of records
+    **dict.fromkeys(
+        ("calls", "cost", "input_tokens", "output_tokens", "searches", "seconds"), ""
+    ),  # fields of records
     "kept": "",  # what a filter leaves
     # What a provider says of a batch, and a benchmark of a run.
     "completed": ("judges/models/", "logs/_agent_tools.py"),
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge
-    "uncited": "judges/",  # a statement
+    "uncited": ("judges/", "comparison/trajectories.py"),  # a statement
+    # Of which losses consist, and of what a curve is, along budgets that only a comparison knows.
+    **dict.fromkeys(("seen_recall", "unseen", "used_recall"), "comparison/trajectories.py"),
+    "agreement": ("comparison/", "statistics/", "views/"),  # of judges
     "answer_": "datasets/_evouna.py",  # what keys of that file begin with
     **dict.fromkeys(("alpha_ndcg", "ndcg", "hole"), "testing/_run_cases.py"),  # witnesses beside any measure
 }

@@ -238,10 +238,10 @@ def test_trials_of_a_task_and_scores_of_a_sample(tmp_path: Path) -> None:
 
 def test_messages_that_are_odd(tmp_path: Path) -> None:
     call = {"id": "a", "name": "search", "args": '{"query": "x"}'}
-    said = {"content": "Ada.", "usage_metadata": {"input_tokens": 3, "output_tokens": -1}}
+    reply = {"content": "Ada.", "usage_metadata": {"input_tokens": 3, "output_tokens": -1}}
     lines = [{"type": "human", "content": "Who?"}, {"type": "ai", "tool_calls": [call, 1, call]}, None]
     lines += [{"type": "tool", "status": "error", "content": "   ID: d1\n"}, {"type": "tool", "id": "b"}]
-    log = read(tmp_path / "log", [[*lines, {"type": "ai", **said}]], search_tools=["sea*"])
+    log = read(tmp_path / "log", [[*lines, {"type": "ai", **reply}]], search_tools=["sea*"])
     assert log.left_out == {"unmatched results": 1}
     assert ", ".join(map(words, log.steps)) == f"{FIRST} d1 error, 2 search search 'x', 3 model, 4 answer"
     assert [step.get("output_tokens") for step in log.steps if step["kind"] == "model"] == [None, None]

@@ -140,16 +140,16 @@ def message(role: str, text: str) -> str:
 
 
 def genai(part: Part, case: Case) -> dict[str, Any]:
-    said = {"gen_ai.input.messages": message("user", case.question)}
-    said |= {} if case.answer is None else {"gen_ai.output.messages": message("assistant", case.answer)}
+    messages = {"gen_ai.input.messages": message("user", case.question)}
+    messages |= {} if case.answer is None else {"gen_ai.output.messages": message("assistant", case.answer)}
     docs = json.dumps([{"id": doc} for doc in part.docs or ()])
     tokens = {"gen_ai.usage.input_tokens": 20, "gen_ai.usage.output_tokens": 5}
     asked = {"gen_ai.tool.name": part.name, "gen_ai.tool.call.arguments": json.dumps(part.asked)}
     asked |= {} if part.result is None else {"gen_ai.tool.call.result": json.dumps(part.result)}
     query = {"gen_ai.data_source.id": part.name, "gen_ai.retrieval.query.text": part.asked}
     operation, attributes = {
-        "agent": ("invoke_agent", said if part.name == "agent" else {}),
-        "model": ("chat", tokens | {"gen_ai.input.messages": said["gen_ai.input.messages"]}),
+        "agent": ("invoke_agent", messages if part.name == "agent" else {}),
+        "model": ("chat", tokens | {"gen_ai.input.messages": messages["gen_ai.input.messages"]}),
         "search": ("retrieval", query | {"gen_ai.retrieval.documents": docs}),
         "tool": ("execute_tool", asked),
         "embedding": ("embeddings", {}),
@@ -292,8 +292,8 @@ def test_the_command_writes_steps_that_are_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_tools_that_search_are_named(name: str, tmp_path: Path) -> None:
-    found = [{"docid": "d1", "text": "One."}, {"docid": "d2", "text": "Two."}]
-    part = Part("tool", 1, 6, "web_search", {"query": "x"}, result={"hits": found})
+    hits = [{"docid": "d1", "text": "One."}, {"docid": "d2", "text": "Two."}]
+    part = Part("tool", 1, 6, "web_search", {"query": "x"}, result={"hits": hits})
     path = tmp_path / "log.jsonl"
     lines = FORMATS[name](1, Case("Who searches?", "Ada.", [part], ""))
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")

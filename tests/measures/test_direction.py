@@ -444,6 +444,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name), *claimed(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
+    averaged = [measure for measure in averaged if measure.name != "agreement"]  # of several answers
     tracks = [measure for measure in averaged if measure.name in OF_TRACKS]
     averaged = [measure for measure in averaged if measure not in tracks]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]

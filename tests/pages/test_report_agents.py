@@ -41,8 +41,8 @@ def test_a_query_has_every_step_as_the_file_has_it(tmp_path: Path) -> None:
             ]
             assert docs == [row.get("docs", []) for row in own]
             assert record["answer"] == f"An answer to {query}."
-            found = {doc for row in own for doc in row.get("docs", ()) if doc[-2] != "x"}
-            assert {matrix["columns"][number] for number in record["seen"]} == found
+            ids = {doc for row in own for doc in row.get("docs", ()) if doc[-2] != "x"}
+            assert {matrix["columns"][number] for number in record["seen"]} == ids
             assert record["cost"] == pytest.approx(sum(row.get("cost", 0) for row in own))
         assert [matrix["columns"][number][-1] for number in matrix["relevant"]] == ["a", "b", "c", "d"]
 

@@ -115,7 +115,7 @@ function drawCurves() {
   const [left, top, bottom] = [40, 12, 262];
   const label = `Recall by ${by} with intervals; the table below has the numbers`;
   const { svg, width } = canvasOf("curves", bottom + 44 + 20 * (rows.length + (all.length > curves.length)), label, drawCurves);
-  const most = Math.max(...curves.flatMap((curve) => curve.at));
+  const most = Math.max(...curves.flatMap((curve) => curve.budgets));
   const x = (value) => left + (value / most) * (width - left - 14);
   const y = (value) => bottom - value * (bottom - top);
   for (const tick of ticksOf(0, 1, 5)) svg.append(line(left, y(tick), width - 14, y(tick)), words(tick.toFixed(1), left - 6, y(tick) + 4, "end"));
@@ -128,14 +128,14 @@ function drawCurves() {
   if (all.length > curves.length) svg.append(words(`the first ${curves.length} of ${all.length} runs`, left, bottom + 52 + 20 * rows.length, "start"));
 }
 
-function curveOf({ run, at, value, low, high }, number, x, y) {
-  const all = at.map((_, i) => i);
+function curveOf({ run, budgets, value, low, high }, number, x, y) {
+  const all = budgets.map((_, i) => i);
   const banded = all.filter((i) => low[i] !== null && high[i] !== null);
-  const point = (i, values) => `${x(at[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
+  const point = (i, values) => `${x(budgets[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
   const group = shape("g", { class: `c${number}` }, shape("title", {}, visible(run)));
   if (banded.length) group.append(shape("path", { d: `M${[...banded.map((i) => point(i, high)), ...banded.reverse().map((i) => point(i, low))].join("L")}Z`, class: "band" }));
   group.append(shape("path", { d: `M${all.map((i) => point(i, value)).join("L")}`, class: "curve", "stroke-dasharray": DASHES[number % DASHES.length] || "none" }));
-  group.append(...all.map((i) => shape("circle", { cx: x(at[i]), cy: y(value[i]), r: 2.5, class: "dot" })));
+  group.append(...all.map((i) => shape("circle", { cx: x(budgets[i]), cy: y(value[i]), r: 2.5, class: "dot" })));
   return group;
 }
 
