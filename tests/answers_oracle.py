@@ -256,9 +256,12 @@ def nugget_recall(part: Part, importance: str, credit: str, scale: Scale = NUGGE
     }[importance]
     credited = below = Fraction(0)
     for row in part.graded(scale):
-        of_row = weight.get(row.importance, Fraction(0))
-        full = row.label in part.rules.supported
-        credited += of_row * (full if credit == "strict" else row.grade)
+        of_row, label, grade = weight.get(row.importance, Fraction(0)), row.label, row.grade
+        if importance != "all" and row.importance is None:  # what it counts is not known: it is missing
+            label, grade = part.missing(scale, turned=False)
+            of_row = Fraction(grade is not None)
+        full = label in part.rules.supported
+        credited += of_row * (full if credit == "strict" else grade or 0)
         below += of_row
     return share(credited, below, part.rules)
 
