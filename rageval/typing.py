@@ -125,6 +125,7 @@ class ComparisonOptions(TypedDict, total=False):
     clusters: Mapping[str, str] | None
     clustered_by: str
     population: Population
+    against: str
 
 
 class CompareOptions(RunOptions, ComparisonOptions, total=False):

@@ -51,6 +51,14 @@ _FORMATS = (*FORMATS, "cite")
 class Options(Comparing):
     """The options of `rageval compare`."""
 
+    against: Annotated[
+        str,
+        opt.claimed(
+            "Also say which runs no other is better than by this measure of cost and by the others.",
+            metavar="MEASURE",
+            shows=False,
+        ),
+    ] = ""
     gold: Annotated[opt.Gold, "Human labels for a sample; means and claims are corrected with them."] = ()
     sensitivity: Annotated[
         bool,
@@ -110,6 +118,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare a.run b.run qrels -m 'nDCG@10 AP' --baseline a.run --format latex
     rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
+    rageval compare steps.jsonl qrels -m seen_recall --against cost
     """
 
     _refuse_combinations(options)
@@ -118,7 +127,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     if inputs.unjudged:
         options = hooks.judge_tables(inputs, options)
         options = options.replaced(baseline=hooks.system_named(options.baseline, inputs))
-    measures = named_measures(options, inputs)
+    against = parse_measure(options.against) if options.against else None
+    measures = named_measures(options, inputs, [] if against is None else [against])
+    options = options.replaced(against="" if against is None else str(against))
     refuse_bounds_of_labels(inputs, options)
     subject = subject_of(inputs, measures, options)
     subject.require_comparable()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rageval.comparison.gate import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
     from rageval.comparison.losses import Diagnosis, diagnose
-    from rageval.comparison.results import Cell, Comparison, Pair, Settings
+    from rageval.comparison.results import Cell, Comparison, FrontierPoint, FrontierStatus, Pair, Settings
 
 _HOMES = {
     "citations": "Citation cite",
@@ -25,7 +25,7 @@ _HOMES = {
     "gate": "Decision GateReport GateSettings",
     "losses": "Diagnosis diagnose",
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
-    "results": "Cell Comparison Pair Settings",
+    "results": "Cell Comparison FrontierPoint FrontierStatus Pair Settings",
 }
 
 __all__ = [
@@ -34,6 +34,8 @@ __all__ = [
     "Comparison",
     "Decision",
     "Diagnosis",
+    "FrontierPoint",
+    "FrontierStatus",
     "GateReport",
     "GateSettings",
     "LeaderboardAgreement",

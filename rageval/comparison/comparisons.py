@@ -11,6 +11,7 @@ import numpy as np
 
 from rageval import hooks
 from rageval.comparison.estimates import estimate_mean, estimate_means
+from rageval.comparison.frontier import frontier_of, require_frontier
 from rageval.comparison.intervals import _sample
 from rageval.comparison.pairs import (
     RunFacts,
@@ -310,6 +311,8 @@ def compare(
     settings = settings or Settings()
     runs = [scores.run for scores in results]
     _check_inputs(results, runs, settings)
+    if settings.against:
+        require_frontier(results, settings.against)
     absent = {scores.run: scores.absent for scores in results if scores.absent}
     run_facts = RunFacts(failures(results), absent, alike or {}, {scores.run: scores for scores in results})
     tested = tables(results, settings, run_facts.failed, run_facts.absent)
@@ -342,7 +345,11 @@ def compare(
     ]
     remarks += _repeat_remarks(results, pairs)
     remarks = [*run_facts.failed.values(), *remarks, *gold_remarks(tested, cells, pairs)]
-    return _build_comparison(results, settings, cells, pairs, remarks, gold_signature(tested, pairs))
+    comparison = _build_comparison(results, settings, cells, pairs, remarks, gold_signature(tested, pairs))
+    if not settings.against:
+        return comparison
+    corrected = {str(table.scores[0].measure) for table in tested if is_corrected(table)}
+    return replace(comparison, frontier=tuple(frontier_of(results, cells, pairs, settings, corrected)))
 
 
 def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], run_facts: RunFacts) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval import hooks
@@ -70,6 +71,9 @@ class Settings:
         Its name in the signature.
     population
         Whether claims corrected by human labels are about queries of this `kind`, or exactly this `set`.
+    against
+        The measure of cost against which the others are held: which systems are on the frontier. All pairs
+        are compared then.
     """
 
     baseline: str = BEST
@@ -85,6 +89,7 @@ class Settings:
     clusters: Mapping[str, str] | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
     population: Population = "kind"
+    against: str = ""
 
     def __post_init__(self) -> None:
         refuse_other_words(self)
@@ -104,8 +109,11 @@ class Settings:
             raise UsageError(
                 f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
             )
-        if self.all_pairs and self.baseline != BEST:
-            raise UsageError(f"all_pairs has no baseline; leave out baseline={self.baseline!r}")
+        if (self.all_pairs or self.against) and self.baseline != BEST:
+            option = "against" if self.against else "all_pairs"
+            raise UsageError(f"{option} has no baseline; leave out baseline={self.baseline!r}")
+        if self.against:  # who is dominated, all pairs together tell
+            object.__setattr__(self, "all_pairs", True)
 
     @property
     def signature(self) -> str:
@@ -128,6 +136,8 @@ class Settings:
         }
         if self.clusters is not None:
             parts["units"] = visible(self.clustered_by)
+        if self.against:
+            parts["frontier"] = visible(self.against)
         # Seed and version stand last in every signature.
         last = (f"seed:{self.seed}", f"v:{__version__}")
         return "|".join([join_signature("compare", parts), *([gold] if gold else []), *last])
@@ -254,13 +264,47 @@ _KEYS_OF_PAIRS = (
 )
 
 
+class FrontierStatus(StrEnum):
+    """Whether a system is on the frontier of quality and cost, as far as the pairs of systems tell."""
+
+    ON = "on"
+    DOMINATED = "dominated"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A system by a measure and one of cost, and whether another system is better by both.
+
+    `share` is in which share of the resamples no other system was as good or better for as little or less;
+    NaN where labels correct the values. `dominators` are the systems that are better.
+    """
+
+    run: str
+    measure: str
+    against: str
+    value: float
+    against_value: float
+    share: float
+    status: FrontierStatus
+    dominators: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return everything, for a program."""
+        return {name: getattr(self, name) for name in self.__slots__} | {
+            "status": str(self.status),
+            "dominators": list(self.dominators),
+        }
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
     `better` says of each measure which values are good: `higher`, `lower` or `neither`; `definitions` are the
-    measures by their names, and `scores` what was compared. Printed (and in a notebook) it is a table of the
-    pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the runs.
+    measures by their names, and `scores` what was compared; `frontier` is there if the settings name a
+    measure of cost. Printed (and in a notebook) it is a table of the pairs, and a DataFrame by `to_pandas`;
+    in LaTeX a table of the runs.
     """
 
     _display = hooks.display_of_comparison
@@ -275,6 +319,7 @@ class Comparison(Displayed):
     gold: str = ""
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
     scores: ScoresTable = field(default_factory=ScoresTable, hash=False, compare=False)
+    frontier: Sequence[FrontierPoint] = ()
     # What is asked of every cell or pair, found once for all: else work would grow with their square.
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
 
@@ -372,6 +417,7 @@ class Comparison(Displayed):
             "basis": {measure: str(basis) for measure, basis in self.bases.items()},
             "values": [finite(cell.record()) for cell in self.cells],
             "pairs": [finite(pair.record()) for pair in self.pairs],
+            **({"frontier": [finite(point.record()) for point in self.frontier]} if self.frontier else {}),
             "said": self.sentences(),
             "remarks": [remark.as_record() for remark in self.remarks],
         }

@@ -88,6 +88,12 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     return _Intervals(lows, highs)
 
 
+def resampled_means(columns: Sample, resamples: int, seed: int) -> Float:
+    """Return the mean of each column in each resample, a row a resample; equal seeds draw the same units."""
+    sums, sizes = columns.sums(), columns.sizes()
+    return _means(_times(len(sums), resamples, seed), sums, sizes)
+
+
 def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
     """Yield the units of each resample: as many as there are, drawn with replacement.
 

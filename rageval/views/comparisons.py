@@ -44,7 +44,7 @@ from rageval.views.bases import (
 from rageval.views.scores import LOW_IS_GOOD, typeset
 
 if TYPE_CHECKING:
-    from rageval.comparison.results import Cell, Comparison, Pair, Settings
+    from rageval.comparison.results import Cell, Comparison, FrontierPoint, Pair, Settings
     from rageval.scoring.scores import Scores
 
 
@@ -246,6 +246,12 @@ def legend(comparison: Comparison) -> Iterator[str]:
             f" intervals {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
     yield from uncorrected_notes(comparison.bases, bool(comparison.gold))
+    if comparison.frontier:
+        yield (
+            "frontier: a run is 'on' it if it is significantly better than every other run by the measure or"
+            f" by {settings.against}, and 'dominated' if another run is significantly better by one of the"
+            " two and better or equal by the other; share: how often no run dominates it in the resamples"
+        )
     for direction, note in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
         names = [measure for measure, better in comparison.better.items() if better == direction]
         if names:
@@ -401,6 +407,22 @@ def pairs_of(comparison: Comparison, places: int = 4) -> Table:
     return table_of(cells, comparison.pairs, 3)._replace(narrow=narrow)
 
 
+def frontier_table(comparison: Comparison, places: int = 4) -> Table:
+    """Return a row a system and measure: what it reaches, at what cost, and whether that is dominated."""
+    number = partial(Column, kind=NUMBER, places=places, none="-", nan="-")
+    letters = letters_of(comparison)
+    cells: list[tuple[Column, Callable[[FrontierPoint], Any]]] = [
+        (Column("measure"), lambda point: point.measure),
+        (Column("run"), lambda point: point.run),
+        (number("value"), lambda point: point.value),
+        (number(comparison.settings.against), lambda point: point.against_value),
+        (Column("share", NUMBER, 2, nan="-"), lambda point: point.share),
+        (Column("frontier"), lambda point: point.status),
+        (Column("by", none=""), lambda point: " ".join(letters[run] for run in point.dominators) or None),
+    ]
+    return table_of(cells, comparison.frontier, 2)
+
+
 def _of_labels(pair: Pair, value: float | None) -> float | None:
     """Return what is known by labels alone; None of a pair without labels."""
     return None if pair.labels is None else value
@@ -415,8 +437,11 @@ def _detectable(pair: Pair) -> float | str:
 
 def parts_of(comparison: Comparison, places: int = 4) -> list[Table | str]:
     """Return what people read: both tables, and what the marks mean."""
-    values, pairs = values_of(comparison, places), pairs_of(comparison, places)
-    return [values, "", pairs, "", *map(Prose, notes_of(comparison)), Code(comparison.signature)]
+    tables = [values_of(comparison, places), pairs_of(comparison, places)]
+    if comparison.frontier:
+        tables.append(frontier_table(comparison, places))
+    shown = [part for table in tables for part in (table, "")]
+    return [*shown, *map(Prose, notes_of(comparison)), Code(comparison.signature)]
 
 
 def data_of(comparison: Comparison, places: int = 4) -> Table:
@@ -458,7 +483,8 @@ class ComparisonDisplay(Display["Comparison"]):
 
     def tables(self, places: int = 4) -> list[Table]:
         """Return the means of the runs, and the pairs with their tests and verdicts."""
-        return [values_of(self.shown, places), pairs_of(self.shown, places)]
+        tables = [values_of(self.shown, places), pairs_of(self.shown, places)]
+        return [*tables, frontier_table(self.shown, places)] if self.shown.frontier else tables
 
     def sentences(self) -> list[str]:
         """Return what was tested, the results, and their basis."""

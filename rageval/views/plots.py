@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 import numpy as np
 
 from rageval.comparison.estimates import estimate_mean, estimate_value
+from rageval.comparison.results import FrontierStatus
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import others_cannot_write, whole_file
 from rageval.table import shortened
@@ -259,7 +260,7 @@ def figure_of_comparison(
 ) -> Figure:
     """Draw means with intervals, a panel a measure; beneath, of scores, the differences of few pairs.
 
-    Recall curves of agents stand beneath these.
+    What runs reach at what cost, and recall curves of agents, stand beneath these.
     """
     pairs = {measure: comparison.of(measure) for measure in comparison.measures}
     most = max(map(len, pairs.values()), default=0)
@@ -268,7 +269,10 @@ def figure_of_comparison(
     blocks += [_Block(len(comparison.measures), _LOWEST, False)] * (most * is_drawn)
     differing = len(blocks)
     by = list(dict.fromkeys(curve.by for curve in curves))
-    blocks += [_Block(len(by), _CURVES + _legend_height(len(comparison.runs)), False)] * bool(by)
+    of_frontier = list(dict.fromkeys(point.measure for point in comparison.frontier))
+    legend_height = _legend_height(len(comparison.runs))
+    blocks += [_Block(len(of_frontier), _CURVES + legend_height * (not by), False)] * bool(of_frontier)
+    blocks += [_Block(len(by), _CURVES + legend_height, False)] * bool(by)
     sheet = _Sheet(blocks, size, comparison.runs)
     for axis, measure in zip(sheet.panels(0), comparison.measures, strict=True):
         cells = [comparison.cell(run, measure) for run in comparison.runs]
@@ -288,7 +292,12 @@ def figure_of_comparison(
                 _differences(axis, pairs[measure][row - 1], scored, comparison.better[measure], sheet, named)
             else:
                 axis.set_axis_off()
-    axes = sheet.panels(differing) if by else []
+    axes = sheet.panels(differing) if of_frontier else []
+    for axis, measure in zip(axes, of_frontier, strict=True):
+        _frontier(axis, comparison, measure, sheet)
+    if axes and not by:
+        _legend(axes, sheet)
+    axes = sheet.panels(differing + bool(of_frontier)) if by else []
     for axis, name in zip(axes, by, strict=True):
         _bands(axis, [curve for curve in curves if curve.by == name], comparison.runs, sheet)
     if axes:
@@ -431,6 +440,36 @@ def _bands(axis: Any, curves: Sequence[RecallCurve], runs: Sequence[str], sheet:
     axis.grid(linewidth=0.3, color=_GRID)
     basis = describe_basis(curves[0].estimates[0].basis)
     sheet.title(axis, _titled(f"Recall by {curves[0].by}", "higher", basis))
+
+
+def _frontier(axis: Any, comparison: Comparison, measure: str, sheet: _Sheet) -> None:
+    """Draw a point a run, with intervals in both directions; one that is dominated is hollow."""
+    against = comparison.settings.against
+    for point in comparison.frontier:
+        if point.measure != measure:
+            continue
+        look = _look_of_curve(comparison.runs.index(point.run)) | {"linestyle": ""}
+        if point.status is FrontierStatus.DOMINATED:
+            look["markerfacecolor"] = "white"
+        reaches = []
+        for name in (against, measure):
+            cell = comparison.cell(point.run, name)
+            reach = np.nan_to_num(np.array([[cell.value - cell.low], [cell.high - cell.value]]))
+            reaches.append(reach.clip(min=0))
+        axis.errorbar(
+            [point.against_value],
+            [point.value],
+            xerr=reaches[0],
+            yerr=reaches[1],
+            **look,
+            elinewidth=0.6,
+            label=sheet.name(point.run),
+        )
+    axis.set_xlabel(_typeset(comparison.typeset(against)), fontsize=_FONT)
+    axis.grid(linewidth=0.3, color=_GRID)
+    basis = describe_basis(comparison.bases[measure])
+    title = f"{comparison.typeset(measure)} by {comparison.typeset(against)}"
+    sheet.title(axis, _titled(title, "higher", basis))
 
 
 def _look_of_curve(number: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
     *("test_examples", "test_faults", "test_layers", "test_measure_objects", "test_nugget_weights"),
     *("test_options", "test_parallel_dask", "test_parallel_restart", "test_plots", "test_plugins_installed"),
     "test_recall_curves",
+    "test_frontier",
     *("test_public_names", "test_readme", "test_report", "test_report_page", "test_report_safety"),
     *("test_report_agents", "test_report_trace"),
     *(

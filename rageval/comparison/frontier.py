@@ -1,0 +1,105 @@
+"""Which systems are worth what they cost: those that no other system dominates.
+
+A system dominates another that it is better than by one of two measures, and not worse than by the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from rageval.comparison.intervals import _sample
+from rageval.comparison.results import Cell, FrontierPoint, FrontierStatus, Pair, Settings
+from rageval.core.ruling import Ruling
+from rageval.errors import UsageError
+from rageval.measures.base import HIGHER, LOWER
+from rageval.scoring.scores import Score, Scores
+from rageval.statistics.bootstrap import resampled_means
+from rageval.statistics.samples import Float, settled_columns
+
+_ALIKE = (Ruling.IDENTICAL, Ruling.TIES_ONLY)
+
+
+def require_frontier(results: Sequence[Scores], against: str) -> None:
+    """Raise `UsageError` unless there is a measure of cost, and one to hold against it."""
+    better = {str(score.measure): score.measure.better for score in results[0].scores}
+    if better.get(against) != LOWER:
+        costs = ", ".join(name for name, way in better.items() if way == LOWER) or "none"
+        raise UsageError(
+            f"against={against!r}: expected one of the measures that is good when low (cost, seconds);"
+            f" found {costs}"
+        )
+    if HIGHER not in better.values():
+        raise UsageError(f"against={against!r}: expected also a measure that is good when high, found none")
+
+
+def frontier_of(
+    results: Sequence[Scores],
+    cells: Sequence[Cell],
+    pairs: Sequence[Pair],
+    settings: Settings,
+    corrected: Collection[str] = (),
+) -> Iterator[FrontierPoint]:
+    """Yield the standing of every system by each measure that is good when high, against one of cost.
+
+    All of it follows from the rulings on pairs: a system is `on` if against every other one it is better by
+    one of the measures, and `dominated` if another one is better by both. Where a measure is `corrected` by
+    labels, no share is known.
+    """
+    against = settings.against
+    values = {(cell.run, cell.measure): cell.value for cell in cells}
+    scores = {(of.run, str(score.measure)): score for of in results for score in of.scores}
+    pair_of = {(pair.run, pair.other, pair.measure): pair for pair in pairs}
+    pair_of |= {(pair.other, pair.run, pair.measure): pair for pair in pairs}
+    for score in results[0].scores:
+        measure = str(score.measure)
+        if score.measure.better != HIGHER:
+            continue
+        # What has no value is at no place, and hides nothing.
+        runs = [of.run for of in results if not math.isnan(values[of.run, measure] + values[of.run, against])]
+        shares: list[float] = [math.nan] * len(runs)
+        if not {measure, against} & {*corrected} and runs:
+            shares = _shares(*(_resampled_means(scores, runs, name, settings) for name in (measure, against)))
+        for run, share in zip(runs, shares, strict=True):
+            others = [other for other in runs if other != run]
+            status, dominators = _status(run, others, (measure, against), pair_of)
+            places = values[run, measure], values[run, against]
+            yield FrontierPoint(run, measure, against, *places, share, status, dominators)
+
+
+def _status(
+    run: str, others: Sequence[str], measures: tuple[str, str], pair_of: Mapping[tuple[str, str, str], Pair]
+) -> tuple[FrontierStatus, tuple[str, ...]]:
+    dominators, is_settled = [], True
+    for other in others:
+        pairs = [pair_of[run, other, measure] for measure in measures]
+        won = [pair.better_run == run for pair in pairs]
+        lost = [pair.better_run == other for pair in pairs]
+        alike = [pair.ruling in _ALIKE for pair in pairs]
+        if any(lost) and all(map(max, lost, alike)):
+            dominators.append(other)
+        is_settled = is_settled and (any(won) or all(alike))
+    if dominators:
+        return FrontierStatus.DOMINATED, tuple(dominators)
+    return (FrontierStatus.ON if is_settled else FrontierStatus.UNDECIDED), ()
+
+
+def _resampled_means(
+    scores: Mapping[tuple[str, str], Score], runs: Sequence[str], measure: str, settings: Settings
+) -> Float:
+    """Return the mean of each run in each resample; the draws are the same for every measure."""
+    sample = _sample([scores[run, measure] for run in runs], settings.clusters)
+    return settled_columns(resampled_means(sample, settings.resamples, settings.seed).T).T
+
+
+def _shares(values: Float, costs: Float) -> list[float]:
+    """Return in which share of the resamples each system is dominated by no other."""
+    shares = []
+    for number in range(values.shape[1]):
+        value, cost = values[:, [number]], costs[:, [number]]
+        no_worse = (values >= value) & (costs <= cost)
+        dominates = no_worse & ((values > value) | (costs < cost))
+        shares.append(1 - float(np.mean(dominates.any(axis=1))))
+    return shares
