@@ -141,6 +141,7 @@ unseen: _Trajectories
 uncited: _Trajectories
 kept: _Trajectories
 completed: _Trajectories
+seen_agreement: _Trajectories
 calls: _Trajectories
 searches: _Trajectories
 input_tokens: _Trajectories

@@ -473,6 +473,36 @@ def completed(trajectory: Trajectory) -> float:
     return float(bool(trajectory.steps) and trajectory.steps[-1].status == "ok")
 
 
+@measure
+def seen_agreement(trajectory: Trajectory) -> float:
+    """How alike the documents are that several trajectories for a query see.
+
+    Formula:
+        seen_agreement = mean over the pairs of trajectories of |D ∩ D′| / |D ∪ D′|
+
+        D, D′: what each of the two saw
+
+    Range: 0 to 1. A query has several trajectories (by `repeat`). Two that saw nothing are alike: 1.
+    Undefined for a query with one trajectory.
+
+    >>> import rageval
+    >>> from rageval.trajectories import read_trajectories
+    >>> steps = [{"query_id": "q", "run_id": "a", "repeat": at, "kind": "search", "docs": docs}
+    ...          for at, docs in enumerate([["d1", "d2"], ["d2"], ["d2"]])]
+    >>> round(rageval.evaluate("seen_agreement", read_trajectories(steps), {"q": {}})["a"].scores[0].value, 4)
+    0.6667
+    """
+    # Of each with the others: the mean over the trajectories is that over the pairs.
+    seen = trajectory.seen()
+    shares = []
+    for other in trajectory.attempts:
+        if other is trajectory:
+            continue
+        union = seen | other.seen()
+        shares.append(len(seen & other.seen()) / len(union) if union else 1.0)
+    return math.fsum(shares) / len(shares) if shares else math.nan
+
+
 @measure(better=LOWER, limits=_FROM_0)
 def calls(trajectory: Trajectory) -> float:
     """How many calls of tools there are: searches, reads and others.

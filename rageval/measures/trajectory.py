@@ -28,7 +28,7 @@ class Trajectory:
     """The steps of an agent that answers one query, beside the query's judgements: the argument of measures.
 
     Where the system has no trajectory for the query, `is_absent` is set: nothing was seen, and what it cost
-    is not known.
+    is not known. `attempts` are all its trajectories for the query, this one among them.
 
     >>> steps = [Step("search", docs=("a", "b")), Step("search", docs=("b", "c"))]
     >>> trajectory = Trajectory.of(steps, {"c": 1, "d": 1}, cited=["c"])
@@ -52,6 +52,7 @@ class Trajectory:
         self.steps = steps
         self.is_judged = True  # whether anybody judged documents, of whatever query
         self.is_absent = is_absent
+        self.attempts: Sequence[Trajectory] = (self,)
         self._cited = cited
         self._expected = expected
         self._relevant: dict[int, frozenset[str]] = {}

@@ -124,6 +124,7 @@ class AgentRun(RunSource):
             ]
         for trajectory in trajectories:
             trajectory.is_judged = is_judged
+            trajectory.attempts = trajectories
         return trajectories
 
     def amounts(self, by: str) -> list[float]:

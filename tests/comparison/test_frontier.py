@@ -153,6 +153,7 @@ def test_the_command_says_what_python_says(tmp_path: Path) -> None:
     assert "|frontier:cost|" in record["signature"]
     printed = run_command(*words).stdout
     assert re.search(r" dominated +a b\n", printed)
+    pytest.importorskip("matplotlib")
     plot = tmp_path / "plot.svg"
     run_command(*words, "--plot", str(plot))
     assert plot.stat().st_size > 10_000

@@ -163,6 +163,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--baseline": (PAIR, "--baseline c.run"),
         "--output": (PAIR, "-o out"),
         "--all-pairs": (PAIR, "--all-pairs"),
+        "--against": (PAIR, "--against hole@3"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
         "--adjust": (PAIR, "--adjust max_t"),

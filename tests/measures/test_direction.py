@@ -72,7 +72,7 @@ RISING = {
 }
 RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
-RISING |= {"document_recall", "agreement"}
+RISING |= {"document_recall", "agreement", "seen_agreement"}
 RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
 RISING |= {"calls_precision", "calls_recall", "calls_f1", "calls_order"}
 RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept", "completed"}
@@ -444,7 +444,7 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     judged = written(folder / "judged.jsonl", lambda name: [*rows_of(name), *supported(name), *claimed(name)])
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     averaged = [measure for measure in OF_ANSWERS if measure.aggregate == "mean"]
-    averaged = [measure for measure in averaged if measure.name != "agreement"]  # of several answers
+    averaged = [measure for measure in averaged if measure.name not in OF_SEVERAL]
     tracks = [measure for measure in averaged if measure.name in OF_TRACKS]
     averaged = [measure for measure in averaged if measure not in tracks]
     citations = [measure for measure in averaged if measure.name.startswith("citation_")]
@@ -476,8 +476,10 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
     asked = [{"query_id": q, "question": "?", "expected_calls": right} for q in QUERIES]
     (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     agents += ["--questions", str(folder / "asked.jsonl")]
+    of_agents = [measure for measure in OF_TRAJECTORIES if measure.aggregate == "mean"]
+    of_agents = [measure for measure in of_agents if measure.name not in OF_SEVERAL]
     return {
-        "trajectories": (agents, [measure for measure in OF_TRAJECTORIES if measure.aggregate == "mean"]),
+        "trajectories": (agents, of_agents),
         "runs": (runs, [measure for measure in OF_RUNS if measure.aggregate == "mean"]),
         "ir_measures": (runs, computed_by_ir_measures(runs)),
         "answers": ([judged, "--answers", str(folder / "answers.jsonl")], others),
@@ -516,6 +518,9 @@ def can_compute(measure: ForeignMeasure, runs: Sequence[str]) -> bool:
     except MeasureError:
         return False
     return True
+
+
+OF_SEVERAL = {"agreement", "seen_agreement"}  # undefined for one answer, or trajectory
 
 
 def direction_of(measure: Any) -> str:

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+import rageval
 from rageval.errors import MeasureError
 from rageval.measures import measures_taking
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Topic
-from rageval.trajectories import Step, Trajectory
+from rageval.trajectories import Step, Trajectory, read_trajectories
 
 DRAWN = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 40
 CALLS = ("search", "read", "tool")
@@ -122,6 +123,7 @@ def oracle(name: str, case: Case, k: int | None, rel: int) -> float:
         "uncited": share(len(gold & seen - cited), len(gold), 0),
         "kept": share(len(cited & seen & gold), len(seen & gold)),
         "completed": bool(case.steps) and case.steps[-1].status == "ok",
+        "seen_agreement": math.nan,  # of several trajectories
         "calls": len(calls),
         "searches": total,
         "session_dcg": session_dcg(case, k, rel),
@@ -394,3 +396,20 @@ def test_a_query_without_a_trajectory_is_0_or_undefined(name: str) -> None:
     measure: Any = OWN[name] @ 5 if name == "searches_to" else OWN[name]
     expected = 1.0 if name == "unseen" else 0.0 if name in ZERO else math.nan
     assert measure.value(trajectory) == pytest.approx(expected, nan_ok=True)
+
+
+def test_agreement_is_the_mean_over_pairs_of_trajectories() -> None:
+    for seed in range(DRAWN):
+        rng = random.Random(seed)
+        lists = [rng.sample("abcde", rng.randint(0, 4)) for _ in range(rng.randint(2, 5))]
+        steps = [
+            {"query_id": "q", "run_id": "a", "repeat": number, "kind": "search", "docs": docs}
+            for number, docs in enumerate(lists)
+        ]
+        pairs = [(set(one), set(other)) for one, other in combinations(lists, 2)]
+        shares = [share(len(one & other), len(one | other), 1) for one, other in pairs]
+        (score,) = rageval.evaluate("seen_agreement", read_trajectories(steps), {"q": {}})["a"].scores
+        assert score.value == pytest.approx(sum(shares) / len(shares))
+    # One attempt agrees with nobody, and a query without any is not known.
+    scores = rageval.evaluate("seen_agreement", read_trajectories(steps[:1]), {"q": {}, "other": {}})
+    assert math.isnan(scores["a"].scores[0].value)
