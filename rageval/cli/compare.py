@@ -54,7 +54,8 @@ class Options(Comparing):
     against: Annotated[
         str,
         opt.claimed(
-            "Also say which runs no other is better than by this measure of cost and by the others.",
+            "Also say which runs no other is better than by this measure of cost and by the others (with CSV,"
+            " TSV or JSON lines: only this).",
             metavar="MEASURE",
             shows=False,
         ),
@@ -155,9 +156,10 @@ def compare(words: tuple[str, ...], options: Options) -> None:
 
 def _refuse_combinations(options: Options) -> None:
     """Refuse options that do not go together."""
-    if options.by_query and options.style in ("latex", "cite"):
-        others = ", ".join(name for name in FORMATS if name != "latex")
-        raise UsageError(f"--by-query is not available with --format {options.style}; use one of {others}")
+    for name, value in (("by-query", options.by_query), ("against", options.against)):
+        if value and options.style in ("latex", "cite"):
+            others = ", ".join(name for name in FORMATS if name != "latex")
+            raise UsageError(f"--{name} is not available with --format {options.style}; use one of {others}")
     refuse_single_values_of_labels(options.by_query, options.gold)
 
 

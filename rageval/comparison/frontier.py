@@ -15,9 +15,9 @@ from rageval.comparison.results import Cell, FrontierPoint, FrontierStatus, Pair
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import HIGHER, LOWER
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import Scores
 from rageval.statistics.bootstrap import resampled_means
-from rageval.statistics.samples import Float, settled_columns
+from rageval.statistics.samples import Sample, settled_columns
 
 _ALIKE = (Ruling.IDENTICAL, Ruling.TIES_ONLY)
 
@@ -61,7 +61,10 @@ def frontier_of(
         runs = [of.run for of in results if not math.isnan(values[of.run, measure] + values[of.run, against])]
         shares: list[float] = [math.nan] * len(runs)
         if not {measure, against} & {*corrected} and runs:
-            shares = _shares(*(_resampled_means(scores, runs, name, settings) for name in (measure, against)))
+            quality, costs = (
+                _sample([scores[run, name] for run in runs], settings.clusters) for name in (measure, against)
+            )
+            shares = _shares(quality, costs, settings)
         for run, share in zip(runs, shares, strict=True):
             others = [other for other in runs if other != run]
             status, dominators = _status(run, others, (measure, against), pair_of)
@@ -86,20 +89,18 @@ def _status(
     return (FrontierStatus.ON if is_settled else FrontierStatus.UNDECIDED), ()
 
 
-def _resampled_means(
-    scores: Mapping[tuple[str, str], Score], runs: Sequence[str], measure: str, settings: Settings
-) -> Float:
-    """Return the mean of each run in each resample; the draws are the same for every measure."""
-    sample = _sample([scores[run, measure] for run in runs], settings.clusters)
-    return settled_columns(resampled_means(sample, settings.resamples, settings.seed).T).T
-
-
-def _shares(values: Float, costs: Float) -> list[float]:
-    """Return in which share of the resamples each system is dominated by no other."""
+def _shares(quality: Sample, costs: Sample, settings: Settings) -> list[float]:
+    """Return in which share of the resamples no other system dominates each one."""
+    if quality.queries != costs.queries:  # there are no resamples of both
+        return [math.nan] * quality.values.shape[1]
+    values, spent = (
+        settled_columns(resampled_means(sample, settings.resamples, settings.seed).T).T
+        for sample in (quality, costs)
+    )
     shares = []
     for number in range(values.shape[1]):
-        value, cost = values[:, [number]], costs[:, [number]]
-        no_worse = (values >= value) & (costs <= cost)
-        dominates = no_worse & ((values > value) | (costs < cost))
+        value, cost = values[:, [number]], spent[:, [number]]
+        no_worse = (values >= value) & (spent <= cost)
+        dominates = no_worse & ((values > value) | (spent < cost))
         shares.append(1 - float(np.mean(dominates.any(axis=1))))
     return shares

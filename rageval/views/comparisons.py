@@ -423,6 +423,15 @@ def frontier_table(comparison: Comparison, places: int = 4) -> Table:
     return table_of(cells, comparison.frontier, 2)
 
 
+def frontier_data(comparison: Comparison, places: int = 4) -> Table:
+    """Return a row a system and measure with all that is known of its place, for programs."""
+    number = partial(Column, kind=NUMBER, places=places)
+    columns = [*map(Column, ("run", "measure", "against")), number("value"), number("against_value")]
+    columns += [number("share"), Column("status"), Column("dominators")]
+    records = (point.record() | {"dominators": " ".join(point.dominators)} for point in comparison.frontier)
+    return Table(columns, [[record[column.name] for column in columns] for record in records], 3)
+
+
 def _of_labels(pair: Pair, value: float | None) -> float | None:
     """Return what is known by labels alone; None of a pair without labels."""
     return None if pair.labels is None else value
@@ -500,7 +509,7 @@ def lines_of(comparison: Comparison, style: str, places: int = 4) -> Iterator[st
     return lines(
         style,
         lambda: parts_of(comparison, places),
-        lambda: data_of(comparison, places),
+        lambda: (frontier_data if comparison.frontier else data_of)(comparison, places),
         record=comparison.as_dict,
     )
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rageval
-from commands import run_command, write_jsonl
+from commands import run_checked, run_command, write_jsonl
 from rageval.comparison import Comparison, FrontierPoint, FrontierStatus
 from rageval.errors import UsageError
 from rageval.trajectories import read_trajectories
@@ -153,6 +153,15 @@ def test_the_command_says_what_python_says(tmp_path: Path) -> None:
     assert "|frontier:cost|" in record["signature"]
     printed = run_command(*words).stdout
     assert re.search(r" dominated +a b\n", printed)
+    rows = [row.split(",") for row in run_command(*words, "--format", "csv").stdout.splitlines()]
+    assert [(row[0], row[-2], row[-1]) for row in rows] == [
+        ("run", "status", "dominators"),
+        ("good", "on", ""),
+        ("cheap", "on", ""),
+        ("poor", "dominated", "good cheap"),
+    ]
+    result = run_checked(*words, "--format", "latex", code=2)
+    assert "--against is not available with --format latex; use one of" in result.output
     pytest.importorskip("matplotlib")
     plot = tmp_path / "plot.svg"
     run_command(*words, "--plot", str(plot))
