@@ -478,9 +478,10 @@ def seen_agreement(trajectory: Trajectory) -> float:
     """How alike the documents are that several trajectories for a query see.
 
     Formula:
-        seen_agreement = mean over the pairs of trajectories of |D ∩ D′| / |D ∪ D′|
+        seen_agreement = mean over the pairs of trajectories of c / (n + m − c)
 
-        D, D′: what each of the two saw
+        n, m: documents that each of the two saw
+        c: documents that both saw
 
     Range: 0 to 1. A query has several trajectories (by `repeat`). Two that saw nothing are alike: 1.
     Undefined for a query with one trajectory.
