@@ -57,7 +57,12 @@ def frontier_of(
         measure = str(score.measure)
         if score.measure.better != HIGHER:
             continue
-        # What has no value is at no place, and hides nothing.
+        # Who has no value by one of the two has no place, but may dominate others all the same.
+        systems = [
+            of.run
+            for of in results
+            if not all(math.isnan(values[of.run, name]) for name in (measure, against))
+        ]
         runs = [of.run for of in results if not math.isnan(values[of.run, measure] + values[of.run, against])]
         shares: list[float] = [math.nan] * len(runs)
         if not {measure, against} & {*corrected} and runs:
@@ -66,7 +71,7 @@ def frontier_of(
             )
             shares = _shares(quality, costs, settings)
         for run, share in zip(runs, shares, strict=True):
-            others = [other for other in runs if other != run]
+            others = [other for other in systems if other != run]
             status, dominators = _status(run, others, (measure, against), pair_of)
             places = values[run, measure], values[run, against]
             yield FrontierPoint(run, measure, against, *places, share, status, dominators)
@@ -75,7 +80,7 @@ def frontier_of(
 def _status(
     run: str, others: Sequence[str], measures: tuple[str, str], pair_of: Mapping[tuple[str, str, str], Pair]
 ) -> tuple[FrontierStatus, tuple[str, ...]]:
-    dominators, is_settled = [], True
+    dominators, is_settled = [], bool(others)
     for other in others:
         pairs = [pair_of[run, other, measure] for measure in measures]
         won = [pair.better_run == run for pair in pairs]

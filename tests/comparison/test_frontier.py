@@ -131,15 +131,20 @@ def test_no_order_name_or_unit_of_cost_changes_where_a_system_stands(seed: int) 
             assert point.share >= before[run].share
 
 
-def test_a_system_without_a_cost_is_at_no_place_and_hides_nothing() -> None:
+@pytest.mark.parametrize(("row", "status"), [(GOOD, FrontierStatus.UNDECIDED), (CHEAP, FrontierStatus.ON)])
+def test_a_system_without_a_cost_has_no_place_but_may_dominate(row: Any, status: FrontierStatus) -> None:
     steps = steps_of({"good": GOOD, "poor": POOR})
-    steps += [{**step, "run_id": "silent", "cost": None} for step in steps_of({"good": GOOD})]
+    steps += [{**step, "run_id": "silent", "cost": None} for step in steps_of({"good": row})]
     scores = rageval.evaluate("seen_recall, cost", read_trajectories(steps), QRELS)
     comparison = rageval.compare(scores, against="cost", resamples=200)
     assert [(point.run, point.status) for point in comparison.frontier] == [
-        ("good", FrontierStatus.ON),
+        ("good", status),
         ("poor", FrontierStatus.DOMINATED),
     ]
+    alone = [{**step, "cost": None} if step["run_id"] == "poor" else step for step in steps]
+    scores = rageval.evaluate("seen_recall, cost", read_trajectories(alone), QRELS)
+    (point,) = rageval.compare(scores, against="cost", resamples=200).frontier
+    assert (point.run, point.status) == ("good", status)
 
 
 def test_the_command_says_what_python_says(tmp_path: Path) -> None:
