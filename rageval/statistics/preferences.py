@@ -42,6 +42,7 @@ from rageval.statistics.samples import Float, Int, Sample
 
 _STEPS = 100  # of Newton's method
 _SMALL_STEP, _SMALL_GAIN = 1e-12, 1e-10
+_PLACES = 12  # of strengths: a last step of Newton's method leaves noise behind these
 _FARTHEST = 12.0  # a strength or an advantage beyond it is on its way to infinity
 _SLACK = 1e-9
 
@@ -57,8 +58,7 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
     """
     i, j = np.triu_indices(len(wins), 1)
     point = _likeliest(_Outcomes(len(wins), i, j, np.stack((wins[i, j], wins[j, i], ties[i, j]))))
-    theta: Float = point[:-2] - point[:-2].mean()
-    return theta
+    return _centered(point[:-2])
 
 
 def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
@@ -73,9 +73,15 @@ def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -
     row = np.where(outcome == 1, 0, np.where(outcome == 0, 1, 2))
     np.add.at(seen, (row, first * systems + second), 1)
     point = _likeliest(_Outcomes(systems, i, j, seen, has_order=True))
-    theta: Float = point[:-2] - point[:-2].mean()
+    theta = _centered(point[:-2])
     # An infinite maximum shows as steps that never end; beyond this it is called none.
     return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
+
+
+def _centered(strengths: Float) -> Float:
+    """Return strengths with mean 0, without the digits in which computers differ: equal ones are equal."""
+    centered: Float = np.round(strengths - strengths.mean(), _PLACES) + 0.0  # and no -0
+    return centered
 
 
 class _Outcomes(NamedTuple):
