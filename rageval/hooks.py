@@ -69,6 +69,9 @@ checked_plot = Hook[[Any, Any], Any]("rageval.views.plots:checked_plot")
 save_figure = Hook[[Any, Any], None]("rageval.views.plots:save")
 citation_of = Hook[[Any, Any], Any]("rageval.views.citations:citation_of")
 citation_text = Hook[[Any], str]("rageval.views.citations:citation_text")
+write_evaluation = Hook[[Sequence[Any], Any, Any, Any, Sequence[str]], None](
+    "rageval.pages.every_eval_ever:write_evaluation"
+)
 ir_measures_class = Hook[[], type[Any]]("rageval.interop:ir_measures_class")
 advice_on_repeats = Hook[[Sequence[Sequence[float]]], Any]("rageval.statistics.agreement:advice_on_repeats")
 

@@ -45,9 +45,7 @@ class Option(NamedTuple):
     completes: str = ""  # what a shell offers: a function of `rageval.cli._completion`
     shows: str | bool | None = None  # its default in the help, where this is another than the value itself
     section: str = ""  # of the help of a command with many options
-    kind: str = (
-        ""  # "output": a file that is written; "file": one that must be there; "path": either; "limit"
-    )
+    kind: str = ""  # "output": to be written; "file": one that must be there; "folder"; "path": any; "limit"
     choices: tuple[str, ...] = ()  # the words among which one is chosen, where its type does not list them
     parses: Any = None  # what reads a word of the command line, where its type does not say it
     hidden: bool = False

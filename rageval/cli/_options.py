@@ -63,6 +63,7 @@ class LimitOption(click.Option):
 _PATHS: Mapping[str, Mapping[str, Any]] = {
     "file": {"exists": True, "dir_okay": False},
     "path": {},
+    "folder": {"file_okay": False},
 }  # of `Option.kind`, for click
 
 

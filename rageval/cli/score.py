@@ -103,6 +103,15 @@ class Options(Scoring):
         opt.File | None,
         opt.printed("Also write the value of every query.", metavar="FILE.parquet", kind="output"),
     ] = None
+    eee: Annotated[
+        opt.File | None,
+        opt.printed(
+            "Also write records for Every Eval Ever: means with intervals, and each query with its texts"
+            " (--questions, --answers).",
+            metavar="FOLDER",
+            kind="folder",
+        ),
+    ] = None
     plot: opt.Plot | None = None
     size: opt.Size | None = None
     jobs: Annotated[
@@ -157,6 +166,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         hooks.save_figure(hooks.figure_of_scores(results, options.size), plot)
     if options.values:
         write_scores(results, options.values)
+    if options.eee:
+        hooks.write_evaluation(results, subject, inputs, options, ids_of_datasets(inputs, options))
     queries = list(subject.queries)
     passed = not gates or _passes_gates(results, gates, len(queries), options.population)
     places = places_of(options.places, 6 if style == "ndeval" else 4)

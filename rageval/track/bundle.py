@@ -24,12 +24,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from rageval.errors import InputError, Place
+from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.kinds import kind_of, wrong_kind
 from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
 from rageval.judges.store import secrets_in, without
+from rageval.records import Answer
 from rageval.text import compatible, visible, without_keys
 from rageval.track.values import OnMissing, ScoringInputs
 from rageval.version import __version__
@@ -313,6 +315,16 @@ class Bundle:
                 at=Place(MANIFEST, inside=visible(name)[:200]), problem="no such file in the bundle"
             )
         return self.paths[name]
+
+    def read_answers(self) -> Iterator[Answer]:
+        """Yield the answers of all systems, as far as the bundle has them."""
+        if self.manifest.answers:
+            for name in self.manifest.answers:
+                yield from read_answers(str(self.path(name)))
+            return
+        for system in self.manifest.systems:
+            for answer in read_answers(str(self.path(system.file))) if system.file else ():
+                yield answer._replace(run_id=system.name)
 
 
 @contextmanager

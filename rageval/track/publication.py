@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from rageval.comparison.leaderboards import HOW, Standing
+from rageval.core.estimate import Estimate
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.folders import refuse_others, require_folder
@@ -21,13 +22,15 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.scores import ALL, LeaderboardRow, read_leaderboard
 from rageval.files.writing import file_names, make_folder, whole_file, write_lines
+from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
+from rageval.pages.every_eval_ever import Evaluation, Interactions, MeasureResult, prompt_text, record_files
 from rageval.pages.page import size_of, track_page
-from rageval.records import Nugget
+from rageval.records import Nugget, Question
+from rageval.subjects import ANSWERS, RUNS
 from rageval.table import finite, or_none
 from rageval.text import visible
-from rageval.track.bundle import opened_bundle
-from rageval.track.evaluations import record_files
+from rageval.track.bundle import Bundle, opened_bundle
 from rageval.track.leaderboard import ARCHIVE, read_standings
 from rageval.track.plan import DoneStages, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
@@ -99,7 +102,8 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
             return verification, []
         manifest = bundle.manifest
         topics, nuggets = bundle.paths.get(manifest.topics), bundle.paths.get(manifest.nuggets)
-        asked = () if topics is None else read_questions(str(topics))
+        questions = () if topics is None else read_questions(str(topics))
+        asked = {question.query_id: question for question in questions}
         provenance = []
         if manifest.labels:
             provenance.append(("human labels", f"chosen: {Path(manifest.labels_chosen).name or 'not said'}"))
@@ -108,13 +112,13 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
             read_standings(bundle.path(STANDINGS)),
             read_leaderboard(str(bundle.path(VALUES))),
             provenance,
-            texts={question.query_id: question.text for question in asked},
+            texts={query: question.text for query, question in asked.items()},
             nuggets=() if nuggets is None else read_nuggets(str(nuggets)),
             judgement_files=[str(bundle.path(file.file)) for file in manifest.judgements],
         )
         content: dict[str, bytes | Path] = {ARCHIVE: path}
         content |= {name: bundle.path(name) for name in (TABLE, STANDINGS, VALUES)}
-        content |= {f"{_RECORDS}/{name}": data for name, data in record_files(bundle).items()}
+        content |= {f"{_RECORDS}/{name}": data for name, data in _records(bundle, asked).items()}
         check = {
             "size": size_of(path.stat().st_size),
             "command": [
@@ -139,6 +143,37 @@ def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
     # What an earlier bundle had, and this one has not, is removed.
     ledger.keep(_SITE, bundle.sha256, written)
     return verification, written
+
+
+def _records(bundle: Bundle, asked: Mapping[str, Question]) -> dict[str, bytes]:
+    """Return the records of every_eval_ever of the systems of a bundle that recomputes."""
+    by_query: dict[tuple[str, str], dict[str, float]] = {}
+    for row in read_leaderboard(str(bundle.path(VALUES))):
+        if row.query_id != ALL:
+            by_query.setdefault((row.run_id, row.measure), {})[row.query_id] = row.value
+    results: dict[str, list[MeasureResult]] = {}
+    for standing in read_standings(bundle.path(STANDINGS)):
+        estimate = Estimate(
+            standing.value,
+            standing.low,
+            standing.high,
+            queries=standing.queries,
+            basis=standing.claim_basis,
+            judged=standing.judged,
+        )
+        values = by_query.get((standing.run, standing.measure), {})
+        result = MeasureResult(parse_measure(standing.measure), estimate, standing.signature, values)
+        results.setdefault(standing.run, []).append(result)
+    manifest = bundle.manifest
+    is_run = manifest.track == "run"
+    evaluation = Evaluation(
+        manifest.title,
+        (RUNS if is_run else ANSWERS).noun,
+        [prompt_text(rubric_named(str(bundle.path(name)))) for name in manifest.rubrics.values()],
+        {"bundle_sha256": bundle.sha256},
+        Interactions(asked, () if is_run else bundle.read_answers()),
+    )
+    return record_files(evaluation, results)
 
 
 class _ShownJudgement(msgspec.Struct):

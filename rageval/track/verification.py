@@ -33,14 +33,12 @@ from rageval.errors import (
     Place,
     RagevalError,
 )
-from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_decoded, read_records
 from rageval.files.whole import digest_of, read_whole
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.verdicts import FIRST_STAGE
 from rageval.judges.votes import GRADED
-from rageval.records import Answer
 from rageval.scoring.gold import UNIFORM
 from rageval.subjects import ANSWERS, RUNS
 from rageval.table import Table
@@ -415,22 +413,13 @@ class _Verification:
                 for system in manifest.systems
             ],
             judged=[path(file.file) for file in manifest.judgements],
-            answers=() if kind is RUNS else self._read_answers(),
+            answers=() if kind is RUNS else self.bundle.read_answers(),
             topics=topics,
             gold=[path(name) for name in manifest.labels],
             gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),
             on_missing=manifest.on_missing,
             **sources,
         )
-
-    def _read_answers(self) -> Iterator[Answer]:
-        if self.manifest.answers:
-            for name in self.manifest.answers:
-                yield from read_answers(self._path_text(name))
-            return
-        for system in self.manifest.systems:
-            for answer in read_answers(self._path_text(system.file)) if system.file else ():
-                yield answer._replace(run_id=system.name)
 
     def _recompute_standings(self, values: RecomputedStep, results: Any) -> RecomputedStep:
         """Compute the intervals of values and of ranks again, by bootstrap."""

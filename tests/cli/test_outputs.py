@@ -124,7 +124,7 @@ FOLDERS = {
     ("collection variants", "--output"),
     ("collection filter", "--output"),
 }
-FOLDERS |= {("import", "--output"), ("track", "--output"), ("board publish", "--output")}
+FOLDERS |= {("import", "--output"), ("track", "--output"), ("board publish", "--output"), ("score", "--eee")}
 STORES = {("store merge", "--output")}
 # A label at a time, as long as it is served.
 ADDED_TO = {("label page", "--serve")}

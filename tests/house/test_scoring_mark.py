@@ -40,7 +40,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
     *("test_names_not_utf8", "test_same_claims", "test_one_kind", "test_reader_cases", "test_one_subject"),
     *("test_limits_travel", "test_demo", "test_messages", "test_folders", "test_track_pages"),
     *("test_reproduce", "test_compiled_dicts", "test_board_site", "test_frames", "test_remarks"),
-    *("test_kind_by_place", "test_limits"),
+    *("test_kind_by_place", "test_limits", "test_every_eval_ever"),
 }
 
 

@@ -63,7 +63,6 @@ ALLOWED = {
     "judges/models/_openai.py:OpenAIChat._fetch_results": "the detail of a failed judgement",
     "judges/models/_openai.py:OpenAIDecisions._negotiate": "the detail of a failed judgement",
     "judges/votes.py:voted": "the detail of a failed judgement",
-    "track/evaluations.py:_result_of": "a field of records of every_eval_ever",
     "track/leaderboard.py:": "a citation file",
     "track/submissions.py:": "a program",
     # parts of errors that are made in another function

@@ -349,6 +349,7 @@ ELSEWHERE: dict[str, set[str]] = {
         "--nuggets",
         "--answers",
         "--population",
+        "--eee",
         "--plot",
         "--size",
         "--jobs",
