@@ -97,9 +97,9 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     """Split another tool's log into answers, questions, run, judgements and steps of agents.
 
     Detects logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), Phoenix, MLflow,
-    langfuse, LangSmith, AutoRAG, open-rag-eval, τ-bench, BrowseComp-Plus, Every Eval Ever, and messages with
-    calls of tools. Other JSON and CSV need --map. What failed in the log is missing here, never 0. Runs
-    nothing from the log, and uses no network.
+    langfuse, LangSmith, AutoRAG, open-rag-eval, τ-bench, BrowseComp-Plus, Every Eval Ever, MT-RAG, iKAT,
+    CRAG-MM, and messages with calls of tools. Other JSON and CSV need --map. What failed in the log is
+    missing here, never 0. Runs nothing from the log, and uses no network.
 
     \b
     rageval import results.json -o prod

@@ -1,7 +1,7 @@
 """Answers of RAG systems, in every format: told by the first record, read one by one, written back.
 
 The formats are those of the TREC RAG tracks (2024 with everything at the top level, 2025 and 2026 with
-`metadata`), the report that RAGTIME, DRAGUN, BioGen and the Auto-Judge kit share, that of the LiveRAG
+`metadata`), the report that RAGTIME, DRAGUN, BioGen, iKAT and the Auto-Judge kit share, that of the LiveRAG
 challenge, and plain ones for people without a track. In files citations are positions in a list of
 references, or ids out of it, or ids with a confidence; for everybody else they are ids, strongest first.
 An answer of no characters is an answer. One that is null is none: the system failed to give it.
@@ -300,8 +300,9 @@ class _Report(msgspec.Struct):
     metadata: _ReportMetadata
     responses: list[_ReportSentence] | UnsetType | None = UNSET
     answer: list[_ReportSentence] | UnsetType | None = UNSET
-    references: list[Id] | None = None
+    references: list[Id] | dict[str, float] | None = None
     documents: dict[str, _Document] | None = None
+    turn_id: Id | None = None  # in place of a topic: iKAT's reports are of turns
 
 
 TOPIC_KEYS = ("topic_id", "narrative_id", "request_id", "qa_id")  # in `metadata`; they name one thing
@@ -347,7 +348,7 @@ class _Reports:
             raise Unfit(expected="the sentences in `responses` or in `answer`, not in both")
         metadata = line.metadata
         parts = present[0] if present else None
-        references = _identifiers(line.references or (), "references", limits)
+        references = _identifiers(_strongest_first(line.references or ()), "references", limits)
         sentences = tuple(Sentence(part.text, self._cited(part, references)) for part in parts or ())
         cited = dict.fromkeys(doc for part in sentences for doc in part.citations)
         listed = frozenset(references)
@@ -355,8 +356,10 @@ class _Reports:
             [doc for doc in cited if doc is not None and doc not in listed], "citations", limits
         )
         named = {key: getattr(metadata, key) for key in TOPIC_KEYS}
+        has_topic = any(value is not None for value in named.values())
+        topic = topic_of(named) if has_topic or line.turn_id is None else line.turn_id
         return Answer(
-            identifier(topic_of(named), "the topic of metadata", limits),
+            identifier(topic, "the topic of metadata", limits),
             identifier(metadata.run_id, "metadata.run_id", limits) if metadata.run_id != "" else "",
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
@@ -396,6 +399,13 @@ class _Reports:
 
 
 _BY_POSITION = "position"
+
+
+def _strongest_first(references: list[Id] | dict[str, float] | tuple[()]) -> Sequence[Id]:
+    """Return references as a list; some reports give each a score."""
+    if isinstance(references, dict):
+        return [doc for doc, _ in sorted(references.items(), key=lambda scored: -scored[1])]
+    return references
 
 
 def _document_texts(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:

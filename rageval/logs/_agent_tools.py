@@ -25,8 +25,10 @@ from rageval.logs.rows import (
     ids_in,
     log_reader,
     number_of,
+    rows_of_turns,
     spent_as,
     text_of,
+    turns_in,
 )
 from rageval.logs.steps import (
     answer_of,
@@ -77,7 +79,10 @@ def messages(content: Content, reading: LogReading) -> Iterator[Row]:
         name = next((name for name in _MESSAGES if isinstance(fields.get(name), list)), None)
         listed = messages_in(fields[name] if name else value)
         answer, steps = answer_of(listed), steps_of_messages(listed, reading)
-        yield Row(
+        turns = turns_in(listed)
+        # Without tools it is a conversation; with tools, the user may be a part of one task.
+        is_talk = len(turns) > 1 and not any(message.get("tool_calls") for message in listed)
+        row = Row(
             record.where,
             question_of(listed),
             answer,
@@ -90,6 +95,16 @@ def messages(content: Content, reading: LogReading) -> Iterator[Row]:
             steps=steps,
             record=value,
         )
+        if not is_talk:
+            yield row
+            continue
+        row.failed, row.conversation = "", text_of(fields.get("conversation_id"))
+        for of_turn, turn in rows_of_turns(row, turns, reading):
+            of_turn.failed = NO_ANSWER if of_turn.answer is None else ""
+            if turn is not None:
+                of_turn.steps = steps_of_messages(turn.messages, reading)
+                of_turn.spent = spent_on_models(of_turn.steps)
+            yield of_turn
 
 
 # Results of τ-bench, a list of runs, and of τ²- and τ³-bench, simulations beside their tasks.

@@ -19,6 +19,7 @@ from rageval.logs.paths import literal, parsed_json
 from rageval.logs.rows import (
     SPENT,
     Grade,
+    LoggedTurn,
     LogReading,
     Passage,
     Row,
@@ -36,9 +37,10 @@ from rageval.logs.rows import (
     log_reader,
     metrics_in,
     number_of,
+    rows_of_turns,
     spent_as,
     text_of,
-    turn_of,
+    turns_in,
 )
 from rageval.logs.steps import messages_in, steps_of_messages
 
@@ -465,15 +467,16 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
     lost = 0
     for where, cells in rows:
-        conversation, steps = cells.get("user_input"), []
+        conversation, turns = cells.get("user_input"), list[LoggedTurn]()
         if isinstance(conversation, str) and conversation.startswith(_CONVERSATION):
             conversation = literal(conversation, where.below("user_input"))
         if isinstance(conversation, list):
-            messages = messages_in(conversation)
-            steps = steps_of_messages(messages, reading)
-            place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
-            question, answer = turn_of(messages, where.below("user_input"), "--tool records", place)
-            cells = cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
+            turns = turns_in(messages_in(conversation))
+            if not turns:
+                raise InputError(at=where, expected="a question in user_input", found="none")
+            asked = turns[0]._replace(answer=cells.get("response") or turns[0].answer)
+            turns = [asked] if len(turns) == 1 else turns
+            cells = cells | {"user_input": asked.question, "response": asked.answer}
         texts: dict[str, str | None] = {}
         for name in _RAGAS_TEXTS:
             text = cells.get(name)
@@ -499,7 +502,7 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             raise InputError(at=where, expected="as many retrieved_context_ids as texts", found=f"{len(ids)}")
         number = max(len(ids), len(contexts))  # the order is the rank: ragas keeps no scores
         pairs = zip(contexts or [""] * number, ids or [""] * number, strict=True)
-        yield Row(
+        row = Row(
             where,
             texts["user_input"] or "",
             texts["response"],
@@ -509,9 +512,11 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             ids=ids_in(cells),
             spent=spent_as(**{name: cells.get(name) for name in SPENT}),
-            steps=steps,
             record=cells,
         )
+        for of_turn, turn in rows_of_turns(row, turns, reading):
+            of_turn.steps = [] if turn is None else steps_of_messages(turn.messages, reading)
+            yield of_turn
     if lost:
         reading.remarks.append(Remark("references_without_ids", facts={"number": lost}))
 
@@ -560,21 +565,16 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
         value = record.value()
         case = convert_to(_Case, _snake(value), record.where)
         about = case.metadata or case.additional_metadata
-        asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
-        if asked is None and case.turns is None:
-            raise InputError(
-                at=record.where, expected="an input, or turns of a conversation", found="neither"
-            )
-        if asked is None:
-            turns = case.turns if isinstance(case.turns, list) else []
-            if isinstance(case.turns, str) and case.turns.startswith("["):
-                turns = parsed_json(case.turns, record.where)
-            within = path if path == ("test_results",) else talks
-            way = f"--records {'.'.join(within)}" if within else "--tool records"
-            place = "turns|json" if isinstance(case.turns, str) else "turns"
-            asked, answer = turn_of(turns, record.where.below("turns"), way, place)
-            retrieved = [turn.get("retrievalContext") or turn.get("retrieval_context") for turn in turns]
-            contexts = next(filter(None, retrieved), None)
+        turns = list[LoggedTurn]()
+        if case.input is None:
+            messages: Any = case.turns
+            if isinstance(messages, str) and messages.startswith("["):
+                messages = parsed_json(messages, record.where)
+            turns = turns_in(messages if isinstance(messages, list) else ())
+            if not turns:
+                raise InputError(
+                    at=record.where, expected="an input, or turns of a conversation", found="neither"
+                )
         metrics = case.metrics_data or []
         grades = []
         for metric in metrics:
@@ -586,12 +586,13 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
                 continue
             label = {True: "pass", False: "fail", None: None}[metric.success]
             grades.append(Grade(metric.name, score, label, judge, metric.reason or ""))
-        yield Row(
+        row = Row(
             record.where,
-            asked,
-            answer,
+            case.input or "",
+            case.actual_output,
             [case.expected_output] if case.expected_output else [],
-            contexts=_deepeval_contexts(contexts, reading, record.where),
+            conversation=(case.name or "") * (len(turns) > 1),
+            contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
             grades=grades,
             facts=facts_in(about),
             ids=({"name": case.name} if case.name else {}) | ids_in(about),
@@ -604,6 +605,17 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
             ),
             record=value,
         )
+        for of_turn, turn in rows_of_turns(row, turns, reading):
+            if turn is not None:
+                names = ("retrievalContext", "retrieval_context")
+                retrieved = (message.get(name) for message in turn.messages for name in names)
+                contexts = next(filter(None, retrieved), None)
+                if not isinstance(contexts, list | str | None):
+                    raise InputError(
+                        at=record.where, expected="texts as retrieval_context", found=f"{contexts!r:.80}"
+                    )
+                of_turn.contexts = _deepeval_contexts(contexts, reading, record.where)
+            yield of_turn
 
 
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])")

@@ -27,6 +27,7 @@ from rageval.logs.rows import (
     Row,
     TracedSpan,
     answer_in,
+    conversation_of,
     convert_to,
     facts_in,
     grade_of_cell,
@@ -149,27 +150,31 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
     # Spans are exported as they end; what comes first has to be told by the clock.
     for spans in traces.values():
         spans.sort(key=lambda span: span.start)
-    for trace, spans in sorted(traces.items(), key=lambda item: item[1][0].start):
-        root = next((span for span in spans if not span.parent), spans[0])
-        summary = _TraceSummary()
-        for span in spans:
-            _read_span(span, span is root, summary)
+    summaries = {
+        trace: _summarize(spans) for trace, spans in sorted(traces.items(), key=lambda item: item[1][0].start)
+    }
+    places = _places_in_conversations(summaries)
+    for trace, (root, summary) in summaries.items():
+        spans = traces[trace]
         answer = summary.answer if summary.answer is not None else summary.replied
         if not summary.question and answer is None:
             reading.left_out["traces without a question"] += 1
             continue
-        turns += summary.turn > 1
+        conversation, turn = places.get(trace, ("", ""))
+        turns += summary.turn > 1 and not turn
         own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
         about = parse_json_text(own.get("metadata"))
         yield Row(
             root.where,
             summary.question,
             answer,
+            conversation=conversation,
+            turn=turn,
             run=root.service,
             trace=trace,
             contexts=_one_hop(summary.hops, reading, root.where),
             grades=summary.grades,
-            facts=facts_in(about) | ({"turn": summary.turn} if summary.turn > 1 else {}),
+            facts=facts_in(about) | ({"turn": summary.turn} if summary.turn > 1 and not turn else {}),
             ids=ids_in(about) | ids_in(own),
             failed=summary.failed or ("" if answer is not None else summary.call_failed),
             spent=summary.spent,
@@ -184,6 +189,40 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
         )
     if turns:
         reading.remarks.append(Remark("later_turns", facts={"number": turns}))
+
+
+def _summarize(spans: Sequence[_OtelSpan]) -> tuple[_OtelSpan, _TraceSummary]:
+    """Return the root of a trace, and what its spans say together."""
+    root = next((span for span in spans if not span.parent), spans[0])
+    summary = _TraceSummary()
+    for span in spans:
+        _read_span(span, span is root, summary)
+        names = (span.attributes.get(name) for name in _SESSIONS)
+        summary.session = summary.session or next(filter(None, map(text_of, names)), "")
+    return root, summary
+
+
+_SESSIONS = ("gen_ai.conversation.id", "session.id")
+
+
+def _places_in_conversations(
+    summaries: Mapping[str, tuple[_OtelSpan, _TraceSummary]],
+) -> dict[str, tuple[str, str]]:
+    """Return the conversation of each trace that is a turn of several, and the number of the turn.
+
+    Each system has sessions of its own. A conversation is called by what was asked in it, so that those of
+    two systems that were asked the same meet.
+    """
+    sessions: dict[tuple[str, str], list[str]] = {}
+    for trace, (root, summary) in summaries.items():
+        if summary.session and summary.question:
+            sessions.setdefault((root.service, summary.session), []).append(trace)
+    return {
+        trace: (conversation_of([summaries[other][1].question for other in traces]), str(number))
+        for traces in sessions.values()
+        if len(traces) > 1
+        for number, trace in enumerate(traces, 1)
+    }
 
 
 def _spans_of(record: Record) -> Iterator[_OtelSpan]:
@@ -393,6 +432,7 @@ class _TraceSummary(msgspec.Struct):
 
     question: str = ""
     turn: int = 1  # of a conversation
+    session: str = ""
     answer: str | None = None
     replied: str | None = None
     failed: str = ""

@@ -29,6 +29,7 @@ from rageval.logs.rows import (
     LogReading,
     Passage,
     Row,
+    conversation_of,
     folded,
     graded,
     handed_over,
@@ -41,7 +42,9 @@ from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import replace_surrogates, visible
 from rageval.version import __version__
 
+CONVERSATION = "conversation_id"
 _LISTED = 24  # fields in an error
+BETWEEN = "<::>"  # a conversation and the number of a turn, in the id of the turn, as in MT-RAG
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
@@ -165,9 +168,11 @@ def _map_rows(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogRead
             fits[name] += value is not None
             if name in ("contexts", "context_ids") and isinstance(value, str) and name not in lists:
                 lists |= {name: how} if (how := list_in(value)) and name not in reading.split else {}
-        _set_mapped_fields(row, values, reading)
+        row.before = _asked_before(row.record, mapping.get("question"), row.where)
         row.record = None  # a record may be much larger than what is kept of it
-        yield row
+        for of_turn, values_of_turn in _turns_mapped(row, values, mapping):
+            _set_mapped_fields(of_turn, values_of_turn, reading)
+            yield of_turn
     for name, path in mapping.items():
         if number and not fits[name]:
             there = ", ".join(islice(fields_of([first])[0], _LISTED))
@@ -184,6 +189,44 @@ def _map_rows(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogRead
             reading.remarks.append(Remark("list_read_as_passage", facts=facts))
 
 
+def _asked_before(record: Any, path: Path | None, where: Place) -> str:
+    """Return a digest of what stands before one turn of several, where a path leads to this one."""
+    numbers = [step for step in path.steps if isinstance(step, int)] if path is not None else []
+    if path is None or not numbers:
+        return ""
+    place = path.steps.index(numbers[0])
+    turns = value_at_path(record, path._replace(steps=path.steps[:place], filters=()), where)
+    earlier = turns[: numbers[0]] if isinstance(turns, list) else []
+    return conversation_of(map(repr, earlier)) if earlier else ""
+
+
+def _turns_mapped(
+    row: Row, values: dict[str, Any], mapping: Mapping[str, Path]
+) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield a row, or one for each of its turns, where the path of the question leads to several."""
+    path = mapping.get("question")
+    questions = values.get("question")
+    if path is None or not path.is_many or not isinstance(questions, list):
+        yield row, values
+        return
+    # A field whose path goes through the same list has a value in each turn.
+    way = path.steps[: path.steps.index(None)] if None in path.steps else path.steps
+    by_turn = {name for name, other in mapping.items() if other.is_many and other.steps[: len(way)] == way}
+    for name in by_turn:
+        value = values[name]
+        if value is not None and (not isinstance(value, list) or len(value) != len(questions)):
+            raise InputError(
+                at=row.where, expected=f"as many values of {name} as questions", found=f"{len(value or ())}"
+            )
+    texts = [one_text(question, "question", row.where) for question in questions]
+    for number in range(len(questions)):
+        of_turn = {
+            name: value[number] if name in by_turn and value is not None else value
+            for name, value in values.items()
+        }
+        yield replace(row, conversation=conversation_of(texts), turn=str(number + 1)), of_turn
+
+
 def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
     for name, value in values.items():
         if name == "question":
@@ -192,6 +235,10 @@ def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading)
             row.run = one_text(value, name, row.where)
         elif name == "repeat":
             row.repeat = one_text(value, name, row.where)
+        elif name == CONVERSATION:
+            row.conversation = one_text(value, name, row.where)
+        elif name == "turn":
+            row.turn = one_text(value, name, row.where)
         elif name == "trace_id":
             row.trace = one_text(value, name, row.where)
         elif name == "query_id":
@@ -286,6 +333,31 @@ def _name_runs(rows: list[Row], otherwise: str, run: str) -> None:
 
 
 def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
+    """Return the id of each row's question; of a turn, that of its conversation and its number."""
+    if any(_MAPPED in row.ids for row in rows):
+        return _single_ids(rows, reading)
+    others = [row for row in rows if not (row.conversation and row.turn)]
+    single = iter(_single_ids(others, reading) if others else ())
+    ids = [
+        word(row.key or f"{row.conversation}{BETWEEN}{row.turn}")
+        if row.conversation and row.turn
+        else next(single)
+        for row in rows
+    ]
+    asked: dict[tuple[str, str], Row] = {}
+    for row, query in zip(rows, ids, strict=True):
+        first = asked.setdefault((row.run, query), row)
+        if row.conversation and row.turn and folded(first.question) != folded(row.question):
+            raise InputError(
+                at=row.where,
+                problem=f"turn {row.turn} of the conversation {visible(row.conversation)[:60]!r} has another"
+                f" question than in {first.where}",
+                remedy="tell the conversations apart: --map conversation_id=…",
+            )
+    return ids
+
+
+def _single_ids(rows: list[Row], reading: LogReading) -> list[str]:
     """Return the id of each row's question: the first that all rows give and that tells questions apart."""
     keys = [row.key or folded(row.question) for row in rows]
     names = dict.fromkeys(name for row in rows for name in row.ids)
@@ -323,6 +395,14 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
     seen: dict[tuple[str, str], list[Row]] = {}
     for row, query in zip(rows, queries, strict=True):
         seen.setdefault((row.run, query), []).append(row)
+    for (run, query), answers in seen.items():
+        if len({row.before for row in answers}) > 1:
+            raise InputError(
+                at=answers[1].where,
+                problem=f"{visible(run)[:60]!r} answers {visible(query)[:60]!r} in several conversations,"
+                " with other turns before it",
+                remedy="import all turns (--map question=turns[].…), or tell them apart: --map query_id=…",
+            )
     # Of a run with repeats every answer has one, also to a query that was asked once.
     several = {run for (run, _), answers in seen.items() if len(answers) > 1}
     for (run, _), answers in seen.items():
@@ -330,6 +410,11 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
         is_given = all(given) and len(set(given)) == len(given)
         for number, row in enumerate(answers, 1):
             row.repeat = "" if run not in several else given[number - 1] if is_given else str(number)
+
+
+def _place_in_conversation(row: Row) -> dict[str, str]:
+    places = {CONVERSATION: row.conversation, "turn": row.turn}
+    return {name: value for name, value in places.items() if value}
 
 
 class _Parting:
@@ -418,7 +503,7 @@ class _Parting:
                 nugget = str(number) if len(row.relevant) > 1 or len(documents) > 1 else "0"
                 self.log.gold += [Qrel(query, word(doc), 1, nugget) for doc in documents]
         question["gold"].update(dict.fromkeys(row.gold))
-        for name, value in row.facts.items():
+        for name, value in (row.facts | _place_in_conversation(row)).items():
             text = one_text(value, name, row.where)
             if question["facts"].setdefault(name, text) != text:
                 question["facts"][name] = ""  # not a fact of the question
@@ -510,6 +595,7 @@ class _Parting:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
+        place |= _place_in_conversation(row)
         graded_by: set[tuple[str, str]] = set()
         for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
             key = self._aspect_and_judge(grade)
@@ -543,7 +629,9 @@ class _Parting:
                 yield place | self._judgement_names(*key) | {"status": "error"} | why
 
     def _judgement_names(self, aspect: str, judge: str) -> dict[str, str]:
-        return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{self._metrics[aspect]}"[:200]}
+        metric = self._metrics[aspect]
+        rubric = self._reading.rubrics.get(metric, f"{self.log.tool}/{metric}"[:200])
+        return {"aspect": aspect, "judge": judge, "rubric": rubric}
 
     def _aspect_and_judge(self, grade: Grade) -> tuple[str, str]:
         """Return the metric as `grade(aspect=…)` names it, where not every character can stand; its judge."""

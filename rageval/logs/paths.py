@@ -1,8 +1,9 @@
 """Where the fields of an answer stand in somebody's log: paths, and what is done with what is found there.
 
 `question=vars.question,contexts=response.metadata.retrieved[].text`: a path is names parted by dots,
-`["any.name"]`, `[]` for each item of a list and `[N]` for one. Behind a bar stands what reads a text that
-holds more: `|json`, `|literal` (a list as Python writes it), `|split("; ")`; behind these a path may go on.
+`["any.name"]`, `[]` for each item of a list and `[N]` for one, counted from 0, or from the end (`[-1]`).
+Behind a bar stands what reads a text that holds more: `|json`, `|literal` (a list as Python writes it),
+`|split("; ")`; behind these a path may go on.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from rageval.text import visible
 
 FIELDS = (
     *("query_id", "question", "answer", "gold", "contexts", "context_ids", "context_scores", "run_id"),
-    *("repeat", "trace_id", "cost"),
+    *("repeat", "trace_id", "conversation_id", "turn", "cost"),
 )
 _PREFIXES = ("fact:", "grade:")
 _FILTERS = ("json", "literal", "split")
 _NAME = re.compile(r"[^.\[\]|,=\"\s]+")
 # A step: [3], [] or ["any name"], or a name, which behind others has a dot before it.
 _STEP = re.compile(
-    r"\[(?:(?P<number>\d{1,9})|(?P<text>\"(?:[^\"\\]|\\.)*\"))?\]|\.?(?P<name>[^.\[\]|,=\"\s]+)"
+    r"\[(?:(?P<number>-?\d{1,9})|(?P<text>\"(?:[^\"\\]|\\.)*\"))?\]|\.?(?P<name>[^.\[\]|,=\"\s]+)"
 )
 _FILTER = re.compile(r"(?P<name>[a-z]+)(?:\((?P<text>\"(?:[^\"\\]|\\.)*\")\))?")
 _EACH = None  # the step to every item
@@ -164,7 +165,8 @@ def _follow_steps(value: Any, steps: Sequence[str | int | None], where: Place) -
             # The steps behind the brackets are taken from each item.
             return [_follow_steps(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
+            is_there = isinstance(value, list) and -len(value) <= step < len(value)
+            value = value[step] if is_there else None
         else:
             value = value.get(step) if isinstance(value, dict) else None
         if value is None:
@@ -369,6 +371,7 @@ def _survey(value: Any, path: str, number: int, fields: dict[str, FieldLook], de
         fields.setdefault(path, FieldLook(path)).take(value, number)
 
 
+_CONVERSATIONS = frozenset({"conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id"})
 LIKELY: dict[str, tuple[str, ...]] = {
     "question": ("question", "query", "user_input", "input", "prompt"),
     "answer": (
@@ -404,6 +407,27 @@ _NO_HINT = frozenset(("id", "ids", "type", "score", "scores", "count", "number",
 
 def suggested(fields: Mapping[str, FieldLook]) -> str:
     """Return a `--map` that the names of fields suggest; nothing without a question and an answer."""
+    paths = _suggested_paths(fields)
+    for name in () if paths else dict.fromkeys(path.partition("[]")[0] for path in fields if "[]" in path):
+        # The records may be conversations, and their fields those of turns.
+        start = f"{name}[]."
+        within = {path.removeprefix(start): seen for path, seen in fields.items() if path.startswith(start)}
+        paths = {field: f"{start}{path}" for field, path in _suggested_paths(within).items()}
+        if paths.keys() >= {"question", "answer"}:
+            for path in fields:
+                if _last(path) in _CONVERSATIONS and "[]" not in path:
+                    paths["conversation_id"] = path
+            break
+        paths = {}
+    words = ",".join(f"{field}={path}" for field, path in paths.items())
+    return (
+        (f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}")
+        if words
+        else ""
+    )
+
+
+def _suggested_paths(fields: Mapping[str, FieldLook]) -> dict[str, str]:
     paths_of: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
@@ -422,19 +446,18 @@ def suggested(fields: Mapping[str, FieldLook]) -> str:
     if "contexts" not in paths_of:
         paths_of.pop("context_ids", None)
     if not paths_of.keys() & {"question", "answer"}:
-        return ""
-    paths = []
+        return {}
+    paths = {}
     for field in filter(paths_of.__contains__, LIKELY):
         seen, way = fields[paths_of[field]], ""
-        if field == "contexts" and "[]" not in seen.path:
+        if field == "contexts" and "[]" not in paths_of[field]:
             # What reads passages that stand in one text, as far as its example shows it.
             marks = (mark for mark in ("||", "|") if mark in seen.example)
             way = list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
-        paths.append(f"{field}={paths_of[field]}{way}")
+        paths[field] = f"{paths_of[field]}{way}"
     taken = set(paths_of.values())
-    paths += [f"grade:{path}={path}" for path, seen in fields.items() if seen.is_share and path not in taken]
-    words = ",".join(paths)
-    return f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}"
+    shares = (path for path, seen in fields.items() if seen.is_share and path not in taken)
+    return paths | {f"grade:{path}": path for path in shares}
 
 
 def _best_field(

@@ -39,9 +39,13 @@ _READERS = {
     "tau-bench": "_agent_tools:tau_bench",
     "browsecomp-plus": "_agent_tools:browsecomp_plus",
     "every-eval-ever": "_agent_tools:every_eval_ever",
+    "mt-rag": "_conversation_tools:mt_rag",
+    "ikat": "_conversation_tools:ikat",
+    "crag-mm": "_conversation_tools:crag_mm",
 }
 TOOLS = tuple(_READERS)
 GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands
+_NAMELESS = (GENERIC, "mt-rag", "crag-mm")  # logs that do not say which system it is
 _ENDING = re.compile(r"(?<=.)(\.(csv|tsv|txt|json|jsonl|ndjson|parquet))?(\.(gz|bz2|xz|zst))?$", re.I)
 _LISTED = 24  # fields in an error
 _DEEP = 4  # levels in which a list of records is looked for
@@ -69,7 +73,7 @@ def read(
     map
         The paths of fields that the tool has no place for, as {field: path} or `"field=path,…"`; fields are
         query_id, question, answer, gold, contexts, context_ids, context_scores, run_id, repeat, trace_id,
-        cost, fact:NAME and grade:NAME.
+        conversation_id, turn, cost, fact:NAME and grade:NAME.
     tool
         The tool of the log, in place of detecting it.
     records
@@ -117,7 +121,7 @@ def read(
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     # Two tables of two systems have nothing else by which they are told apart.
-    otherwise = stem_of(path) if reader.tool == GENERIC else ""
+    otherwise = stem_of(path) if reader.tool in _NAMELESS else ""
     log = parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
     # An agent may answer without any tool.
     for pattern in search_tools if reading.tools or not log.steps else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import unicodedata
@@ -23,6 +24,7 @@ from rageval.text import visible
 
 PERSON = "person:"  # what a judge's name begins with who is somebody, and no model
 _LONGEST_FACT = 100
+_CONVERSATION = 12  # digits of an id that is made
 # What tools call a span, and the step that it is.
 _STEP_OF_KIND = {
     **dict.fromkeys(("RETRIEVER", "RETRIEVAL"), "search"),
@@ -96,6 +98,8 @@ class Row:
     question: str = ""
     answer: str | None = None
     gold: list[str] = field(default_factory=list)
+    conversation: str = ""
+    turn: str = ""  # its number in the conversation
     run: str = ""
     variant: str = ""
     repeat: str = ""
@@ -115,6 +119,7 @@ class Row:
     lacks_failed: bool = False
     spent: dict[str, float] = field(default_factory=dict)  # of `SPENT`, as far as the log says so
     steps: list[TracedSpan] = field(default_factory=list)  # of an agent, up to the answer
+    before: str = ""  # what tells the turns apart that were mapped out of conversations
     record: Any = None
 
 
@@ -141,6 +146,7 @@ class LogReading:
     remarks: list[Remark] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)  # columns that nobody reads, and their cells
+    rubrics: dict[str, str] = field(default_factory=dict)  # of metrics whose labels are those of a rubric
     version: str = ""  # of the tool
     search_tools: Sequence[str] = ()  # patterns of names of an agent's tools that search
     tools: set[str] = field(default_factory=set)  # of agents
@@ -405,21 +411,69 @@ def last_text_of(messages: Iterable[Any], role: str) -> str | None:
     return last_text
 
 
-def turn_of(messages: Sequence[Any], where: Place, way: str, place: str) -> tuple[str, str | None]:
-    """Return the question and the answer of a conversation; `InputError` where there are several of them.
+class LoggedTurn(NamedTuple):
+    """What a user asked, what was answered, and all messages from the question to the next one."""
 
-    `way` and `place` are the words by which one of several is read: whose `content` stands at a number.
+    question: str
+    answer: str | None
+    messages: Sequence[dict[str, Any]]
+
+
+def turns_in(messages: Iterable[Any]) -> list[LoggedTurn]:
+    """Return the turns of a conversation; what stands before the first question is of none.
+
+    >>> said = [("assistant", "Hi!"), ("user", "Who?"), ("assistant", "Ada."), ("user", "When?")]
+    >>> [turn[:2] for turn in turns_in({"role": role, "content": text} for role, text in said)]
+    [('Who?', 'Ada.'), ('When?', None)]
     """
-    asked = [message for message in messages if isinstance(message, dict) and message.get("role") == "user"]
-    if len(asked) != 1:
-        raise InputError(
-            at=where,
-            problem=f"is a conversation with {len(asked)} questions",
-            expected="one and its answer (scores of a conversation are of none of its answers)",
-            remedy=f"to import one of each, counted from 0: {way} --map"
-            f" 'question={place}[0].content,answer={place}[1].content'",
-        )
-    return last_text_of(asked, "user") or "", last_text_of(messages, "assistant")
+    groups: list[list[dict[str, Any]]] = []
+    is_asking = False
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        was_asking, is_asking = is_asking, message.get("role") == "user"
+        if is_asking and not was_asking:
+            groups.append([])
+        if groups:
+            groups[-1].append(message)
+    turns = []
+    for group in groups:
+        asked = [last_text_of([message], "user") for message in group]
+        question = "\n".join(text for text in asked if text)
+        replies = [message for message in group if message.get("role") == "assistant"]
+        # One that ends with a call of a tool gives no answer.
+        is_open = bool(replies) and bool(replies[-1].get("tool_calls"))
+        turns.append(LoggedTurn(question, None if is_open else last_text_of(group, "assistant"), group))
+    return turns
+
+
+def conversation_of(questions: Iterable[str]) -> str:
+    """Return what a conversation is called that has no id: a digest of its questions."""
+    texts = "\0".join(map(folded, questions)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(texts).hexdigest()[:_CONVERSATION]
+
+
+def rows_of_turns(
+    row: Row, turns: Sequence[LoggedTurn], reading: LogReading
+) -> Iterator[tuple[Row, LoggedTurn | None]]:
+    """Yield a row for each turn of a conversation, of which this row knows all else; without turns itself.
+
+    Scores of a whole conversation, and right answers to it, are of none of its turns.
+    """
+    if not turns:
+        yield row, None
+        return
+    if len(turns) == 1:
+        yield replace(row, question=turns[0].question, answer=turns[0].answer), turns[0]
+        return
+    conversation = row.conversation or conversation_of([turn.question for turn in turns])
+    reading.left_out["conversation scores"] += len(row.grades)
+    reading.left_out["conversation references"] += len(row.gold)
+    for number, turn in enumerate(turns, 1):
+        of_turn = Row(row.where, turn.question, turn.answer, run=row.run, facts=row.facts, record=row.record)
+        of_turn.conversation, of_turn.turn = conversation, str(number)
+        of_turn.variant, of_turn.repeat, of_turn.failed = row.variant, row.repeat, row.failed
+        yield of_turn, turn
 
 
 def ids_in(metadata: Any) -> dict[str, str]:

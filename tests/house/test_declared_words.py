@@ -180,6 +180,7 @@ def test_a_reader_of_logs_has_a_log(reader: Any) -> None:
 
 
 NUMBERS = ("nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen")
+NUMBERS += ("seventeen", "eighteen", "nineteen", "twenty")
 CALLED = {
     "otel": "opentelemetry",
     "tau-bench": "τ-bench",

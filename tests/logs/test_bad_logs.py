@@ -228,7 +228,7 @@ class TestUnknown:
             ("qustion=a", "did you mean question"),
             ("question=a..b", "expected a path"),
             ("question=a[", "expected a path"),
-            ("question=a[-1]", "expected a path"),
+            ("question=a[-]", "expected a path"),
             ("question=a|jq", "expected after the bar one of json, literal, split"),
             ("question=a|split", "expected after the bar one of"),
             ("question=", "expected a path"),
@@ -259,11 +259,17 @@ class TestUnknown:
         (b"a,b\n1\n", "log:2: expected 2 cells, found 1"),
         (b"a,a\n1,2\n", "a column appears twice"),
         (b'user_input,response\n"a,b\n', "log:"),
-        (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation with 0 questions"),
+        (
+            b'{"user_input": [{"content": "hi"}], "response": "x"}',
+            "a question in user_input, found none",
+        ),
         (b'{"user_input": 1e999, "response": "x"}', "log:1: "),
         (b'{"testCases": [{"actualOutput": "x"}]}', "expected an input, or turns of a conversation, found"),
-        (b'{"user_input": [1]}', "a conversation with 0 questions"),
-        (b"user_input\n\"[{'content': 'hi', 'type': 'ai'}]\"\n", "a conversation with 0 questions"),
+        (b'{"user_input": [1]}', "a question in user_input, found none"),
+        (
+            b"user_input\n\"[{'content': 'hi', 'type': 'ai'}]\"\n",
+            "a question in user_input, found none",
+        ),
         (b"q,x,Status,Score,Named Scores\na,b,PASS,1.0,[1]\n", "expected an object of scores, found [1]"),
         (b"Status,q,Score,x,Named Scores\nPASS,a,1,b,{}\n", "expected Status, Score, Named Scores behind"),
         (b'{"columns": ["a", "b"], "data": [[1]]}', "expected 2 cells, found [1]"),
@@ -274,11 +280,13 @@ def test_odd_content(content: bytes, message: str, tmp_path: Path) -> None:
     assert message in refused(log_of(tmp_path, content))
 
 
-def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:
+def test_a_conversation_of_deepeval_has_a_turn(tmp_path: Path) -> None:
     log = json.loads((LOGS / "deepeval/latest_test_run.json").read_text(encoding="utf-8"))
     log["testRunData"]["conversationalTestCases"] = [{"turns": []}]
     message = refused(log_of(tmp_path, json.dumps(log)))
-    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions; expected one" in message
+    assert (
+        "conversationalTestCases[0]: expected an input, or turns of a conversation, found neither" in message
+    )
 
 
 def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:

@@ -100,8 +100,9 @@ def by_question(log: Log, name: str) -> dict[str, str]:
     return query_ids
 
 
-# The first has questions of its own, the second has none.
-OF_THE_TOY = [name for name in FILES if not name.startswith(("open-rag-eval", "browsecomp-plus"))]
+# The first has questions of its own, the second has none; the others are in test_conversations.py.
+NOT_THE_TOY = ("open-rag-eval", "browsecomp-plus", "ikat", "crag-mm")
+OF_THE_TOY = [name for name in FILES if not name.startswith(NOT_THE_TOY)]
 
 
 def test_every_tool_has_a_sample_and_every_sample_a_reader() -> None:
@@ -123,7 +124,7 @@ def test_ids_answers_and_gold(name: str) -> None:
     )
     assert answers == {ids[query]: texts for query, texts in expected.items()}
     gold = {question.query_id: question.gold for question in log.questions if question.gold}
-    if tool in ("inspect", "ragas", "deepeval", "lm-eval", "mlflow", "autorag", "every-eval-ever"):
+    if tool in ("inspect", "ragas", "deepeval", "lm-eval", "mlflow", "autorag", "every-eval-ever", "mt-rag"):
         assert {query: gold[ids[query]] for query in GOLD} == {query: (text,) for query, text in GOLD.items()}
     else:
         assert not gold
@@ -150,7 +151,7 @@ def test_what_was_retrieved(name: str) -> None:
         documents.setdefault(doc.query_id, []).append(doc.doc_id)
         scores.setdefault(doc.query_id, []).append(doc.score)
     assert documents == expected
-    has_scores = tool in ("inspect", "otel", "mlflow", "langfuse", "langsmith", "autorag")
+    has_scores = tool in ("inspect", "otel", "mlflow", "langfuse", "langsmith", "autorag", "mt-rag")
     ranks = {
         query: [1 / rank for rank in range(1, len(docs) + 1)] for query, docs in RETRIEVED.items() if docs
     }
