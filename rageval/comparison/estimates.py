@@ -59,7 +59,7 @@ def estimate_means(
     """
     import numpy as np
 
-    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
+    from rageval.comparison.intervals import _has_interval, _sample, clusters_among, corrected_score
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
@@ -68,7 +68,7 @@ def estimate_means(
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
         return estimates
     if sample is None:
-        sample = _sample(scores, None if settings is None else settings.clusters)
+        sample = _sample(scores, clusters_among(scores, settings))
     # The range is the measure's own where it says one; what was seen may be narrower by chance.
     scale = ranges_of(sample.values, scores[0].measure.limits)
     if settings is None:
@@ -170,8 +170,8 @@ def slices(
         ranges = {query: score.between[query] for query in queries if query in score.between}
         part = replace(score, query_ids=queries, numbers=values, between=ranges, groups=None, weights=None)
         if whole is None:
-            # The interval does not depend on the settings of a comparison.
-            low, high = bootstrap_of(part)
+            # Of the settings of a comparison it depends on the clusters alone.
+            low, high = bootstrap_of(part, settings)
             estimate = replace(estimate_value(part), low=low, high=high)
         else:
             labeled = _corrected_slice(score, settings, set(queries), whole)

@@ -38,6 +38,7 @@ from rageval.scoring.assessments import (
     UNRATED,
     JudgeOfRun,
     NotThisJudge,
+    conversations_in,
     on,
     unanswered,
     unknown_rubrics,
@@ -654,6 +655,7 @@ def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int
         said_by=deciding,
         of_words=not deciding,
         between=between,
+        conversations=conversations_in(grades),
     )
 
 

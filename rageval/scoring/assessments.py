@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.answer import AnswerFacts
+from rageval.core.turn import CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.judgements import JudgementTable, Statement, kept_in_table
 from rageval.files.opening import name_of
@@ -345,6 +346,12 @@ def answerable_in(table: JudgementTable) -> dict[int, bool]:
                     " judgements the opposite",
                 )
     return answerability
+
+
+@kept_in_table
+def conversations_in(table: JudgementTable) -> dict[str, str]:
+    """Return the conversation of every query that is a turn."""
+    return {table.queries.words[query]: turn.conversation for query, turn in table.turns.items()}
 
 
 class JudgeOfRun:
@@ -697,7 +704,7 @@ def is_permutation(ranking: _Ranking) -> bool:
 
 def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     """Return the table in which all these questions count."""
-    asked = read_facts(questions, ())
+    asked = read_facts(questions, (CONVERSATION, TURN))
     judged = table.queries.words
     if not any(query in asked for query in judged):
         raise InputError(
@@ -707,6 +714,8 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
             f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})",
         )
     expanded = table.with_questions(asked, questions)
+    for query, facts in asked.items():
+        expanded.add_turn(Place(visible(name_of(questions))), query, facts.get(CONVERSATION), facts.get(TURN))
     if hasattr(questions, "seek"):
         questions.seek(0)  # others read it, too
     return expanded

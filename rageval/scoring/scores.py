@@ -158,6 +158,7 @@ class Score(_Float):
     are unknown. `people` are the values from human labels of some of the queries, where these were given.
     `between` is the range of the values of answers with missing judgements, and `spread` how much several
     answers to one question differ. `of_words` are values that are computed from the texts alone.
+    `conversations` has the conversation of each query that is a turn.
 
     >>> import rageval
     >>> score = rageval.evaluate("recall", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}})["recall"]
@@ -182,6 +183,7 @@ class Score(_Float):
     people: People | None = None
     between: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     of_words: bool = False
+    conversations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def basis(self) -> Basis:

@@ -345,6 +345,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},
     "score": {
         *SPANS,
+        "--cluster",  # of slices: tests/comparison/test_conversations.py
         "--gold-chosen",
         "--nuggets",
         "--answers",
@@ -374,7 +375,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "arena": {
         *("--format", "--output", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
-        *("--gold-chosen", "--population"),
+        *("--gold-chosen", "--population", "--cluster"),
     },
     "track": {
         *ASKING
@@ -410,6 +411,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "collection check": {"--against", "--depth", "--output"},
     "diagnose": {
         *(
+            "--cluster",
             "--run",
             "--qrels",
             "--passages",
@@ -434,9 +436,9 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "label agree": {
         *("--leaderboards", "--form", "--at", "--nuggets-in-qrels", "--near-misses", "--weights"),
-        *("--answers", "--nuggets", "--gold-chosen"),
+        *("--answers", "--nuggets", "--gold-chosen", "--cluster"),
     },
-    "label correct": {"--gold-chosen", "--answers", "--nuggets"},
+    "label correct": {"--gold-chosen", "--answers", "--nuggets", "--cluster"},
     "label plan": {
         "--by",  # tests/comparison/test_plan_by_doubt.py
         *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--decide"),
@@ -449,6 +451,7 @@ ELSEWHERE: dict[str, set[str]] = {
             "--passages",
             "--depth",
             "--level",
+            "--cluster",
         ),
         "--seed",
     },
