@@ -111,6 +111,9 @@ slices_of = Hook[[str | None, Sequence[str], Any, Sequence[Any]], dict[str, dict
     "rageval.scoring.query_groups:slices_of"
 )
 
+# A measure by its name, for measures that are made of others.
+parse_measure = Hook[[str], Any]("rageval.measures.parsing:parse_measure")
+
 # Human labels beside a judge, and weights of nuggets: few scores have them.
 drawn = Hook[[Any], Any]("rageval.scoring.gold:drawn")
 gold_of_documents = Hook[[Sequence[Any], Any], Any]("rageval.scoring.gold:gold_of_documents")

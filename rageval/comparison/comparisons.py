@@ -512,7 +512,10 @@ def _comparison_remarks(tested: list[Tested], runs: list[str], settings: Setting
             facts = {"is_of_texts": table.better != NEITHER, "base": runs[table.base]}
             yield Remark("no_best_run", about, facts)
         # Said, as the means then rest on more queries than the differences.
-        partly = int(np.isnan(table.sample.values).any(axis=1).sum())
+        lacking = np.isnan(table.sample.values)
+        partly = int(lacking.any(axis=1).sum())
+        if table.scores[0].measure.about.by_conversation:
+            partly -= int(lacking.all(axis=1).sum())
         if partly:
             yield Remark("queries_without_value", about, {"number": partly})
         if len({score.signature for score in table.scores}) > 1:

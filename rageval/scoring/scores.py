@@ -242,15 +242,24 @@ class Score(_Float):
     @property
     def queries(self) -> int:
         """How many queries the value is computed from."""
-        return len(self.numbers) - self.undefined
+        return self._values_expected - self.undefined
 
     @cached_property
     def undefined(self) -> int:
         """How many queries have no value."""
         unknown = [value for value in self.numbers if value != value]
+        # The value of a conversation stands at one of its turns.
+        del unknown[: len(self.numbers) - self._values_expected]
         if unknown and self.measure.aggregate == "pool":
             unknown = [value for value in unknown if not says_something(value)]
         return len(unknown)
+
+    @property
+    def _values_expected(self) -> int:
+        """How many values there should be: one a query, or a conversation."""
+        if not self.measure.about.by_conversation:
+            return len(self.numbers)
+        return len({self.conversations.get(query, query) for query in self.query_ids})
 
     def __repr__(self) -> str:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
