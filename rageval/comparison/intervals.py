@@ -14,6 +14,7 @@ from rageval.core.remark import Remark
 from rageval.core.turn import CONVERSATION, clusters_by_conversation
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
+from rageval.measures.base import MEAN
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
 from rageval.scoring.assessments import MOST_MISSING
@@ -23,6 +24,7 @@ from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, selection_p
 from rageval.statistics.samples import FEWEST_CLUSTERS, Int, Sample, settled
+from rageval.statistics.slopes import slope_within
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
@@ -368,6 +370,34 @@ def bootstrap_of(score: Score, settings: Settings | None = None) -> tuple[float,
     of_query = clusters_among([score], settings)
     clusters = None if of_query is None else [of_query[query] for query, _ in numbers]
     return bootstrap(score.measure, [value for _, value in numbers], clusters)
+
+
+class _Slope(NamedTuple):
+    """By how much a value changes from turn to turn within conversations, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    reasons: tuple[Remark, ...] = ()
+
+
+def slope_over_turns(score: Score, turns: Mapping[str, str], settings: Settings | None) -> _Slope | None:
+    """Return the slope of values over turns within conversations; None where there is none to tell of."""
+    clusters = clusters_among([score], settings)
+    # Labels correct means, and a pooled share of one turn is none of a turn.
+    if clusters is None or score.people is not None or score.measure.aggregate != MEAN:
+        return None
+    try:
+        places = np.array([float(turns[query]) for query in score.query_ids])
+    except ValueError:
+        return None
+    _, unit = np.unique([clusters[query] for query in score.query_ids], return_inverse=True)
+    level = LEVEL if settings is None else settings.level
+    slope, low, high, units = slope_within(places, score.values, unit.astype(np.int64), level)
+    if not units:
+        return None
+    few = Remark("few_clusters", facts={"number": units, "needed": FEWEST_CLUSTERS})
+    return _Slope(slope, low, high, (few,) if units < FEWEST_CLUSTERS else ())
 
 
 def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:

@@ -164,6 +164,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (PAIR, "-o out"),
         "--all-pairs": (PAIR, "--all-pairs"),
         "--against": (PAIR, "--against hole@3"),
+        "--by": (PAIR + " --questions questions", "--by domain"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
         "--adjust": (PAIR, "--adjust max_t"),
