@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -104,15 +104,18 @@ write_questions = Hook[[Any], Iterable[str]]("rageval.files.questions:write_ques
 questions_in = Hook[[Any, list[Any]], dict[str, Any]]("rageval.judges.material:questions_in")
 
 # Groups of queries, from files or fields of questions.
-clusters_of = Hook[[str | None, Sequence[str], Any, Sequence[Any]], tuple[dict[str, str] | None, str]](
-    "rageval.scoring.query_groups:clusters_of"
-)
+clusters_of = Hook[
+    [str | None, Sequence[str], Any, Sequence[Any]], tuple[dict[str, str] | Literal["none"] | None, str]
+]("rageval.scoring.query_groups:clusters_of")
 groups_of = Hook[[str, Sequence[str], Any, Sequence[Any]], dict[str, str]](
     "rageval.scoring.query_groups:groups_of"
 )
 slices_of = Hook[[str | None, Sequence[str], Any, Sequence[Any]], dict[str, dict[str, str]]](
     "rageval.scoring.query_groups:slices_of"
 )
+
+# A measure by its name, for measures that are made of others.
+parse_measure = Hook[[str], Any]("rageval.measures.parsing:parse_measure")
 
 # Human labels beside a judge, and weights of nuggets: few scores have them.
 drawn = Hook[[Any], Any]("rageval.scoring.gold:drawn")

@@ -40,7 +40,8 @@ class Answer(NamedTuple):
 
     `references` are the documents the answer may cite, `passages` the texts it was made from, by id;
     `question` and `prompt` are what was asked, where the file says so; `repeat` tells several answers of one
-    system to one query apart. `error` says why there is no answer, where the system failed to give one.
+    system to one query apart. `error` says why there is no answer, where the system failed to give one. Where
+    the query is a `turn` of a conversation, `conversation_id` names this.
 
     >>> empty, failed = Answer("q", "mine", (Sentence(""),)), Answer("q", "mine", (), error="timeout")
     >>> empty.status, failed.status
@@ -56,6 +57,8 @@ class Answer(NamedTuple):
     prompt: str = ""
     repeat: str = ""
     error: str = ""
+    conversation_id: str = ""
+    turn: str = ""
 
     @property
     def text(self) -> str:

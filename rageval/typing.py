@@ -122,7 +122,7 @@ class ComparisonOptions(TypedDict, total=False):
     draws: int
     resamples: int
     seed: int
-    clusters: Mapping[str, str] | None
+    clusters: Mapping[str, str] | Literal["none"] | None
     clustered_by: str
     population: Population
     against: str
@@ -144,7 +144,7 @@ class GateOptions(RunOptions, total=False):
     judge_changed: JudgeChanged
     fail_under: Mapping[str, float]
     level: float
-    clusters: FileLike | Mapping[str, str] | None
+    clusters: FileLike | Mapping[str, str] | Literal["none"] | None
     clustered_by: str
     interval: Interval
     resamples: int

@@ -238,7 +238,7 @@ def gate(
     scored = subject.score()
     side = side_of(subject, chosen_system(scored.results, system))
     clusters = chosen.get("clusters")
-    if clusters is not None:
+    if clusters not in (None, "none"):
         is_known = isinstance(clusters, Mapping)
         chosen["clusters"] = clusters if is_known else read_groups(clusters)
         where = "clusters=" if is_known else name_of(clusters)

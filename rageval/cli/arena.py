@@ -26,10 +26,12 @@ from rageval.comparison.arena import (
     strengths_by_people,
     why_biased,
 )
+from rageval.comparison.intervals import cluster_remarks
 from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
 from rageval.scoring.answers import read_judgements, scored
 from rageval.scoring.gold import drawn, gold_of, label_remarks
+from rageval.scoring.query_groups import clusters_of
 from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
 from rageval.views.bases import describe_basis, uncorrected_notes
@@ -62,6 +64,7 @@ class Options(OfLabels):
     ] = "permutation"
     max_bias: opt.MaxBias | None = None
     gold: Annotated[opt.Gold, "Human labels for some of the same pairs; corrects the strengths."] = ()
+    cluster: opt.Cluster | None = None
 
 
 @click.command(cls=Command)
@@ -86,10 +89,11 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
     _report_failures(grades, options.invalid)
     positions = positions_of(grades)
     basis = Basis.of(grades.judges.words)
+    units = _units(grades, judged, options)
     if options.gold:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        table, labelers, draw = _corrected_strengths(grades, options)
+        table, labelers, draw = _corrected_strengths(grades, units, options)
         basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
         names = grades.runs.words
@@ -108,7 +112,7 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
         table = _systems_table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
-        table = _standings_table(grades, positions, options.invalid)
+        table = _standings_table(grades, units, positions, options.invalid)
     texts = basis.texts if basis.corrected else {"basis": str(basis)}
     columns = [*table.columns, *(Column(name, is_for_programs=True) for name in texts)]
     rows = [[*row, *texts.values()] for row in table.rows]
@@ -128,6 +132,17 @@ def arena(judged: tuple[str, ...], options: Options) -> None:
         }
         limit = options.max_bias
         end_if_biased({judge: why_biased(shown, limit) for judge, shown in of_judge.items()}, limit)
+
+
+def _units(grades: JudgementTable, judged: Sequence[str], options: Options) -> dict[str, str] | None:
+    """Return the cluster of every query, and say what it is; None where queries are independent."""
+    queries = list(map(str, grades.queries.words))
+    clusters, by = clusters_of(options.cluster, queries, None, judged)
+    units = None if clusters is None or clusters == "none" else clusters
+    # Points of rankings, counts and Elo have no intervals.
+    if not (options.matrix or options.compat or has_rankings(grades)):
+        say(*cluster_remarks(units, by, queries))
+    return units
 
 
 def _report_failures(grades: JudgementTable, invalid: str) -> None:
@@ -152,7 +167,9 @@ def _report_failures(grades: JudgementTable, invalid: str) -> None:
     say(f"{problem}; {out} left out")
 
 
-def _standings_table(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
+def _standings_table(
+    grades: JudgementTable, units: dict[str, str] | None, positions: Sequence[Positions], invalid: str
+) -> Table:
     if has_rankings(grades):
         scores, few = _rank_points(grades, invalid), incomplete(grades)
         points = {run: (score.value, score.queries) for run, score in scores.items()}
@@ -172,7 +189,7 @@ def _standings_table(grades: JudgementTable, positions: Sequence[Positions], inv
         # The mean of what the judges' points come to without the place shown.
         means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
         return _with_corrected(_systems_table(["rank_score"], ["queries"], standing), means)
-    ratings = strengths(games(grades))
+    ratings = strengths(games(grades, units))
     if grades.is_adaptive:  # no interval holds
         ratings = [replace(strength, low=math.nan, high=math.nan) for strength in ratings]
     elif any(math.isnan(strength.low) for strength in ratings):
@@ -188,7 +205,9 @@ def _systems_table(numbers: Sequence[str], counts: Sequence[str], rows: list[lis
     return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
 
 
-def _corrected_strengths(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
+def _corrected_strengths(
+    grades: JudgementTable, units: dict[str, str] | None, options: Options
+) -> tuple[Table, tuple[str, ...], DrawKind]:
     """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     if has_rankings(grades):
         raise UsageError(
@@ -196,7 +215,7 @@ def _corrected_strengths(grades: JudgementTable, options: Options) -> tuple[Tabl
         )
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
-    ratings, remarks = strengths_by_people(grades, gold, population=options.population)
+    ratings, remarks = strengths_by_people(grades, gold, options.population, units)
     say(*label_remarks(gold), *remarks)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in ratings]
     drawn_how = gold.draw.kind(sum(s.games - s.labels for s in ratings))

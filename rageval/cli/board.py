@@ -23,7 +23,7 @@ from rageval.text import visible
 from rageval.track.bundle import Board
 from rageval.track.leaderboard import bundled
 from rageval.track.publication import publish
-from rageval.track.values import ScoringInputs, System
+from rageval.track.values import ScoringInputs, System, conversations_of
 from rageval.track.verification import verify
 
 
@@ -92,9 +92,7 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     if sources.kind is RUNS and not (runs and len(qrels) == 1):
         raise UsageError("expected runs and one file of qrels, or judged answers")
     named = zip(run_sources(runs, PLAIN, None), runs, strict=True)
-    topics = None
-    if options.topics is not None:
-        topics = list(hooks.questions_in(options.topics, []))
+    questions = None if options.topics is None else hooks.questions_in(options.topics, [])
     inputs = ScoringInputs(
         ",".join(options.measures or sources.measures),
         sources.kind,
@@ -102,7 +100,8 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
         judged=list(map(_file, sources.files["judgements"])),
         qrels=qrels[0] if qrels else None,
         nuggets=options.nuggets,
-        topics=topics,
+        topics=None if questions is None else list(questions),
+        conversations=conversations_of(questions),
         gold=list(map(_file, options.gold)),
         gold_chosen=options.gold_chosen or "",
         on_missing=options.on_missing,

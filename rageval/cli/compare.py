@@ -37,7 +37,7 @@ from rageval.core.remark import unique
 from rageval.errors import UsageError
 from rageval.measures.parsing import parse_measure
 from rageval.table import FORMATS, lines, records_of
-from rageval.views.comparisons import ByQuery, latex_of, lines_of, parts_of
+from rageval.views.comparisons import ByQuery, BySlice, latex_of, lines_of, parts_of
 from rageval.views.plots import figure_of_comparison, save
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ class Options(Comparing):
         "Also print the values of each query, largest losses first (with CSV, TSV or JSON lines: only"
         " these).",
     ] = False
+    by: Annotated[
+        opt.By | None,
+        "Also print each difference by the values of a field, such as domain,turn, with an interval (with"
+        " CSV, TSV or JSON lines: only these).",
+    ] = None
     sort: opt.Sort | None = None
     style: Annotated[
         str,
@@ -156,7 +161,10 @@ def compare(words: tuple[str, ...], options: Options) -> None:
 
 def _refuse_combinations(options: Options) -> None:
     """Refuse options that do not go together."""
-    for name, value in (("by-query", options.by_query), ("against", options.against)):
+    if options.by and (options.by_query or options.gold):
+        other = "-q" if options.by_query else "--gold"
+        raise UsageError(f"--by prints differences of the values as they are; leave out {other}")
+    for name, value in (("by-query", options.by_query), ("against", options.against), ("by", options.by)):
         if value and options.style in ("latex", "cite"):
             others = ", ".join(name for name in FORMATS if name != "latex")
             raise UsageError(f"--{name} is not available with --format {options.style}; use one of {others}")
@@ -166,21 +174,25 @@ def _refuse_combinations(options: Options) -> None:
 def _comparison_lines(
     comparison: Comparison, results: list[Scores], inputs: Inputs, options: Options
 ) -> Iterable[str]:
-    """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
+    """Return the lines of a comparison in a format, with what -q or --by asks for."""
     style, places = options.style, places_of(options.places)
     if style == "cite":
         return [str(cite(comparison, ids_of_datasets(inputs, options)))]
     if style == "latex":
         return latex_of(comparison, options.caption, options.label, options.show or "", places)
-    if not options.by_query:
+    if not options.by_query and not options.by:
         return lines_of(comparison, style, places)
-    values = ByQuery(comparison, results)
+    values: ByQuery | BySlice = ByQuery(comparison, results)
+    if options.by:
+        sources = results[0].scores[0].query_ids, options.questions, inputs.question_sources
+        values = BySlice(comparison, results, hooks.slices_of(options.by, *sources))
+    key = "slices" if options.by else "by_query"
     return lines(
         style,
         lambda: [*parts_of(comparison, places), *values.parts(places)],
         # In rows the values of each query stand alone, as their columns are others.
         lambda: values.data(places),
-        record=lambda: comparison.as_dict() | {"by_query": list(records_of(values.data()))},
+        record=lambda: comparison.as_dict() | {key: list(records_of(values.data()))},
     )
 
 

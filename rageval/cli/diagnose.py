@@ -14,7 +14,7 @@ from rageval.cli._output import TableFormat, deliver, say
 from rageval.comparison import diagnose as diagnosed
 from rageval.errors import UsageError
 from rageval.scoring.answers import read_judgements
-from rageval.scoring.query_groups import slices_of
+from rageval.scoring.query_groups import clusters_of, slices_of
 from rageval.scoring.runs import EVERYTHING
 from rageval.scoring.runs_from_files import judgements_of, run_sources
 from rageval.table import NUMBER, Code, Column, Prose, Table, lines
@@ -54,6 +54,7 @@ class Options(OfSpans):
     system: Annotated[
         str | None, opt.gated("Which judged system, if there are several.", metavar="RUN_ID")
     ] = None
+    cluster: opt.Cluster | None = None
     by: Annotated[opt.By | None, "Print one row for each value of a field, such as domain,question_type."] = (
         None
     )
@@ -85,6 +86,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     run, gold = _read_run_and_gold(options, reading)
     table = read_judgements(list(judged))
     queries = list(map(str, table.queries.words))
+    clusters, clustered_by = clusters_of(options.cluster, queries, options.questions, judged)
     diagnosis = diagnosed(
         table,
         run,
@@ -100,6 +102,8 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
         level=options.level,
         resamples=options.resamples,
         seed=options.seed,
+        clusters=clusters,
+        clustered_by=clustered_by,
     )
     say(*diagnosis.remarks)
     style = options.style

@@ -369,7 +369,7 @@ class _Gated(NamedTuple):
 
     side: GateSide
     slices: dict[str, dict[str, str]]
-    clusters: tuple[dict[str, str] | None, str]
+    clusters: tuple[dict[str, str] | Literal["none"] | None, str]
     remarks: list[Remark]
     other: GateSide | None = None
 

@@ -11,9 +11,10 @@ from click.core import ParameterSource
 
 from rageval import options as opt
 from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
-from rageval.cli._output import TableFormat, deliver, end_if_biased
+from rageval.cli._output import TableFormat, deliver, end_if_biased, say
 from rageval.comparison import passport as passports
 from rageval.comparison.arena import why_biased
+from rageval.comparison.intervals import cluster_remarks
 from rageval.comparison.leaderboards import CUTOFFS, JudgesComparison, compare_judges, compare_leaderboards
 from rageval.comparison.passport import agreement_of_several, between, passport, read, read_people, together
 from rageval.errors import UsageError
@@ -21,6 +22,7 @@ from rageval.files.answers import read_answers
 from rageval.files.opening import name_of
 from rageval.files.scores import ALL, UntoldForm, read_leaderboard
 from rageval.scoring.gold import draw_of_labels, drawn
+from rageval.scoring.query_groups import clusters_of
 from rageval.table import BRIEF, NUMBER, Column, Prose, Table, lines
 from rageval.text import visible
 
@@ -66,6 +68,7 @@ def label_agree(
         ),
     ] = None,
     gold_chosen: opt.GoldChosen | None = None,
+    cluster: opt.Cluster | None = None,
     near_misses: Annotated[
         Literal["none", "linear", "quadratic"],
         opt.Option("How much near grades count as agreement: the weights of kappa."),
@@ -144,10 +147,23 @@ def label_agree(
     things = [key for own in people.values() for key in own]
     draw = draw_of_labels(things, [gold], drawn(gold_chosen), name_of(gold))
     gold_labels = together(people)
-    pairs = between(people, near_misses, draw)
-    several = agreement_of_several(people, near_misses, draw)
+    queries = sorted({key[0] for own in (judgements, *people.values()) for key in own})
+    units, by = clusters_of(cluster, queries, None, labels)
+    clusters = None if units == "none" else units
+    say(*cluster_remarks(clusters, by, queries))
+    pairs = between(people, near_misses, draw, clusters)
+    several = agreement_of_several(people, near_misses, draw, clusters)
     judge_passport = passport(
-        judgements, gold_labels, near_misses, measures, lengths, nuggets, pairs, several, draw
+        judgements,
+        gold_labels,
+        near_misses,
+        measures,
+        lengths,
+        nuggets,
+        pairs,
+        several,
+        draw,
+        clusters=clusters,
     )
     deliver(
         passport_lines(judge_passport, (judgements, gold_labels) if parting else None, parting or 0, style),

@@ -13,10 +13,12 @@ from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
 from rageval.comparison.corrections import correct as corrected
 from rageval.comparison.corrections import correction_remarks
+from rageval.comparison.intervals import cluster_remarks
 from rageval.core.basis import BasisKind
 from rageval.core.record import plain_fields
 from rageval.scoring.answers import measures_of_answers, read_judgements
 from rageval.scoring.gold import drawn, gold_of, label_remarks
+from rageval.scoring.query_groups import clusters_of
 from rageval.scoring.rules import Rules
 from rageval.table import NUMBER, Column, Table, finite, lines
 from rageval.views.bases import correction_notes
@@ -38,6 +40,7 @@ class Options(opt.Options):
         "error"
     )
     level: Annotated[opt.Level, "Confidence level of the intervals."] = 0.95
+    cluster: opt.Cluster | None = None
     places: opt.Places = 4
     style: TableFormat = "table"
     output: opt.Output | None = None
@@ -65,9 +68,13 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     gold = read_judgements(list(options.gold), answers=answers, nuggets=nuggets)
     rules = Rules(on_missing=options.on_missing)
     labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
-    results = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
+    queries = list(map(str, judgements.queries.words))
+    clusters, by = clusters_of(options.cluster, queries, None, [*judged, *answers])
+    how = options.level, options.population, labels.draw, clusters
+    results = corrected(measures, judgements, gold, rules, *how)
     bases = correction_notes({result.measure: result.basis for result in results})
     say(*judgements.remarks, *label_remarks(labels), *bases, *correction_remarks(results, judgements))
+    say(*cluster_remarks(None if clusters == "none" else clusters, by, queries))
     table = _correction_table(results, options.places)
     shown = table
     # Where no people labeled, nothing that is read calls it theirs.

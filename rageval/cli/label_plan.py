@@ -21,6 +21,7 @@ from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure, parse_measures
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import UNIFORM, Draw
+from rageval.scoring.query_groups import clusters_of
 from rageval.scoring.sources import read_qrels, read_run
 from rageval.subjects import RUNS
 from rageval.text import visible
@@ -75,6 +76,7 @@ class Options(opt.Options):
         "Documents of each run to label (default: those the measure uses, or 10).",
     ] = None
     level: opt.Level = 0.95
+    cluster: opt.Cluster | None = None
     decide: Annotated[
         str | None,
         opt.claimed(
@@ -184,7 +186,9 @@ def _read_pilot(
     gold = subject.read_gold(files, Draw(how=UNIFORM))
     scores = {result.run: result.scores[0] for result in subject.with_gold(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
-    number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level)
+    queries = list(subject.queries)
+    clusters, _ = clusters_of(options.cluster, queries, options.questions, inputs.question_sources)
+    number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level, clusters)
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
     return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(gold.queries))
 

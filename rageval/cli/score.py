@@ -86,6 +86,7 @@ class Options(Scoring):
     sort: opt.Sort | None = None
     names: opt.Names = ()
     by: opt.By | None = None
+    cluster: opt.Cluster | None = None
     style: Annotated[
         str | None,
         opt.printed(
@@ -213,7 +214,10 @@ def _score_lines(
             groups = hooks.slices_of(options.by, queries, options.questions, inputs.question_sources)
             if not groups:
                 raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
-        settings = hooks.comparison_settings(population=options.population)
+        clusters, by = hooks.clusters_of(options.cluster, queries, options.questions, inputs.question_sources)
+        settings = hooks.comparison_settings(
+            population=options.population, clusters=clusters, clustered_by=by
+        )
         return slice_lines(results, groups, layout, style, settings)
     if style == "trec" and options.compat == "trec_eval":
         return trec_eval(results, layout, options.rel)

@@ -15,7 +15,7 @@ from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessments import MOST_MISSING, is_permutation, on, rankings_of, required
 from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
-from rageval.scoring.scores import mean
+from rageval.scoring.scores import mean, require_groups
 from rageval.statistics.bootstrap import draws, ends_of
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import (
@@ -43,7 +43,8 @@ class Games:
     """Comparisons of two systems each: the query, the two systems, and what the first one got (1, ½, 0).
 
     Queries are numbered by their ids, so that no order of lines changes what is drawn from them.
-    `in_order` where the first one was shown first; False where nothing says which one was.
+    `in_order` where the first one was shown first; False where nothing says which one was. `unit` numbers
+    what was drawn independently, such as conversations; None where queries were.
     """
 
     systems: tuple[str, ...]
@@ -52,6 +53,7 @@ class Games:
     second: Int
     outcome: Float
     in_order: bool = False
+    unit: Int | None = None
 
     def __len__(self) -> int:
         return len(self.query)
@@ -102,8 +104,11 @@ class _Strength:
     corrected: float | None = None  # the strength, less what being shown first is worth
 
 
-def games(grades: JudgementTable) -> Games:
-    """Return the games: judgements that share query, aspect and judge are the two sides of one."""
+def games(grades: JudgementTable, clusters: Mapping[str, str] | None = None) -> Games:
+    """Return the games: judgements that share query, aspect and judge are the two sides of one.
+
+    `clusters` has the cluster of every query, where queries are not independent.
+    """
     judged = required(grades, OUTCOME, "the arena")
     grades.require_no_repeats("the arena")
     comparisons: dict[tuple[int, int, int], list[_Side]] = {}
@@ -131,6 +136,10 @@ def games(grades: JudgementTable) -> Games:
     )
     words = list(map(str, grades.queries.words))
     rank = {code: index for index, code in enumerate(sorted(range(len(words)), key=words.__getitem__))}
+    units = None
+    if clusters is not None:
+        require_groups(clusters, words, "clusters")
+        units = _number_words([clusters[words[code]] for code in query])
     return Games(
         tuple(grades.runs.words),
         np.array([rank[code] for code in query], np.int64),
@@ -138,6 +147,7 @@ def games(grades: JudgementTable) -> Games:
         np.array(second, np.int64),
         np.array(outcome, np.float64),
         in_order,
+        units,
     )
 
 
@@ -263,8 +273,8 @@ def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
 
 def _interval(played: Games, resamples: int) -> tuple[Float, Float]:
     """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
-    # Queries are drawn and not games: games of one query are not independent.
-    queries, of_game = np.unique(played.query, return_inverse=True)
+    # Queries are drawn and not games: games of one query, or of one conversation, are not independent.
+    queries, of_game = np.unique(played.query if played.unit is None else played.unit, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
     resampled = []
     for drawn in draws(len(queries), resamples, SEED):
@@ -587,12 +597,13 @@ def strengths_by_people(
     judged: JudgementTable,
     gold: Gold,
     population: Literal["kind", "set"] = "kind",
+    clusters: Mapping[str, str] | None = None,
 ) -> tuple[list[_StrengthByPeople], list[Remark]]:
     """Return every system's strength, strongest first, and which pairs have too few human labels.
 
     A pair of systems has the judge's outcome of every query on which they met (½ for a win, −½ for a loss,
-    the mean of several games), and human outcomes of some. Queries are independent, games of one query are
-    not.
+    the mean of several games), and human outcomes of some. Queries are independent, or `clusters` of them
+    are; games of one query are not.
     """
     people = gold.answers
     refuse_the_judge(judged, people)
@@ -624,7 +635,13 @@ def strengths_by_people(
             if refused := why_lost(len(lost), len(labels)):
                 raise TooFewLabels(refused)
             estimates[pair], doubt = _correct_outcomes(
-                pair, outcomes, labels, draw=gold.draw, population=population, tests=len(ours)
+                pair,
+                outcomes,
+                labels,
+                draw=gold.draw,
+                population=population,
+                tests=len(ours),
+                of_query=clusters,
             )
             if doubt is not None:
                 remarks.append(replace(doubt, about=about))
@@ -662,6 +679,7 @@ def _correct_outcomes(
     draw: Draw,
     population: Literal["kind", "set"],
     tests: int,
+    of_query: Mapping[str, str] | None,
 ) -> tuple[Corrected, Remark | None]:
     """Return the mean outcome of a pair as human labels correct it, and why the labels might not be random.
 
@@ -682,7 +700,7 @@ def _correct_outcomes(
         look=draw.look_level(LEVEL),
         population=population,
         chosen=chances_of(draw, queries, [queries[index] for index in labeled]),
-        clusters=queries,
+        clusters=queries if of_query is None else [of_query[query] for query in queries],
         same=[index for index, query in enumerate(queries) if draw.compares and query in draw.same],
         within=(-0.5, 0.5),
     )

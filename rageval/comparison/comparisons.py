@@ -12,7 +12,7 @@ import numpy as np
 from rageval import hooks
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.frontier import frontier_of, require_frontier
-from rageval.comparison.intervals import _sample
+from rageval.comparison.intervals import _sample, clusters_among, with_conversations
 from rageval.comparison.pairs import (
     RunFacts,
     Tested,
@@ -308,7 +308,7 @@ def compare(
     >>> pair.run, pair.other, pair.difference, pair.p == 2 / 2**8, pair.verdict
     ('bad', 'good', -0.5, True, 'lower')
     """
-    settings = settings or Settings()
+    settings = with_conversations(settings or Settings(), results)
     runs = [scores.run for scores in results]
     _check_inputs(results, runs, settings)
     if settings.against:
@@ -463,7 +463,7 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
         scores = [result.scores[index] for result in results]
         if not any(map(why_untestable, scores)):
             chosen = whole if whole and first.measure.better == LOW_IS_GOOD else able
-            best, _ = best_among(better_direction(first), _sample(scores), chosen)
+            best, _ = best_among(better_direction(first), _sample(scores, clusters_among(scores)), chosen)
             names = frozenset(results[number].run for number in best)
             doubts = (
                 why_incomparable(results[one], results[other]).get(str(first.measure))
@@ -512,13 +512,16 @@ def _comparison_remarks(tested: list[Tested], runs: list[str], settings: Setting
             facts = {"is_of_texts": table.better != NEITHER, "base": runs[table.base]}
             yield Remark("no_best_run", about, facts)
         # Said, as the means then rest on more queries than the differences.
-        partly = int(np.isnan(table.sample.values).any(axis=1).sum())
+        lacking = np.isnan(table.sample.values)
+        partly = int(lacking.any(axis=1).sum())
+        if table.scores[0].measure.about.by_conversation:
+            partly -= int(lacking.all(axis=1).sum())
         if partly:
             yield Remark("queries_without_value", about, {"number": partly})
         if len({score.signature for score in table.scores}) > 1:
             yield Remark("unlike_signatures", about)
     first = tested[0].sample
-    if settings.clusters is not None:
+    if settings.units is not None:
         counts = {"queries": len(first.queries), "clusters": first.units}
         yield Remark("clusters", facts={**counts, "by": settings.clustered_by})
     if first.units < _FEW:

@@ -11,11 +11,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.intervals import scale_of, selection
+from rageval.comparison.intervals import clusters_among, scale_of, selection
+from rageval.comparison.results import Settings
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, Place, TooFewLabels, UsageError
@@ -83,12 +84,14 @@ def correct(
     level: float = 0.95,
     population: Population = "kind",
     draw: Draw | None = None,
+    clusters: Mapping[str, str] | Literal["none"] | None = None,
 ) -> list[CorrectedMeasure]:
     """Correct every measure of every system that has human labels.
 
     The mean is that of queries of this `kind`, or of exactly this `set`. Labels need not cover every query,
     nor every nugget of an answer; unlabeled ones are no evidence. An answer labeled in part counts by that
-    part, or not at all if the measure needs all of it. `draw` says how the labeled sample was chosen.
+    part, or not at all if the measure needs all of it. `draw` says how the labeled sample was chosen, and
+    `clusters` which queries depend on each other: those of one conversation, unless it says another thing.
     """
     refuse_the_judge(judged, gold)
     for table in (judged, gold):
@@ -102,7 +105,8 @@ def correct(
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     corrections = []
-    shared = _Shared(judged, gold, rules)
+    settings = Settings(clusters=clusters)
+    shared = _Shared(judged, gold, rules, settings)
     results = [scores for scores in evaluate_all(measures, judged, rules) if scores.run in people]
     for score in results[0].scores if results else ():
         if why := why_uncorrected(score):
@@ -161,7 +165,7 @@ def _correct_measure(
     draw: Draw,
     tests: int,
 ) -> CorrectedMeasure:
-    parts = shared.parts(one.measure, run)
+    parts, units = shared.parts(one.measure, run), clusters_among([one], shared.settings)
     values, human_values = (
         {query: value for query, value in score.by_query.items() if not math.isnan(value)}
         for score in (one, other)
@@ -197,14 +201,14 @@ def _correct_measure(
         if of_parts:
             both = {q: Part(parts.judge[q], share) for q, share in parts.share.items() if q in values}
             human_values = {query: parts.people[query] for query in both}
-            return _correct_by_labels(correction, values, human_values, level, limits, draw, both)
+            return _correct_by_labels(correction, values, human_values, level, limits, draw, units, both)
         # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
         checked = [index for index, query in enumerate(values) if query in human_values]
         chosen, doubt = selection(draw, list(values.values()), checked, tests)
         if chosen is not None:
             return correction._replace(refused=chosen)
         correction = correction._replace(doubt=doubt)
-        return _correct_by_labels(correction, values, human_values, level, limits, draw, None)
+        return _correct_by_labels(correction, values, human_values, level, limits, draw, units, None)
     except TooFewLabels as error:
         return correction._replace(refused=error.reason)
 
@@ -216,6 +220,7 @@ def _correct_by_labels(
     level: float,
     limits: Limits | None,
     draw: Draw,
+    units: Mapping[str, str] | None,
     parts: Mapping[str, Part] | None,
 ) -> CorrectedMeasure:
     """Correct by answers that people judged, wholly or in part."""
@@ -233,10 +238,12 @@ def _correct_by_labels(
         "chosen": chances_of(draw, values, human_values),
         "parts": None if parts is None else {places[query]: part for query, part in parts.items()},
         "within": (low, high),
+        "clusters": None if units is None else [units[query] for query in values],
     }
     mean = corrected(list(values.values()), labeled, **how)
-    if parts is not None:
-        # Without the judge; labels of parts have no mean that needs no weights.
+    if parts is not None or units is not None:
+        # Without the judge; labels of parts have no mean that needs no weights, those of clusters no plain
+        # interval.
         alone = corrected(list(values.values()), labeled, slope=0.0, **how)
         correction = correction._replace(people=alone.value, people_low=alone.low, people_high=alone.high)
     return correction._replace(
@@ -307,8 +314,10 @@ class _PartJudged(NamedTuple):
 class _Shared:
     """Judgements of a judge and of people, and both restricted to what both judged."""
 
-    def __init__(self, judged: JudgementTable, gold: JudgementTable, rules: Rules) -> None:
-        self.judged, self.gold, self.rules = judged, gold, rules
+    def __init__(
+        self, judged: JudgementTable, gold: JudgementTable, rules: Rules, settings: Settings
+    ) -> None:
+        self.judged, self.gold, self.rules, self.settings = judged, gold, rules, settings
         self._both: tuple[JudgementTable, JudgementTable] | None = None
 
     def parts(self, measure: AnyMeasure, run: str) -> _PartJudged:

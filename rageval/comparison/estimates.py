@@ -6,14 +6,15 @@ Also by what is known of the queries: a slice a domain, a question type, ….
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark
-from rageval.measures.base import POOL
+from rageval.core.turn import TURN
+from rageval.measures.base import MEAN, POOL, Measure
 from rageval.scoring.scores import Score, filled
 from rageval.statistics import LEVEL, SEED
 
@@ -59,7 +60,7 @@ def estimate_means(
     """
     import numpy as np
 
-    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
+    from rageval.comparison.intervals import _has_interval, _sample, clusters_among, corrected_score
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
@@ -68,7 +69,7 @@ def estimate_means(
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
         return estimates
     if sample is None:
-        sample = _sample(scores, None if settings is None else settings.clusters)
+        sample = _sample(scores, clusters_among(scores, settings))
     # The range is the measure's own where it says one; what was seen may be narrower by chance.
     scale = ranges_of(sample.values, scores[0].measure.limits)
     if settings is None:
@@ -130,11 +131,16 @@ def estimate_signature(draw: Draw, labels: str) -> str:
 _FEWEST_OF_SLICE, _FEWEST_FOR_SLOPE = 10, 15  # labels: for an interval, and for a slope of its own
 
 
+SLOPE = "slope"  # in place of the name of a slice: by how much a value changes from turn to turn
+
+
 class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
     The value is over the `queries` where the measure is defined, not over the `undefined` ones. With labels
-    it is the corrected value, NaN where there are too few (`reasons`), and `judged` is the judge's value.
+    it is the corrected value, NaN where there are too few (`reasons`), and `judged` is the judge's value. Of
+    turns the last one is named `slope`: by how much the value changes from turn to turn within a
+    conversation.
     """
 
     field: str
@@ -160,24 +166,56 @@ class Slice(NamedTuple):
 def slices(
     score: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
 ) -> list[Slice]:
-    """Return one slice for each value of the field, in the order of the values."""
-    from rageval.comparison.intervals import bootstrap_of, corrected_score
+    """Return one slice for each value of the field, in the order of the values.
+
+    Of the turns of conversations there is one more, the slope over turns within conversations.
+    """
+    from rageval.comparison.intervals import bootstrap_of, corrected_score, slope_over_turns
 
     sliced = []
     whole = corrected_score(score, settings) if score.people is not None else None
-    for name, values in sorted(score.numbers_by(groups).items()):
+    parts = score.numbers_by(groups)
+    for name, values in sorted(parts.items(), key=_in_order(parts)):
         queries = sorted(query for query in score.query_ids if groups[query] == name)
         ranges = {query: score.between[query] for query in queries if query in score.between}
         part = replace(score, query_ids=queries, numbers=values, between=ranges, groups=None, weights=None)
         if whole is None:
-            # The interval does not depend on the settings of a comparison.
-            low, high = bootstrap_of(part)
+            # Of the settings of a comparison it depends on the clusters alone.
+            low, high = bootstrap_of(part, settings)
             estimate = replace(estimate_value(part), low=low, high=high)
         else:
             labeled = _corrected_slice(score, settings, set(queries), whole)
             estimate = _estimate_by_labels(part, labeled, settings)
         sliced.append(_slice_of(field, name, estimate))
+    slope = slope_over_turns(score, groups, settings) if field == TURN else None
+    if slope is not None:
+        numbers = slope.value, slope.low, slope.high, score.queries, score.undefined, score.basis
+        sliced.append(Slice(field, SLOPE, *numbers, reasons=slope.reasons))
     return sliced
+
+
+def slices_of_difference(
+    one: Score, other: Score, field: str, groups: Mapping[str, str], settings: Settings | None = None
+) -> list[Slice]:
+    """Return the slices of the difference of two systems, on the queries where both have a value."""
+    theirs = other.by_query
+    numbers = [value - theirs.get(query, math.nan) for query, value in one.by_query.items()]
+    measure = one.measure
+    if isinstance(measure, Measure):
+        low, high = measure.ends
+        # A difference may be as large as the scale is wide, either way.
+        about = measure.about._replace(limits=(low - high, high - low), aggregate=MEAN)
+        measure = Measure(measure.function, measure.arguments, measure.k, about)
+    return slices(replace(one, measure=measure, numbers=numbers, between={}), field, groups, settings)
+
+
+def _in_order(names: Collection[str]) -> Callable[[tuple[str, Any]], Any]:
+    """Return what slices are sorted by: their numbers, where all names are numbers, or their names."""
+    try:
+        numbers = {name: float(name) for name in names}
+    except ValueError:
+        return lambda part: part[0]
+    return lambda part: (numbers[part[0]], part[0])
 
 
 def corrected_mean(score: Score, settings: Settings | None = None) -> Slice:

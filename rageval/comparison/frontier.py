@@ -67,7 +67,7 @@ def frontier_of(
         shares: list[float] = [math.nan] * len(runs)
         if not {measure, against} & {*corrected} and runs:
             quality, costs = (
-                _sample([scores[run, name] for run in runs], settings.clusters) for name in (measure, against)
+                _sample([scores[run, name] for run in runs], settings.units) for name in (measure, against)
             )
             shares = _shares(quality, costs, settings)
         for run, share in zip(runs, shares, strict=True):

@@ -22,7 +22,7 @@ import numpy as np
 from rageval import hooks
 from rageval.comparison.comparisons import why_untestable
 from rageval.comparison.estimates import estimate_value
-from rageval.comparison.intervals import FEW, draw_of_pair
+from rageval.comparison.intervals import FEW, draw_of_pair, with_conversations
 from rageval.comparison.pairs import (
     RunFacts,
     corrected_pairs,
@@ -31,7 +31,7 @@ from rageval.comparison.pairs import (
     pairs_of,
     tables,
 )
-from rageval.comparison.results import Pair, Settings
+from rageval.comparison.results import Clusters, Pair, Settings, require_clusters
 from rageval.core.basis import UNSTATED, Basis, DrawKind
 from rageval.core.estimate import Estimate
 from rageval.core.record import plain_fields
@@ -102,7 +102,7 @@ class GateSettings:
     judge_changed: JudgeChanged = REFUSE
     fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
     level: float = 0.95
-    clusters: Mapping[str, str] | None = field(default=None, hash=False)
+    clusters: Clusters | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
     interval: Interval = "bca"
     resamples: int = RESAMPLES
@@ -115,8 +115,14 @@ class GateSettings:
             if value is not None and not (value >= 0 and math.isfinite(value)):
                 raise UsageError(f"{name}={value!r}: expected a number from 0")
         refuse_other_words(self)
+        require_clusters(self.clusters)
         if not 0.5 < self.level < 1:
             raise UsageError(f"level={self.level!r}: expected a number between 0.5 and 1")
+
+    @property
+    def units(self) -> Mapping[str, str] | None:
+        """The cluster of every query; None where queries are independent."""
+        return None if self.clusters == "none" else self.clusters
 
     @property
     def of_slices(self) -> float:
@@ -148,7 +154,7 @@ class GateSettings:
         parts |= {"slices": f"{self.of_slices:g}"} if has_slices else {}
         parts |= {"block": self.block, "level": f"{self.level:g}", "test": "t"}
         parts |= {"interval": self.interval, "resamples": self.resamples}
-        parts |= {"units": visible(self.clustered_by)} if self.clusters is not None else {}
+        parts |= {"units": visible(self.clustered_by)} if self.units is not None else {}
         return join_signature("gate", parts | {"seed": self.seed, "v": __version__})
 
 
@@ -324,6 +330,7 @@ def gate(
     anchor. Raises `InputError` where the sides cannot be compared, `MissingJudgements` where too many of the
     candidate's failed.
     """
+    settings = with_conversations(settings, [candidate.scores])
     if anchor is None:
         return _gate_against(candidate, baseline, settings, slices)
     far_settings = replace(settings, margin=settings.of_anchor, fail_under={})
@@ -368,9 +375,9 @@ def _gate_against(
     common.check()
     _check_labels(common)
     parts = list(_parts(common, slices or {}))
-    if settings.clusters is not None:
+    if settings.units is not None:
         # A question that is gone is a cluster by itself.
-        clusters = {**{query: query for query in common.queries}, **settings.clusters}
+        clusters = {**{query: query for query in common.queries}, **settings.units}
         settings = replace(settings, clusters=clusters)
     decisions = _stable_decisions(common, parts, settings, others)
     for index, decision in enumerate(decisions):
@@ -882,7 +889,7 @@ def _test_part(
         estimate_value(_score_on(own[0], both), how).value,
     )
     look = draw_of_pair(*scores).look
-    clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
+    clusters = len({settings.units[query] for query in both}) if settings.units is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
 
 
@@ -980,7 +987,7 @@ def _decide(tested: _Tested, p: float, adjusted: float, settings: GateSettings) 
 def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
     """Return how many would decide it: to ship what is within the margin, to block what is not."""
     difference, low, high = tested.oriented
-    of = "labels" if tested.pair.labels is not None else "clusters" if settings.clusters else "questions"
+    of = "labels" if tested.pair.labels is not None else "clusters" if settings.units else "questions"
     if math.isnan(low):
         return None, of
     margin = _margin(tested, settings)

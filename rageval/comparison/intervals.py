@@ -3,28 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from rageval.core.remark import Remark
+from rageval.core.turn import CONVERSATION, clusters_by_conversation
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
+from rageval.measures.base import MEAN
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
-from rageval.scoring.scores import Score, filled, require_groups
+from rageval.scoring.scores import Score, Scores, filled, require_groups
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import Limits, intervals, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, selection_p
-from rageval.statistics.samples import Int, Sample, settled
+from rageval.statistics.samples import FEWEST_CLUSTERS, Int, Sample, settled
+from rageval.statistics.slopes import slope_within
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
+
+
+# Which queries depend on each other: decided here for all intervals and tests.
+
+
+def clusters_among(scores: Sequence[Score], settings: Settings | None = None) -> Mapping[str, str] | None:
+    """Return the cluster of every query: what the settings say, or else its conversation; None without."""
+    if settings is not None and settings.clusters is not None:
+        return settings.units
+    conversations: dict[str, str] = {}
+    for score in scores:
+        conversations.update(score.conversations)
+    queries = {query for score in scores for query in score.query_ids}
+    return clusters_by_conversation(queries, conversations)
+
+
+_AnySettings = TypeVar("_AnySettings")  # `Settings` of a comparison, or those of a gate
+
+
+def with_conversations(settings: _AnySettings, results: Sequence[Scores]) -> _AnySettings:
+    """Return settings in which queries are clustered by conversation, if nothing else was chosen."""
+    scores, chosen = [score for one in results for score in one.scores], cast("Any", settings)
+    if chosen.clusters is not None or (clusters := clusters_among(scores)) is None:
+        return settings
+    return replace(chosen, clusters=clusters, clustered_by=CONVERSATION)  # type: ignore[no-any-return]
+
+
+def cluster_remarks(
+    clusters: Mapping[str, str] | None, by: str, queries: Collection[str]
+) -> Iterator[Remark]:
+    """Say in how many clusters queries are drawn, and whether these are few."""
+    if clusters is None:
+        return
+    number = len({clusters[query] for query in queries})
+    yield Remark("clusters", facts={"queries": len(queries), "clusters": number, "by": by})
+    if number < FEWEST_CLUSTERS:
+        yield Remark("few_units", facts={"number": number})
 
 
 # A judge's values beside people's labels of some: means and differences as people would have them.
@@ -136,7 +176,7 @@ def _correct_score(
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
     width = high - low if math.isfinite(high - low) else span
     how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
-    return _estimate(labeled, people.draw, settings, how)
+    return _estimate(labeled, people.draw, settings, how, clusters_among([score], settings))
 
 
 def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, float, float]:
@@ -212,7 +252,7 @@ def _correct_pair(
     within = (low - high, high - low)
     same = [index for index, query in enumerate(queries) if draw.compares and query in draw.same]
     how = {"paired": True, "within": within, "span": span, "same": same}
-    return _estimate(labeled, draw, settings, how)
+    return _estimate(labeled, draw, settings, how, clusters_among([one, other], settings))
 
 
 def draw_of_pair(one: Score, other: Score) -> Draw:
@@ -237,7 +277,13 @@ def _few_labels(labels: int, needed: int, *, is_of_pair: bool) -> Remark | None:
     return Remark("few_labels", facts={"number": labels, "needed": needed, "is_of_pair": is_of_pair})
 
 
-def _estimate(labeled: Labeled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labeled:
+def _estimate(
+    labeled: Labeled,
+    draw: Draw,
+    settings: Settings | None,
+    how: Mapping[str, Any],
+    of_query: Mapping[str, str] | None,
+) -> Labeled:
     """Return the values with what labels make of them, or why they make nothing."""
     if labeled.chosen is not None:
         return labeled._replace(reason=labeled.chosen)
@@ -245,9 +291,9 @@ def _estimate(labeled: Labeled, draw: Draw, settings: Settings | None, how: Mapp
         return labeled._replace(reason=Remark("any_value"))
     labeled_queries = [labeled.queries[index] for index in labeled.people]
     chosen = chances_of(draw, labeled.queries, labeled_queries)
-    level, population, of_query = LEVEL, "kind", None
+    level, population = LEVEL, "kind"
     if settings is not None:
-        level, population, of_query = settings.level, settings.population, settings.clusters
+        level, population = settings.level, settings.population
     clusters = None if of_query is None else [of_query[query] for query in labeled.queries]
     try:
         estimate = corrected(
@@ -291,8 +337,12 @@ def selection(
 FEW = 20  # queries; an interval from fewer says little
 
 
-def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, float]:
+def bootstrap(
+    measure: AnyMeasure, values: Sequence[float], clusters: Sequence[str] | None = None
+) -> tuple[float, float]:
     """Return the interval of what the defined values become; the same values, the same interval.
+
+    `clusters` names the cluster of each value, where they are not independent.
 
     There is one for means and for pooled shares; sums, and what a function makes of a list, have none (NaN).
 
@@ -301,19 +351,53 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, floa
     >>> round(low, 2), round(high, 2)
     (0.4, 0.6)
     """
-    defined = [value for value in values if value == value or isinstance(value, Blend)]
-    if len(defined) < 2 or not _has_interval(measure):
+    places = [place for place, value in enumerate(values) if value == value or isinstance(value, Blend)]
+    defined = [values[place] for place in places]
+    unit: Int = np.arange(len(defined))
+    if clusters is not None:
+        _, unit = np.unique([clusters[place] for place in places], return_inverse=True)
+    if len(np.unique(unit)) < 2 or not _has_interval(measure):
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(defined))))
-    columns = _sample_of(measure, queries, [defined], np.arange(len(defined)))
+    columns = _sample_of(measure, queries, [defined], unit.astype(np.int64))
     low, high = intervals(columns, level=LEVEL, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
 
 
-def bootstrap_of(score: Score) -> tuple[float, float]:
+def bootstrap_of(score: Score, settings: Settings | None = None) -> tuple[float, float]:
     """Return the interval of a score; the same one, whatever the order of its queries."""
     numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda pair: pair[0])
-    return bootstrap(score.measure, [value for _, value in numbers])
+    of_query = clusters_among([score], settings)
+    clusters = None if of_query is None else [of_query[query] for query, _ in numbers]
+    return bootstrap(score.measure, [value for _, value in numbers], clusters)
+
+
+class _Slope(NamedTuple):
+    """By how much a value changes from turn to turn within conversations, with its interval."""
+
+    value: float
+    low: float
+    high: float
+    reasons: tuple[Remark, ...] = ()
+
+
+def slope_over_turns(score: Score, turns: Mapping[str, str], settings: Settings | None) -> _Slope | None:
+    """Return the slope of values over turns within conversations; None where there is none to tell of."""
+    clusters = clusters_among([score], settings)
+    # Labels correct means, and a pooled share of one turn is none of a turn.
+    if clusters is None or score.people is not None or score.measure.aggregate != MEAN:
+        return None
+    try:
+        places = np.array([float(turns[query]) for query in score.query_ids])
+    except ValueError:
+        return None
+    _, unit = np.unique([clusters[query] for query in score.query_ids], return_inverse=True)
+    level = LEVEL if settings is None else settings.level
+    slope, low, high, units = slope_within(places, score.values, unit.astype(np.int64), level)
+    if not units:
+        return None
+    few = Remark("few_clusters", facts={"number": units, "needed": FEWEST_CLUSTERS})
+    return _Slope(slope, low, high, (few,) if units < FEWEST_CLUSTERS else ())
 
 
 def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:

@@ -12,9 +12,11 @@ import numpy as np
 
 from rageval import hooks
 from rageval.comparison.estimates import estimate_means
-from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
+from rageval.comparison.intervals import _has_interval, _sample, clusters_among, corrected_pair
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope, joined_text, unique
+from rageval.core.signature import split_version
+from rageval.core.turn import CONVERSATION
 from rageval.errors import InputError, MeasureError, MissingPackage, Place, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
@@ -42,7 +44,8 @@ from rageval.text import visible
 
 CUTOFFS = (4, 10)
 # What intervals of standings are made with, for whoever wants to make them again.
-HOW = f"{LEVEL:.0%} from {RESAMPLES:,} resamples of topics, seed {SEED}"
+_UNITS = f"units:{CONVERSATION}"
+_HOW = f"{LEVEL:.0%} from {RESAMPLES:,} resamples of {{}}, seed {SEED}"
 _FEWEST_RUNS = 3
 _RESAMPLES = 1000
 _ROUNDED = 1e-3  # what means of rounded values may be off by
@@ -294,12 +297,18 @@ class Standing(NamedTuple):
         return Basis.parse(self.basis, self.corrected_from, self.drawn)
 
 
+def intervals_of_standings(rows: Iterable[Standing]) -> str:
+    """Return what the intervals of standings are made with: resamples of topics, or of conversations."""
+    units = {_UNITS in row.signature.split("|") for row in rows}
+    return _HOW.format("conversations" if True in units else "topics")
+
+
 def standings(results: Sequence[Scores]) -> list[Standing]:
     """Return the values and ranks of runs, the best first by each measure.
 
-    Intervals of values and ranks are bootstrapped over topics, from the same resamples for all runs. With
-    human labels they are those of the corrected means and their differences. Runs with the same value share
-    the better rank.
+    Intervals of values and ranks are bootstrapped over topics, or over the conversations that these are turns
+    of, from the same resamples for all runs. With human labels they are those of the corrected means and
+    their differences. Runs with the same value share the better rank.
     """
     return [row for number in range(len(results[0].scores)) for row in _standings(results, number)]
 
@@ -307,7 +316,7 @@ def standings(results: Sequence[Scores]) -> list[Standing]:
 def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
     names, scores = [result.run for result in results], [result.scores[number] for result in results]
     sign = {HIGHER: 1.0, LOWER: -1.0}.get(str(scores[0].measure.better))
-    estimates = estimate_means(scores)
+    estimates, units = estimate_means(scores), clusters_among(scores)
     ranks: list[_Rank] = [(None, None, None)] * len(scores)
     if sign is not None:
         values = sign * np.array([estimate.value for estimate in estimates])
@@ -320,7 +329,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
                     differences[first, second] = replace(pair.estimate, units=pair.queries)
             ranks = _rank_with_intervals(values, *corrected_rank_intervals(len(scores), differences, sign))
         elif _has_interval(scores[0].measure):
-            columns = _sample(scores)
+            columns = _sample(scores, units)
             least, most = rank_intervals(replace(columns, values=sign * columns.values))
             ranks = _rank_with_intervals(values, least.tolist(), most.tolist())
     # A rank says how many are better: of a single value beside runs without one it says nothing.
@@ -342,7 +351,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             estimate.queries,
             estimate.undefined,
             *rank,
-            score.signature,
+            _signature(score.signature, units),
             str(estimate.basis),
             judged=estimate.judged,
             labels=estimate.labels,
@@ -355,6 +364,12 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
     return sorted(
         rows, key=lambda row: (_or_infinity(row.rank), -(sign or 1.0) * _or_infinity(row.value), row.run)
     )
+
+
+def _signature(signature: str, units: Mapping[str, str] | None) -> str:
+    """Return the signature of a value with what its interval is over, where that is not topics."""
+    rules, version = split_version(signature)
+    return signature if units is None else f"{rules}|{_UNITS}{version}"
 
 
 def _rank_with_intervals(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:

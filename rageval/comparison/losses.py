@@ -24,8 +24,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval import hooks
+from rageval.comparison.intervals import cluster_remarks
+from rageval.comparison.results import Clusters, require_clusters
 from rageval.core.remark import Remark
 from rageval.core.signature import join_signature
+from rageval.core.turn import CONVERSATION, clusters_by_conversation
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
@@ -39,9 +42,10 @@ from rageval.names import near_misses, suggestion
 from rageval.records import Nugget, Qrel
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.answers import scored as scored_answers
-from rageval.scoring.assessments import answerable_in, on, required
+from rageval.scoring.assessments import answerable_in, conversations_in, on, required
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
+from rageval.scoring.scores import require_groups
 from rageval.scoring.sources import as_qrels, run_source
 from rageval.statistics.bootstrap import interval_of
 from rageval.table import Table, finite
@@ -460,6 +464,8 @@ def diagnose(
     level: float = 0.95,
     resamples: int = 4000,
     seed: int = 0,
+    clusters: Clusters | None = None,
+    clustered_by: str = "clusters",
 ) -> Diagnosis:
     """Show whether the retriever or the generator lost the nuggets that answers lack.
 
@@ -492,6 +498,9 @@ def diagnose(
         `worst` or the `best`.
     level, resamples, seed
         Of the bootstrap over questions.
+    clusters, clustered_by
+        `{question: cluster}`, where questions are not independent, and its name in the signature; by default
+        the conversations that judgements or questions name, which `none` undoes.
 
     Returns
     -------
@@ -510,6 +519,7 @@ def diagnose(
     >>> {kind: share.value for kind, share in diagnosis.shares.items() if share.value}
     {'used': 0.25, 'lost_by_generator': 0.25, 'cut': 0.25, 'missed': 0.25}
     """
+    require_clusters(clusters)
     if on_missing not in ON_MISSING:
         raise UsageError(f"on_missing={on_missing!r}: expected one of {', '.join(ON_MISSING)}")
     if depth is not None and (type(depth) is not int or depth < 1):
@@ -545,14 +555,23 @@ def diagnose(
     provenance = dict(judged.provenance)
     provenance |= {"pool": "adaptive"} if judged.is_adaptive else {}
     provenance |= {"gold": "right-answer"} if qrels is None else {}
-    parts = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **provenance, "v": __version__}
+    parts = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **provenance}
+    asked = [question.query_id for question in whole]
+    if clusters is None:
+        clusters, clustered_by = clusters_by_conversation(asked, conversations_in(table)), CONVERSATION
+    units = None if clusters == "none" else clusters
+    if units is not None:
+        require_groups(units, asked, "clusters")
+        parts["units"] = visible(clustered_by)
+        remarks += cluster_remarks(units, clustered_by, asked)
+    parts["v"] = __version__
     return Diagnosis(
         answered.run,
         evidence.depth,
         losses,
         _shares(whole),
         counts,
-        _possible_gains(whole, counts, level, resamples, seed),
+        _possible_gains(whole, units, counts, level, resamples, seed),
         join_signature("diagnosis", parts),
         [*judged.remarks(), *remarks],
         {name: _slice_shares(whole, of) for name, of in (groups or {}).items()},
@@ -718,9 +737,17 @@ def _count_kinds(of_query: Mapping[str, Sequence[Sequence[NuggetFate]]], on_miss
 
 
 def _possible_gains(
-    losses: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
+    losses: Sequence[QuestionLosses],
+    units: Mapping[str, str] | None,
+    counts: Mapping[str, int],
+    level: float,
+    resamples: int,
+    seed: int,
 ) -> dict[str, Range | None]:
-    """Return what a perfect retriever and a perfect generator would add to the recall, with intervals."""
+    """Return what a perfect retriever and a perfect generator would add to the recall, with intervals.
+
+    These are over questions, or over `units`, the clusters of these.
+    """
 
     def by_retriever(sums: Any) -> Any:
         """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
@@ -744,6 +771,12 @@ def _possible_gains(
 
     # By id, so that the order of lines changes nothing that is drawn.
     parts = np.array([question.parts for question in sorted(losses, key=lambda question: question.query_id)])
+    if units is not None:
+        names = sorted(question.query_id for question in losses)
+        _, unit = np.unique([units[name] for name in names], return_inverse=True)
+        sums = np.zeros((int(unit.max()) + 1, parts.shape[1]))
+        np.add.at(sums, unit, parts)
+        parts = sums
     ranges: dict[str, Range | None] = dict.fromkeys(gains)
     for name, (enough, gain) in gains.items():
         if enough:

@@ -241,7 +241,7 @@ def tables(
     whole = [index for index in able if not (absent or {}).get(runs[index])]
     for index in range(len(results[0].scores)):
         scores = [result.scores[index] for result in results]
-        values = _sample(scores, settings.clusters)
+        values = _sample(scores, settings.units)
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
@@ -387,7 +387,7 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, run_facts: RunF
             reason = Remark("skewed") if is_lopsided else Remark("interval_includes_zero")
             ruling, reasons = Ruling.UNDECIDED, (reason,)
         # From fewer clusters intervals are too narrow, and p too small, far too often.
-        if ruling.is_direction and settings.clusters is not None and units[index] < FEWEST_CLUSTERS:
+        if ruling.is_direction and settings.units is not None and units[index] < FEWEST_CLUSTERS:
             lacking = {"number": int(units[index]), "needed": FEWEST_CLUSTERS}
             ruling, reasons = Ruling.UNDECIDED, (Remark("few_clusters", facts=lacking),)
         p, adjusted = float(table.p[index]), float(table.adjusted[index])
@@ -565,7 +565,7 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, run_fact
         p = holm(np.array(p)).tolist()
     elif estimates:
         units = [
-            estimate.units if settings.clusters is not None else tested[index].queries
+            estimate.units if settings.units is not None else tested[index].queries
             for index, estimate in estimates
         ]
         p = corrected_max_t(

@@ -290,7 +290,10 @@ def _distinct_contents(judged: Judged) -> list[_Content]:
 
 
 def between(
-    people: Mapping[str, Judged], kind: str = "none", draw: Draw | None = None
+    people: Mapping[str, Judged],
+    kind: str = "none",
+    draw: Draw | None = None,
+    clusters: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the agreement of each two annotators who judged the same: kappa, its interval, how many."""
     weights = None if draw is None else draw.weights({key[0] for own in people.values() for key in own})
@@ -301,7 +304,8 @@ def between(
         if not both:
             continue
         first, second = (_grades_of(both, judged) for judged in (mine, theirs))
-        coefficients = agreement(first, second, [key[0] for key in both], kind, weights=weights)
+        queries = [key[0] for key in both]
+        coefficients = agreement(first, second, queries, kind, weights=weights, clusters=clusters)
         estimate = next(coefficient for coefficient in coefficients if coefficient.name == "kappa")
         kappa = {
             "kappa": or_none(estimate.value),
@@ -313,7 +317,10 @@ def between(
 
 
 def agreement_of_several(
-    people: Mapping[str, Judged], kind: str = "none", draw: Draw | None = None
+    people: Mapping[str, Judged],
+    kind: str = "none",
+    draw: Draw | None = None,
+    clusters: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
     """Return α of three annotators or more, its interval, and of how many judgements; None of fewer."""
     if len(people) < 3:
@@ -329,7 +336,7 @@ def agreement_of_several(
         ]
     )
     weights = None if draw is None else draw.weights({key[0] for key in items})
-    estimate = alpha(grades, [key[0] for key in items], kind, weights=weights)
+    estimate = alpha(grades, [key[0] for key in items], kind, weights=weights, clusters=clusters)
     several = int(((~np.isnan(grades)).sum(axis=1) > 1).sum())
     numbers = {"alpha": or_none(estimate.value), "low": or_none(estimate.low), "high": or_none(estimate.high)}
     return {"annotators": list(people), "compared": several, **numbers}
@@ -391,6 +398,7 @@ def passport(
     several: Mapping[str, Any] | None = None,
     draw: Draw | None = None,
     left_out: int = 0,
+    clusters: Mapping[str, str] | None = None,
 ) -> Passport:
     """Return the agreement of the judge with gold on what both judged.
 
@@ -398,7 +406,8 @@ def passport(
     `left_out` are judgements without a label that `judged` does not have.
     Systems are ranked by `measure`, for which `nuggets` give importance and weights, or by their mean grade.
     `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
-    agreement between the annotators of gold, see `between`; `several` is that of three or more.
+    agreement between the annotators of gold, see `between`; `several` is that of three or more. Intervals are
+    over queries, or over `clusters` of these.
     """
     mine, theirs = map(_distinct_contents, (judged, gold))
     graded = [
@@ -461,7 +470,7 @@ def passport(
         "gold_basis": "" if draw is None else str(Basis.of_labels(sorted(_judges_of(theirs)))),
         "of_pair": [] if draw is None else sorted(draw.compares),
     }
-    coefficients = agreement(one, other, [key[0] for key in both], kind, weights=weights)
+    coefficients = agreement(one, other, [key[0] for key in both], kind, weights=weights, clusters=clusters)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from rageval.comparison.intervals import corrected_pair, corrected_score
+from rageval.comparison.intervals import clusters_among, corrected_pair, corrected_score
+from rageval.comparison.results import Clusters, Settings
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementTable
@@ -215,17 +216,19 @@ def labels_for(
     compare: tuple[str, str] | None,
     same: Collection[str] = (),
     level: float = 0.95,
+    clusters: Clusters | None = None,
 ) -> int:
     """Return how many queries to label for an interval of ± `width`, from human labels of a pilot.
 
-    The `scores` have human values beside the judge's, for two compared systems, or for all.
+    The `scores` have human values beside the judge's, for two compared systems, or for all. `clusters` are of
+    queries that depend on each other: by default, of turns their conversations.
     """
     if compare is not None:
         one, other = scores
         estimates = [corrected_pair(one, other, compare, None)]
     else:
         estimates = [corrected_score(score, None) for score in scores]
-    needed = []
+    needed, units = [], clusters_among(scores, Settings(clusters=clusters))
     for estimate in estimates:
         if estimate.estimate is None:
             raise UsageError(f"--pilot: {estimate.reason}")
@@ -233,6 +236,8 @@ def labels_for(
         labels = {index: value for index, value in estimate.people.items() if index not in alike}
         how = {"paired": compare is not None, "level": level, "span": estimate.how["span"]}
         # Queries with the same answers differ by 0 for certain, and need no label.
+        if units is not None:
+            how["clusters"] = [units[query] for query in estimate.queries]
         number = labels_needed(estimate.judged, labels, width, same=alike, **how)
         if number is None:
             raise UsageError(

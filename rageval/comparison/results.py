@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval import hooks
 from rageval.core.basis import UNSTATED, Basis
@@ -36,7 +36,14 @@ BEST = "best"
 _MOST = 10**7  # draws
 
 
+Clusters = Mapping[str, str] | Literal["none"]  # of queries that are not independent
 Absent = Mapping[str, Collection[str]]  # queries that a run lacks
+
+
+def require_clusters(clusters: object) -> None:
+    """Raise `UsageError` for a word in place of clusters, unless it says that there are none."""
+    if isinstance(clusters, str) and clusters != "none":
+        raise UsageError(f"clusters={clusters!r}: expected {{query: cluster}}, or none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,8 @@ class Settings:
     seed
         Seed of both.
     clusters
-        `{query: cluster}`, where queries are not independent.
+        `{query: cluster}`, where queries are not independent; by default the conversations that scores know,
+        which `none` undoes.
     clustered_by
         Its name in the signature.
     population
@@ -86,13 +94,14 @@ class Settings:
     draws: int = DRAWS
     resamples: int = RESAMPLES
     seed: int = SEED
-    clusters: Mapping[str, str] | None = field(default=None, hash=False)
+    clusters: Clusters | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
     population: Population = "kind"
     against: str = ""
 
     def __post_init__(self) -> None:
         refuse_other_words(self)
+        require_clusters(self.clusters)
         for name in ("level", "power"):
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected a number between 0 and 1")
@@ -116,6 +125,11 @@ class Settings:
             object.__setattr__(self, "all_pairs", True)
 
     @property
+    def units(self) -> Mapping[str, str] | None:
+        """The cluster of every query; None where queries are independent."""
+        return None if self.clusters == "none" else self.clusters
+
+    @property
     def signature(self) -> str:
         """Everything needed to repeat the comparison."""
         return self.signed()
@@ -134,7 +148,7 @@ class Settings:
             "level": f"{self.level:g}",
             "power": f"{self.power:g}",
         }
-        if self.clusters is not None:
+        if self.units is not None:
             parts["units"] = visible(self.clustered_by)
         if self.against:
             parts["frontier"] = visible(self.against)

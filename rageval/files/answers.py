@@ -481,6 +481,8 @@ class _Plain(msgspec.Struct):
     references: list[Id] | None = None
     passages: list[_PlainPassage] = []
     repeat: Id = ""
+    conversation_id: Id | None = None
+    place: Any = msgspec.field(default=None, name="turn")  # of the query in its conversation
     status: Any = None  # people add keys of their own: `error` alone means something here
     reason: Any = None
 
@@ -540,6 +542,8 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         line.prompt,
         identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
         error,
+        "" if line.conversation_id is None else str(line.conversation_id),
+        "" if line.place is None else str(line.place),
     )
 
 
@@ -574,6 +578,8 @@ def _plain_record(answer: Answer, **extra: str | float) -> dict[str, Any]:
     ids = tuple(doc for doc, _ in answer.passages)
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
     record |= {"repeat": answer.repeat} if answer.repeat else {}
+    record |= {"conversation_id": answer.conversation_id} if answer.conversation_id else {}
+    record |= {"turn": answer.turn} if answer.turn else {}
     record |= {"question": answer.question} if answer.question else {}
     record |= {"prompt": answer.prompt} if answer.prompt else {}
     # The null tells it from a judgement, which has a status, too.

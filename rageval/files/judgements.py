@@ -22,6 +22,7 @@ import msgspec
 
 from rageval.core.answer import AnswerFacts
 from rageval.core.remark import Remark, Scope
+from rageval.core.turn import ConversationTurn
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
@@ -41,6 +42,7 @@ _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
 _SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
+_CONVERSATION = attrgetter("conversation_id")
 _Text = str | int
 _Arguments = ParamSpec("_Arguments")
 _Made = TypeVar("_Made")
@@ -66,6 +68,8 @@ class JudgementLine(msgspec.Struct, gc=False):
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
     claim: str | None = None  # that earlier judgements were to decide
+    conversation_id: _Text | None = None  # whose turn the query is
+    place: Any = msgspec.field(default=None, name="turn")  # of the query in its conversation
 
 
 class Statement(NamedTuple):
@@ -166,6 +170,7 @@ class JudgementTable:
         self.sources: list[str] = []
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
         self.answerable: dict[int, bool] = {}  # by query, where judgements say it
+        self.turns: dict[int, ConversationTurn] = {}  # by query, where judgements or answers say it
         self.questions: Any = None  # who else can be asked
         self.expected: frozenset[int] = frozenset()  # queries that count, whether or not anything is judged
         self.remarks: list[Remark] = []  # what should be said of the table
@@ -240,6 +245,9 @@ class JudgementTable:
         if self._needs_row_checks(first, limits):
             _refuse_contradictions(source, lines, records, limits)
         self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
+        if list(map(_CONVERSATION, records)).count(None) < number:
+            for line, record in zip(lines, records, strict=True):
+                self.add_turn(Place(source, line), record.query_id, record.conversation_id, record.place)
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
@@ -271,6 +279,21 @@ class JudgementTable:
                     found=f"answerable={answerable} for query {visible(str(record.query_id))}, but the"
                     " opposite before",
                 )
+
+    def add_turn(self, where: Place, query: _Text, conversation: _Text | None, place: Any = None) -> None:
+        """Note of which conversation a query is a turn; refuse a second one."""
+        if conversation in (None, ""):
+            return
+        turn = ConversationTurn(str(conversation), "" if place is None else str(place))
+        first = self.turns.setdefault(self.queries[query], turn)
+        if first.conversation != turn.conversation or (turn.place and first.place not in ("", turn.place)):
+            raise InputError(
+                at=where,
+                expected="one conversation_id and one turn for each query",
+                found=f"{_turn_text(turn)} for query {visible(str(query))}, and {_turn_text(first)} before",
+            )
+        if turn.place and not first.place:
+            self.turns[self.queries[query]] = turn
 
     def _needs_row_checks(self, first: int, limits: Limits) -> bool:
         """Return whether any of the rows from here on must be looked at one by one, for it may be refused.
@@ -588,7 +611,7 @@ class JudgementTable:
         """Return the table in which the queries that were asked count; the questions say more of them."""
         whole = self.expecting(asked)
         # What was made without these questions says less.
-        whole.questions, whole.kept = questions, {}
+        whole.questions, whole.kept, whole.turns = questions, {}, dict(self.turns)
         return whole
 
     def facts_of(self, run: str, query: str, repeat: str = "") -> AnswerFacts:
@@ -685,6 +708,9 @@ class JudgementTable:
         """Read a file of answers: how long they are, and what they cite."""
         for answer in read_answers(source):
             facts = self.facts_of(answer.run_id, answer.query_id, answer.repeat)
+            self.add_turn(
+                Place(name_of(source)), answer.query_id, answer.conversation_id, answer.turn or None
+            )
             # Of one that failed it is known that it was asked for.
             if answer.error:
                 continue
@@ -738,6 +764,11 @@ def _fold_statement(statement: Statement) -> Statement:
     # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`.
     rubric = rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
     return Statement(None if label is None else folded(label), status, rubric, importance, weight)
+
+
+def _turn_text(one: ConversationTurn) -> str:
+    more = f", turn {visible(one.place)}" if one.place else ""
+    return f"conversation_id {visible(one.conversation)!r}{more}"
 
 
 def _checked_chances(source: str, lines: Sequence[int], chances: Sequence[float | None]) -> Iterator[float]:

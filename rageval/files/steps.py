@@ -74,6 +74,7 @@ class StepLine(msgspec.Struct, gc=False):
     kind: Literal["search", "read", "tool", "model", "answer"]
     run_id: Id = ""
     repeat: Id = ""
+    conversation_id: Id | None = None
     step: int | None = None
     tool: str = ""
     query: str = ""
@@ -93,6 +94,7 @@ class StepsOfAnswer(NamedTuple):
     run_id: str
     repeat: str
     encoded: bytes
+    conversation_id: str = ""
 
     @property
     def seen(self) -> list[str]:
@@ -115,6 +117,7 @@ def read_steps(source: Source) -> list[StepsOfAnswer]:
     encodings: dict[tuple[str, str, str], list[bytes]] = {}
     steps: list[_Fields] = []
     current, ids = None, ("", "", "")
+    conversations: dict[str, str] = {}
     for numbers, lines in read_batches(source, StepLine, EXPECTED):
         for number, line in zip(numbers, lines, strict=True):
             try:
@@ -122,12 +125,17 @@ def read_steps(source: Source) -> list[StepsOfAnswer]:
                     if steps:
                         encodings.setdefault(ids, []).append(_encoded(steps, name))
                     current, ids, steps = key, _checked(*key, limits), []
+                    if line.conversation_id is not None:
+                        conversations.setdefault(ids[0], str(line.conversation_id))
                 steps.append(_fields_of(line, limits))
             except Unfit as error:
                 raise error.parts.located(Place(name, number)) from None
     if steps:
         encodings.setdefault(ids, []).append(_encoded(steps, name))
-    return [StepsOfAnswer(*ids, _whole(parts, name)) for ids, parts in encodings.items()]
+    return [
+        StepsOfAnswer(*ids, _whole(parts, name), conversations.get(ids[0], ""))
+        for ids, parts in encodings.items()
+    ]
 
 
 def _checked(query: Id, run: Id, repeat: Id, limits: Limits) -> tuple[str, str, str]:

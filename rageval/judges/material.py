@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from rageval.core.remark import Remark, Scope
+from rageval.core.turn import CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
@@ -38,6 +39,7 @@ UNITS = ("question", "passages")  # of rubrics that write nuggets
 SPLITS = "claims"  # of one that takes answers apart
 
 
+_Talk = tuple[str, str, str]  # a conversation as a system led it: its id, the system, the repeat
 DOCUMENTS, _NUGGETS, _GOLD = "documents", "nuggets", "gold"  # run ids of judgements that are of no system
 
 
@@ -56,6 +58,9 @@ class Material:
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
     remarks: Sequence[Remark] = ()  # what should be said of it
     systems: Sequence[Sequence[str]] = ()  # those of each table of answers
+    _talks: dict[_Talk, list[tuple[float, str, Answer | None]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
@@ -111,6 +116,48 @@ class Material:
                 ),
             ],
         )
+
+    def history(self, answer: Answer) -> str:
+        """Return the earlier turns of the conversation of an answer: questions, and what the system answered.
+
+        Empty for a first turn, and for a question of no conversation.
+        """
+        conversation, _ = self._turn_of(answer)
+        if not conversation:
+            return ""
+        talk = conversation, answer.run_id, answer.repeat
+        if not self._talks:
+            self._gather_talks()
+        place = next(number for number, query, _ in self._talks[talk] if query == answer.query_id)
+        earlier = [(query, other) for number, query, other in self._talks[talk] if number < place]
+        texts = (
+            (self.question(query).text, other.text if other is not None else "") for query, other in earlier
+        )
+        return "\n\n".join(f"Question: {asked}\nAnswer: {text or '(none)'}" for asked, text in texts)
+
+    def _turn_of(self, answer: Answer) -> tuple[str, str]:
+        """Return the conversation of an answer, and its turn as it is written; "" where nothing says it."""
+        if answer.conversation_id:
+            return answer.conversation_id, answer.turn
+        facts = dict(self.questions[answer.query_id].facts) if answer.query_id in self.questions else {}
+        return facts.get(CONVERSATION, ""), facts.get(TURN, "")
+
+    def _gather_talks(self) -> None:
+        """Put the turns of every conversation in order, as each system answered them."""
+        turns: dict[str, dict[str, float]] = {}
+        for answer in (*self.answers, *(Answer(query, "", ()) for query in self.questions)):
+            conversation, turn = self._turn_of(answer)
+            if conversation:
+                turns.setdefault(conversation, {})[answer.query_id] = _turn_number(answer.query_id, turn)
+        answers = {(answer.query_id, answer.run_id, answer.repeat): answer for answer in self.answers}
+        for answer in self.answers:
+            conversation, _ = self._turn_of(answer)
+            talk = conversation, answer.run_id, answer.repeat
+            if conversation and talk not in self._talks:
+                queries = sorted((number, query) for query, number in turns[conversation].items())
+                self._talks[talk] = [
+                    (number, query, answers.get((query, *talk[1:]))) for number, query in queries
+                ]
 
     def sub_narratives(self, query: str) -> list[str]:
         """Return the smaller needs in a question; `InputError` if it has none."""
@@ -246,9 +293,23 @@ def _answer_data(answer: Answer, material: Material, sees: Collection[str]) -> d
     shown = _of_question(answer.query_id, material, sees)
     if "answer" in sees:
         shown["answer"] = answer.text
+    if "history" in sees:
+        shown["history"] = material.history(answer)
     for name in _parts_named("passages", sees):
         shown[name] = [_part(_shown_text(text, doc, material), name) for doc, text in answer.passages]
     return shown
+
+
+def _turn_number(query: str, turn: str) -> float:
+    """Return the place of a turn in its conversation; `InputError` where that is no number."""
+    try:
+        return float(turn)
+    except ValueError:
+        raise InputError(
+            at=Place(f"query {visible(query)!r}"),
+            expected="a number as turn, which orders the turns of its conversation",
+            found=f"{visible(turn)!r}" if turn else "none",
+        ) from None
 
 
 def _of_question(query: str, material: Material, sees: Iterable[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from rageval.core.remark import Remark, Scope
+from rageval.core.turn import BETWEEN, CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
@@ -42,9 +43,7 @@ from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import replace_surrogates, visible
 from rageval.version import __version__
 
-CONVERSATION = "conversation_id"
 _LISTED = 24  # fields in an error
-BETWEEN = "<::>"  # a conversation and the number of a turn, in the id of the turn, as in MT-RAG
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
@@ -237,7 +236,7 @@ def _set_mapped_fields(row: Row, values: Mapping[str, Any], reading: LogReading)
             row.repeat = one_text(value, name, row.where)
         elif name == CONVERSATION:
             row.conversation = one_text(value, name, row.where)
-        elif name == "turn":
+        elif name == TURN:
             row.turn = one_text(value, name, row.where)
         elif name == "trace_id":
             row.trace = one_text(value, name, row.where)
@@ -413,7 +412,7 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
 
 
 def _place_in_conversation(row: Row) -> dict[str, str]:
-    places = {CONVERSATION: row.conversation, "turn": row.turn}
+    places = {CONVERSATION: row.conversation, TURN: row.turn}
     return {name: value for name, value in places.items() if value}
 
 

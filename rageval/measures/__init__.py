@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     _Claims = Measure
     _Alce = Measure
     _Trajectories = Measure
+    _Conversations = Measure
 
 # This is the one list of the measures, in the order in which they are shown.
 # Of runs:
@@ -121,6 +122,10 @@ healthbench_score: _Nuggets
 refusal_f1: _Abstention
 answerable_f1: _Abstention
 grounded_refusal: _Abstention
+conditioned: _Conversations
+turn_truthfulness: _Conversations
+conversation_score: _Conversations
+all_turns: _Conversations
 
 # Of trajectories of agents:
 seen_recall: _Trajectories

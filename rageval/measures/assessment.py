@@ -96,6 +96,12 @@ class _Sight(Protocol):
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
 
+    def turns(self, answer: Assessment) -> list[Assessment]:
+        """Return the answers to all turns of a conversation, in their order, this one among them."""
+
+    def is_left_out(self, query: int) -> bool:
+        """Return whether the system left a query out that others answered."""
+
     def knows_answers(self) -> bool:
         """Return whether the text of any answer is known."""
 
@@ -119,7 +125,18 @@ class Assessment:
     """
 
     __slots__ = (
-        *("_asker", "_seen", "_sight", "facts", "is_open", "judge", "lost", "place", "query_id"),
+        *(
+            "_asker",
+            "_seen",
+            "_sight",
+            "facts",
+            "is_open",
+            "is_settled",
+            "judge",
+            "lost",
+            "place",
+            "query_id",
+        ),
         *("run_id", "scales", "was_judged"),
     )
 
@@ -141,6 +158,7 @@ class Assessment:
         self.scales: list[Scale] = []  # that the measure asked for
         self.was_judged = False  # the judge said something on them
         self.is_open = False  # it is missing, and nobody knows on what it would have been judged
+        self.is_settled = False  # its value is known, whatever was answered
         self._sight = sight
         self.place = place
         self._asker: object = ""
@@ -162,6 +180,7 @@ class Assessment:
         # One answer serves all measures of a query: what was looked up stays, what is counted does not.
         self._asker = measure
         self.lost, self.scales, self.was_judged, self.is_open = {}, [], False, False
+        self.is_settled = False
         return self
 
     def judged(
@@ -216,6 +235,18 @@ class Assessment:
         """Return the place of the answer in each ranking of the answers to this query."""
         self.scales.append(POSITION)
         return self._sight.places(self.place, self._asker)
+
+    def conversation(self) -> list[Assessment]:
+        """Return the answers to all turns of the conversation, in their order, this one among them.
+
+        Each is asked by the same measure; what it misses of another turn is not counted here.
+        """
+        return self._sight.turns(self)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the system has no answer, and other answers of it are known."""
+        return self._sight.is_left_out(self.place[0])
 
     def answerable(self) -> bool:
         """Return whether the question can be answered; raise `UsageError` if that is unknown."""

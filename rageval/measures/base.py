@@ -86,6 +86,7 @@ class Facts(TypedDict, total=False):
     lacking: str  # what may help where judgements are not there
     weighs: Weighs | None  # what each judgement counts, of Σ weight · value / Σ weight over judgements
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None  # which labels count, of a share of labels
+    by_conversation: bool  # its values are those of conversations, and stand at the last turn of each
     ends: tuple[str, ...]  # labels that a missing judgement is taken for, too, to find the value's bounds
     typeset: str  # what a paper calls it: text, with formulas between dollar signs, as in `$F_1$`
     papers: tuple[str, ...]  # what to cite: keys of papers.bib, or whole entries of BibTeX
@@ -109,6 +110,7 @@ class About(NamedTuple):
     lacking: str = ""
     weighs: Weighs | None = None
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None = None
+    by_conversation: bool = False
     ends: tuple[str, ...] = ()
     typeset: str = ""
     papers: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from rageval.comparison import Settings
 from rageval.comparison.estimates import estimate_means
 from rageval.core.estimate import Estimate
 from rageval.core.judge import parse_judge
+from rageval.core.turn import CONVERSATION, TURN
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import name_of
@@ -27,7 +28,7 @@ from rageval.judges.material import questions_in
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.measures.base import LOWER, Measure
 from rageval.records import Answer, Question, Step
-from rageval.scoring.query_groups import CONVERSATION, clusters_of
+from rageval.scoring.query_groups import clusters_of
 from rageval.table import or_none
 from rageval.version import __version__
 
@@ -133,7 +134,7 @@ class Interactions:
         return queries[: queries.index(query)]
 
     def _turn(self, query: str) -> float:
-        turn = dict(self._questions[query].facts).get("turn", "")
+        turn = dict(self._questions[query].facts).get(TURN, "")
         return float(turn) if turn.isdecimal() else math.inf
 
 

@@ -38,6 +38,7 @@ from rageval.scoring.assessments import (
     UNRATED,
     JudgeOfRun,
     NotThisJudge,
+    conversations_in,
     on,
     unanswered,
     unknown_rubrics,
@@ -543,7 +544,8 @@ def _answer_value(
         evaluation.scales = list(dict.fromkeys([*evaluation.scales, *answer.scales]))
     if rules.intersection and sight.is_unanswered(query):
         return math.nan
-    if answer.place[1] == NO_ANSWER and not (answer.lost or {OUTCOME, POSITION} & {*answer.scales}):
+    is_known = answer.is_settled or answer.lost or {OUTCOME, POSITION} & {*answer.scales}
+    if answer.place[1] == NO_ANSWER and not is_known:
         # What it would have been is not known, also by a measure that asks for no judgements.
         answer.is_open, answer.lost = True, {ABSENT: 1}
     if not answer.was_judged and answer.scales and not (answer.is_open or answer.lost):
@@ -553,7 +555,8 @@ def _answer_value(
         answer.lost = {ABSENT: 1} if answer.is_open else answer.lost
     if answer.lost:
         evaluation.lost.update(answer.lost)
-    if answer.is_open:
+    # What stands for a conversation the measure says itself.
+    if answer.is_open and not measure.about.by_conversation:
         evaluation.is_open = True
         value = _taken_for(filling, measure)
         if math.isinf(value) and not is_end:
@@ -602,6 +605,8 @@ def _where_undefined(
     Of a system that has no answer where others were judged, what depends on judgements is 0, or undefined by
     `intersection`. Some tools have 0 for what is undefined: nuggetizer where it has a record of the answer.
     """
+    if measure.about.by_conversation:
+        return value  # it stands at the last turn alone
     left_out = sight.is_left_out(answer.place[0])
     if rules.compat is None:
         judged = left_out and any(sight.is_judged(scale, answer.place[0]) for scale in answer.scales)
@@ -654,6 +659,7 @@ def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int
         said_by=deciding,
         of_words=not deciding,
         between=between,
+        conversations=conversations_in(grades),
     )
 
 
@@ -811,6 +817,8 @@ def _effects(scores: Scores, skipped: Sequence[str]) -> tuple[list[str], list[st
     for score in scores.scores:
         if any(query in score.between for query in skipped):
             missing.append(str(score.measure))
+        elif score.measure.about.by_conversation:
+            continue  # a value is that of all turns
         # A value where there is no answer: nothing was found, and no value is worse.
         elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in skipped):
             zero.append(str(score.measure))

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.core.answer import AnswerFacts
+from rageval.core.turn import CONVERSATION, TURN
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.judgements import JudgementTable, Statement, kept_in_table
 from rageval.files.opening import name_of
@@ -347,6 +348,48 @@ def answerable_in(table: JudgementTable) -> dict[int, bool]:
     return answerability
 
 
+@kept_in_table
+def conversations_in(table: JudgementTable) -> dict[str, str]:
+    """Return the conversation of every query that is a turn."""
+    return {table.queries.words[query]: turn.conversation for query, turn in table.turns.items()}
+
+
+@kept_in_table
+def turns_in_order(table: JudgementTable, asker: str) -> dict[int, list[int]]:
+    """Return the queries of the conversation of each query, in the order of its turns."""
+    if not table.turns:
+        raise UsageError(
+            f"{asker}: needs conversations, and {visible(table.name)} names none; give every query a"
+            " conversation_id and a turn, in the judgements, the answers (--answers) or the questions"
+            " (--questions)"
+        )
+    numbered: dict[str, list[tuple[float, int]]] = {}
+    for query, turn in table.turns.items():
+        try:
+            number = float(turn.place)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            name = visible(str(table.queries.words[query]))
+            raise InputError(
+                at=Place(visible(table.name)),
+                expected=f"a number as turn of query {name}, which orders the turns of its conversation",
+                found=f"{visible(turn.place)!r}" if turn.place else "none",
+            )
+        numbered.setdefault(turn.conversation, []).append((number, query))
+    in_order: dict[int, list[int]] = {}
+    for conversation, turns in numbered.items():
+        turns.sort()
+        if len({number for number, _ in turns}) < len(turns):
+            raise InputError(
+                at=Place(visible(table.name)),
+                expected=f"another turn for each query of conversation {visible(conversation)}",
+                found="two with the same",
+            )
+        in_order.update((query, [other for _, other in turns]) for _, query in turns)
+    return in_order
+
+
 class JudgeOfRun:
     """What one judge said of one system's answers.
 
@@ -588,6 +631,26 @@ class JudgeOfRun:
         self._scales[scale, needs] = judged
         return judged
 
+    def turns(self, answer: Assessment) -> list[Assessment]:
+        """Return the answers to all turns of a conversation, in their order, this one among them."""
+        query, repeat = answer.place
+        queries = turns_in_order(self._table, str(answer.asker)).get(query, [query])
+        repeats = self._table.repeats_by_query(self._run)
+        turns = []
+        for number in queries:
+            if number == query:
+                turns.append(answer)
+                continue
+            there = repeats.get(number, [])
+            # Who has no such repeat of another turn lacks it; one who has none of this turn is asked for any.
+            same = repeat if repeat in there else there[0] if there and repeat < 0 else _NO_REPEAT
+            place = number, same if there else NO_ANSWER
+            turn = Assessment(
+                self._table.queries.words[number], answer.run_id, answer.judge, self, place, self.facts(place)
+            )
+            turns.append(turn.asked_by(answer.asker))
+        return turns
+
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
         return _STANDS_IN.get(str(self._missing), 0.0)
@@ -697,7 +760,7 @@ def is_permutation(ranking: _Ranking) -> bool:
 
 def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     """Return the table in which all these questions count."""
-    asked = read_facts(questions, ())
+    asked = read_facts(questions, (CONVERSATION, TURN))
     judged = table.queries.words
     if not any(query in asked for query in judged):
         raise InputError(
@@ -707,6 +770,8 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
             f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})",
         )
     expanded = table.with_questions(asked, questions)
+    for query, facts in asked.items():
+        expanded.add_turn(Place(visible(name_of(questions))), query, facts.get(CONVERSATION), facts.get(TURN))
     if hasattr(questions, "seek"):
         questions.seek(0)  # others read it, too
     return expanded

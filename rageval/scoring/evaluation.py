@@ -237,6 +237,7 @@ class Evaluator:
             columns = (self._defined(measure, column) for column in scorer.score(run))
             values, *ends = (list(compress(column, counted)) for column in columns)
             fields: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
+            fields["conversations"] = source.conversations
             score = Score(shown, query_ids, values, notes.queries_missing, signature, **fields)
             if ends:
                 # Means like the value itself, of the same queries, pooled or grouped the same way.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rageval import hooks
+from rageval.core.turn import CONVERSATION, clusters_by_conversation
 from rageval.errors import InputError, UsageError
 from rageval.files.opening import can_read_again, limits_of, name_of, with_limits
 from rageval.files.questions import fields_of, read_facts, read_groups
 from rageval.names import looks_like_id
 from rageval.scoring.scores import groups_by, require_groups
-
-CONVERSATION = "conversation_id"  # the field of queries that are turns of one
 
 
 def slices_of(
@@ -28,13 +27,13 @@ def slices_of(
 
 def clusters_of(
     cluster: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
-) -> tuple[dict[str, str] | None, str]:
+) -> tuple[dict[str, str] | Literal["none"] | None, str]:
     """Return the cluster of every query, and what it is: of turns their conversation, if nobody chose.
 
-    Turns of one conversation depend on each other: taken as independent, means look surer than they are.
+    None where the files do not say it: then scores may know the conversations of their queries.
     """
     if cluster == "none":
-        return None, ""
+        return "none", ""
     if cluster is not None:
         # The name of the file alone: paths of a machine do not belong into what is published.
         return groups_of(cluster, queries, questions, sources), Path(cluster).name
@@ -45,9 +44,8 @@ def clusters_of(
         if _has_conversations(source):
             facts = read_facts(source, (CONVERSATION,))
             conversations |= {query: values[CONVERSATION] for query, values in facts.items() if values}
-    # A query of no conversation is one of its own.
-    clusters = {query: conversations.get(query, query) for query in queries}
-    return (clusters, CONVERSATION) if len({*clusters.values()}) < len(clusters) else (None, "")
+    clusters = clusters_by_conversation(queries, conversations)
+    return (None, "") if clusters is None else (clusters, CONVERSATION)
 
 
 def _has_conversations(source: Any) -> bool:

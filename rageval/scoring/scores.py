@@ -158,6 +158,7 @@ class Score(_Float):
     are unknown. `people` are the values from human labels of some of the queries, where these were given.
     `between` is the range of the values of answers with missing judgements, and `spread` how much several
     answers to one question differ. `of_words` are values that are computed from the texts alone.
+    `conversations` has the conversation of each query that is a turn.
 
     >>> import rageval
     >>> score = rageval.evaluate("recall", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}})["recall"]
@@ -182,6 +183,7 @@ class Score(_Float):
     people: People | None = None
     between: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     of_words: bool = False
+    conversations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def basis(self) -> Basis:
@@ -240,15 +242,24 @@ class Score(_Float):
     @property
     def queries(self) -> int:
         """How many queries the value is computed from."""
-        return len(self.numbers) - self.undefined
+        return self._values_expected - self.undefined
 
     @cached_property
     def undefined(self) -> int:
         """How many queries have no value."""
         unknown = [value for value in self.numbers if value != value]
+        # The value of a conversation stands at one of its turns.
+        del unknown[: len(self.numbers) - self._values_expected]
         if unknown and self.measure.aggregate == "pool":
             unknown = [value for value in unknown if not says_something(value)]
         return len(unknown)
+
+    @property
+    def _values_expected(self) -> int:
+        """How many values there should be: one a query, or a conversation."""
+        if not self.measure.about.by_conversation:
+            return len(self.numbers)
+        return len({self.conversations.get(query, query) for query in self.query_ids})
 
     def __repr__(self) -> str:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"

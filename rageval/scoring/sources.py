@@ -331,6 +331,7 @@ class RunSource:
     dedup: str | None = None
     query_ids: list[str] = field(default_factory=list)  # once it was scored, and for each that is judged
     outline: dict[int, tuple[int, int]] = field(default_factory=dict)  # how many documents, and judged ones
+    conversations: Mapping[str, str] = field(default_factory=dict)  # of the queries that are turns
 
     def __str__(self) -> str:
         return self.name

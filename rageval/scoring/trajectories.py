@@ -156,7 +156,12 @@ def agent_runs(
     for trajectory in trajectories:
         by_query = by_run.setdefault(trajectory.run_id or name, {})
         by_query.setdefault(trajectory.query_id, []).append(trajectory)
-    return [AgentRun(run, trajectories=by_query, cited=cited.get(run)) for run, by_query in by_run.items()]
+    runs = []
+    for run, by_query in by_run.items():
+        turns = {query: answers[0].conversation_id for query, answers in by_query.items()}
+        turns = {query: conversation for query, conversation in turns.items() if conversation}
+        runs.append(AgentRun(run, conversations=turns, trajectories=by_query, cited=cited.get(run)))
+    return runs
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rageval.core.remark import Remark
 from rageval.errors import InputError, UsageError
@@ -125,13 +126,14 @@ def agreement(
     kind: str = "none",
     resamples: int = RESAMPLES,
     weights: Mapping[str, float] | None = None,
+    clusters: Mapping[str, str] | None = None,
 ) -> list[Agreement]:
     """Return every coefficient of two judges' grades of the same items, with intervals over queries.
 
     Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
     get theirs from it. One query has no interval. Queries that were drawn with different chances count by
     `weights`, 1 over the chance; then the interval always has a floor, by the number of queries drawn alike
-    that would tell as much.
+    that would tell as much. Queries of one of the `clusters` are drawn together.
     """
     levels = _levels_of(one, other)
     w = _weights(levels, kind)
@@ -142,6 +144,9 @@ def agreement(
     np.add.at(tables, (of_item, *places), 1)
     if weights is not None:
         tables *= np.array([weights[name] for name in number])[:, None, None]
+    if clusters is not None:
+        unit, tables = _by_cluster(list(number), tables, clusters)
+        of_item = unit[of_item]
     # Drawing queries is adding up their tables: no item is looked at again.
     samples = [tables[rows].sum(axis=0) for rows in draws(len(tables), resamples, SEED)]
     agreeing = Sample(tuple(query), w[places][:, None], of_item)
@@ -178,12 +183,13 @@ def alpha(
     kind: str = "none",
     resamples: int = RESAMPLES,
     weights: Mapping[str, float] | None = None,
+    clusters: Mapping[str, str] | None = None,
 ) -> Agreement:
     """Return Krippendorff's α of several judges, with its bootstrap interval over queries.
 
     `grades` has a row for each item and a column for each judge, NaN where the judge gave none. An item with
     one grade says nothing. α is NaN where all grades are the same. Queries that were drawn with different
-    chances count by `weights`, 1 over the chance.
+    chances count by `weights`, 1 over the chance; those of one of the `clusters` are drawn together.
 
     >>> nan = math.nan
     >>> grades = np.array([[1.0, 1.0, nan], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0], [1.0, 2.0, nan]])
@@ -204,6 +210,8 @@ def alpha(
     np.add.at(tables, of_item, pairs / np.maximum(sizes - 1, 1)[:, None, None])
     if weights is not None:
         tables *= np.array([weights[name] for name in places])[:, None, None]
+    if clusters is not None:
+        _, tables = _by_cluster(list(places), tables, clusters)
 
     def value_of(table: Float) -> float:
         shares, number = table.sum(axis=1), table.sum()
@@ -216,6 +224,16 @@ def alpha(
     if len(samples) > resamples / 2 and np.ptp(samples) > SLACK:
         low, high = map(float, ends_of(samples, LEVEL, len(tables)))
     return Agreement("alpha", float(value_of(tables.sum(axis=0))), low, high)
+
+
+def _by_cluster(
+    queries: Sequence[str], tables: Float, clusters: Mapping[str, str]
+) -> tuple[NDArray[np.int64], Float]:
+    """Return the number of each query's cluster, and the tables of queries added up by cluster."""
+    _, unit = np.unique([clusters[query] for query in queries], return_inverse=True)
+    sums = np.zeros((int(unit.max(initial=-1)) + 1, *tables.shape[1:]))
+    np.add.at(sums, unit, tables)
+    return unit.astype(np.int64), sums
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

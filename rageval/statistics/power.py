@@ -19,7 +19,7 @@ too few.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -176,6 +176,7 @@ def labels_needed(
     population: Population = "kind",
     span: float = 1.0,
     same: Collection[int] = (),
+    clusters: Sequence[Hashable] | None = None,
 ) -> int | None:
     """Return how many labels an interval of ± `width` needs, including those of the pilot.
 
@@ -207,6 +208,20 @@ def labels_needed(
         chdtri(labels - 2, 1 - _CAUTION)
     )
     spread = float((off**2).sum()) / (labels - 1)
+    if clusters is not None:
+        # Labels in one cluster tell less than as many apart: by how much, the pilot's errors show.
+        clustered = corrected(
+            judged,
+            pilot,
+            paired=paired,
+            level=level,
+            population=population,
+            span=span,
+            same=same,
+            clusters=clusters,
+        )
+        more = max(1.0, (clustered.error / estimate.error) ** 2) if estimate.error else 1.0
+        unexplained, spread = more * unexplained, more * spread
     phase = share * spread + (1 - share) * estimate.value**2 / max(share, 1e-300)
     target = (width / NormalDist().inv_cdf((1 + level) / 2)) ** 2
     target -= phase / len(judged) if population == "kind" else 0.0

@@ -33,7 +33,7 @@ from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
 from rageval.judges.store import secrets_in, without
 from rageval.records import Answer
 from rageval.text import compatible, visible, without_keys
-from rageval.track.values import OnMissing, ScoringInputs
+from rageval.track.values import OnMissing, ScoringInputs, topic_records
 from rageval.version import __version__
 
 Mode = Literal["digests", "full"]
@@ -140,7 +140,7 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
             contents[name] = Path(source)
     if inputs.topics is not None:
         fields["topic_ids"] = TOPIC_IDS
-        contents[TOPIC_IDS] = _join_lines(as_line({"query_id": topic}) for topic in inputs.topics)
+        contents[TOPIC_IDS] = _join_lines(map(as_line, topic_records(inputs)))
     # Folders stay folders, and no two files meet under one name.
     safe = file_names(part for system in inputs.systems for part in system.file.split("/") if part)
     files = []

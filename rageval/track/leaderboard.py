@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from rageval.comparison.leaderboards import HOW, Standing, standings
+from rageval.comparison.leaderboards import Standing, intervals_of_standings, standings
 from rageval.errors import InputError, Place
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import Count, read_records
@@ -26,6 +26,7 @@ from rageval.track.values import (
     STANDINGS,
     ScoringInputs,
     System,
+    conversations_of,
     equal_runs,
     leaderboard_files,
     measures_of,
@@ -108,14 +109,15 @@ def write_archive(
         gold=[str(plan.out / name) for name in files if name.startswith("labels/gold-")],
         gold_chosen=chosen or plan.gold_chosen,
     )
-    signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
+    rows = list(read_standings(plan.out / STANDINGS))
+    signatures = dict.fromkeys(row.signature for row in rows)
     # A title in quotes is JSON, which YAML reads.
     citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
     board = Board(
         plan.heading,
         plan.track,
         {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
-        HOW,
+        intervals_of_standings(rows),
         answers=[plan.out / ANSWERS_FILE] if plan.is_of_tables else [],
         rubrics=plan.rubrics,
         contents={
@@ -141,6 +143,7 @@ def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable
         ],
         judged=[str(plan.out / name) for name in judged],
         topics=None if topics is None else list(topics),
+        conversations=conversations_of(topics),
         on_missing=plan.on_missing,
     )
 
@@ -159,9 +162,12 @@ def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: _S
     results = values_of(replace(inputs, answers=answers), say)
     if not inputs.systems:
         inputs = replace(inputs, systems=[System(scores.run, "", "") for scores in results])
-    files = leaderboard_files(results, standings(results))
+    rows = standings(results)
+    files = leaderboard_files(results, rows)
     content = {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}
-    return write_bundle(path, inputs, replace(board, intervals=HOW, contents=content), mode)
+    return write_bundle(
+        path, inputs, replace(board, intervals=intervals_of_standings(rows), contents=content), mode
+    )
 
 
 def _in_order(files: Iterable[str | Path]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.comparison.leaderboards import HOW, Standing
+from rageval.comparison.leaderboards import Standing, intervals_of_standings
 from rageval.core.estimate import Estimate
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, Place, UsageError
@@ -274,7 +274,11 @@ class LeaderboardPages:
                         mark = "" if row.grade is None else f"{row.grade:.1f}"
                     self.marks[place] = mark
         # All that can be known from what is shown: nothing that somebody states is repeated.
-        self.provenance = [*provenance, ("rageval", __version__), ("intervals", HOW)]
+        self.provenance = [
+            *provenance,
+            ("rageval", __version__),
+            ("intervals", intervals_of_standings(self.standings)),
+        ]
         self.provenance += [("rubric", name) for name in list(rubrics)[:_MOST_NAMES] if name]
         self.provenance += [
             ("judge", name) for name in list(judges)[:_MOST_NAMES] if name and not parse_judge(name).is_person

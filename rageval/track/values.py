@@ -5,19 +5,20 @@ A track scores by it what was handed in, and `rageval board verify` what is in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from rageval.core.turn import CONVERSATION
 from rageval.errors import InputError, MissingJudgements, Place, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
 from rageval.measures.parsing import parse_measures
-from rageval.records import Answer, Qrel
+from rageval.records import Answer, Qrel, Question
 from rageval.scoring.answers import scored
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.qrels import Qrels
@@ -57,8 +58,8 @@ class ScoringInputs:
     """What the values of a leaderboard are computed from.
 
     `judged` are files of judgements, `qrels` existing judgements of documents, `topics` the ids of all topics
-    (None if unknown). `answers` are given for answers only. `systems` are those of the leaderboard; without
-    them, all judged systems.
+    (None if unknown), `conversations` those of topics that are turns. `answers` are given for answers only.
+    `systems` are those of the leaderboard; without them, all judged systems.
     """
 
     measures: str
@@ -69,6 +70,7 @@ class ScoringInputs:
     qrels: Any = None
     nuggets: Any = None
     topics: Collection[str] | None = None
+    conversations: Mapping[str, str] = field(default_factory=dict)
     gold: Sequence[str] = ()
     gold_chosen: str = ""
     on_missing: OnMissing = "error"
@@ -138,6 +140,19 @@ def some_of(runs: Sequence[str]) -> str:
     return ", ".join(runs[:_NAMED]) + more
 
 
+def conversations_of(questions: Mapping[str, Question] | None) -> dict[str, str]:
+    """Return the conversation of each question that is a turn of one."""
+    facts = {query: dict(question.facts) for query, question in (questions or {}).items()}
+    return {query: of_query[CONVERSATION] for query, of_query in facts.items() if CONVERSATION in of_query}
+
+
+def topic_records(inputs: ScoringInputs) -> Iterator[dict[str, str]]:
+    """Yield what is known of each topic when answers are scored: its id, and its conversation."""
+    for topic in inputs.topics or ():
+        conversation = inputs.conversations.get(topic)
+        yield {"query_id": topic} | ({CONVERSATION: conversation} if conversation is not None else {})
+
+
 def score_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     """Score the systems whose answers were judged."""
     topics = inputs.topics
@@ -166,7 +181,7 @@ def score_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
         say,
         answers=answers,
         nuggets=inputs.nuggets,
-        questions=None if topics is None else [{"query_id": topic} for topic in topics],
+        questions=None if topics is None else list(topic_records(inputs)),
         gold=list(inputs.gold) or None,
         gold_chosen=inputs.gold_chosen or None,
         on_missing=inputs.on_missing,
@@ -201,7 +216,8 @@ def score_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     results = []
     for system in inputs.systems:
         try:
-            results.append(evaluator.score(source_of_run(system.name, system.path)))
+            source = replace(source_of_run(system.name, system.path), conversations=inputs.conversations)
+            results.append(evaluator.score(source))
         except InputError as error:
             # A run that can be read, and of which no judge judged anything: the others have their scores.
             say(f"{visible(system.file)} has no scores and no rank: {visible(str(error))}")

@@ -20,10 +20,11 @@ from typing import Any, Literal
 import msgspec
 
 from rageval import hooks
-from rageval.comparison.leaderboards import HOW, standings
+from rageval.comparison.leaderboards import intervals_of_standings, standings
 from rageval.core.basis import DrawKind
 from rageval.core.judge import Judge, Panel, parse_judge
 from rageval.core.remark import Remark, Scope
+from rageval.core.turn import CONVERSATION
 from rageval.errors import (
     EXIT_CODES,
     FAULTS,
@@ -399,10 +400,13 @@ class _Verification:
         manifest, path = self.manifest, self._path_text
         sources = {what: path(named) if (named := getattr(manifest, what)) else None for what in _CONTENT}
         sources |= {what: self._load_dataset(what) for what in _CONTENT if what in manifest.datasets}
-        topics = None
+        topics, conversations = None, dict[str, str]()
         if manifest.topic_ids:
-            ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")
-            topics = [str(row.get("query_id")) for _, row in ids]
+            ids = [row for _, row in read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")]
+            topics = [str(row.get("query_id")) for row in ids]
+            conversations = {
+                str(row["query_id"]): str(row[CONVERSATION]) for row in ids if CONVERSATION in row
+            }
         chosen = manifest.labels_chosen
         kind = RUNS if manifest.track == "run" else ANSWERS
         return ScoringInputs(
@@ -415,6 +419,7 @@ class _Verification:
             judged=[path(file.file) for file in manifest.judgements],
             answers=() if kind is RUNS else self.bundle.read_answers(),
             topics=topics,
+            conversations=conversations,
             gold=[path(name) for name in manifest.labels],
             gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),
             on_missing=manifest.on_missing,
@@ -431,13 +436,15 @@ class _Verification:
         if values.state != "same" or step.differences:
             step.lack(Remark("no_values_to_recompute"))
             return step
-        files = leaderboard_files(results, standings(results))
-        if self.manifest.intervals not in ("", HOW):
+        rows = standings(results)
+        files = leaderboard_files(results, rows)
+        how = intervals_of_standings(rows)
+        if self.manifest.intervals not in ("", how):
             step.differ(
                 Remark(
                     "other_intervals",
                     Scope(file=MANIFEST),
-                    {"published": self.manifest.intervals, "recomputed": HOW},
+                    {"published": self.manifest.intervals, "recomputed": how},
                 )
             )
         published = _read_published(paths[STANDINGS]).splitlines()

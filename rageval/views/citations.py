@@ -234,7 +234,7 @@ def _test_sentences(comparison: Comparison) -> Iterator[str]:
     if any(not basis.corrected for basis in comparison.bases.values()):
         test = _TESTS[settings.test].format(draws=settings.draws)
         adjusted = f"{_ADJUSTED[settings.adjust]}{_family(comparison)}, {level}"
-        if settings.clusters:
+        if settings.units:
             adjusted += f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
         yield f"Differences {against} were tested by {test}, {adjusted}."
         interval = "BCa" if settings.interval == "bca" else settings.interval

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.comparison.estimates import slices_of_difference
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, joined_text
 from rageval.core.ruling import Ruling
@@ -547,6 +548,43 @@ class ByQuery(NamedTuple):
         columns += [Column(name, NUMBER, places) for name in ("value", "other_value", "difference")]
         pairs = ((pair.run, pair.other, pair.measure, *row) for pair, rows in self.pairs() for row in rows)
         return Table(columns, pairs, 4)
+
+
+class BySlice(NamedTuple):
+    """The difference of each pair on the queries of one kind, by one or several fields of these."""
+
+    comparison: Comparison
+    results: Sequence[Scores]
+    groups: Mapping[str, Mapping[str, str]]
+
+    def parts(self, places: int) -> Iterator[Table | str]:
+        """Yield a table for people."""
+        yield from ("", self.data(places))
+
+    def data(self, places: int = 4) -> Table:
+        """Return a row a pair and slice."""
+        columns = [Column(name) for name in ("run", "other", "measure", "field", "name")]
+        columns += [Column(name, NUMBER, places, "+") for name in ("difference", "low", "high")]
+        of_run = {scores.run: scores for scores in self.results}
+        rows = [
+            (
+                pair.run,
+                pair.other,
+                pair.measure,
+                field,
+                *(one.name, one.value, one.low, one.high, one.queries),
+            )
+            for pair in self.comparison.pairs
+            for field, of_query in self.groups.items()
+            for one in slices_of_difference(
+                of_run[pair.run][pair.measure],
+                of_run[pair.other][pair.measure],
+                field,
+                of_query,
+                self.comparison.settings,
+            )
+        ]
+        return Table([*columns, Column("queries", COUNT)], rows, 5)
 
 
 def _explanations(comparison: Comparison, show: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ SEPARATORS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 NEW = {
     "criterion",
     "liverag-floats",
+    "liverag-turns",
     "answerability",
     "citations-together",
     "claims",

@@ -164,6 +164,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (PAIR, "-o out"),
         "--all-pairs": (PAIR, "--all-pairs"),
         "--against": (PAIR, "--against hole@3"),
+        "--by": (PAIR + " --questions questions", "--by domain"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
         "--adjust": (PAIR, "--adjust max_t"),
@@ -345,6 +346,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},
     "score": {
         *SPANS,
+        "--cluster",  # of slices: tests/comparison/test_conversations.py
         "--gold-chosen",
         "--nuggets",
         "--answers",
@@ -375,7 +377,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "arena": {
         *("--format", "--output", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
-        *("--gold-chosen", "--population"),
+        *("--gold-chosen", "--population", "--cluster"),
     },
     "track": {
         *ASKING
@@ -411,6 +413,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "collection check": {"--against", "--depth", "--output"},
     "diagnose": {
         *(
+            "--cluster",
             "--run",
             "--qrels",
             "--passages",
@@ -435,9 +438,9 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "label agree": {
         *("--leaderboards", "--form", "--at", "--nuggets-in-qrels", "--near-misses", "--weights"),
-        *("--answers", "--nuggets", "--gold-chosen"),
+        *("--answers", "--nuggets", "--gold-chosen", "--cluster"),
     },
-    "label correct": {"--gold-chosen", "--answers", "--nuggets"},
+    "label correct": {"--gold-chosen", "--answers", "--nuggets", "--cluster"},
     "label plan": {
         "--by",  # tests/comparison/test_plan_by_doubt.py
         *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--decide"),
@@ -450,6 +453,7 @@ ELSEWHERE: dict[str, set[str]] = {
             "--passages",
             "--depth",
             "--level",
+            "--cluster",
         ),
         "--seed",
     },

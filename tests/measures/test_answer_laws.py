@@ -30,8 +30,10 @@ from rageval.cli import main
 # Drawn systems answer a part of the queries, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:.*answered")
 
-# Compared with oracles of their own, in test_abstention, test_claim_measures and test_alce.
+# Compared with oracles of their own, in test_abstention, test_claim_measures, test_alce and
+# test_conversation_measures.
 OF_SETS = {
+    *("turn_truthfulness", "conversation_score", "all_turns", "conditioned"),
     *("answer_rate", "over_refusal", "false_answer_rate", "refusal_f1", "answerable_f1", "grounded_refusal"),
     *(
         "answer_precision",

@@ -74,6 +74,7 @@ RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
 RISING |= {"document_recall", "agreement", "seen_agreement"}
 RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
+RISING |= {"turn_truthfulness", "conversation_score", "all_turns", "conditioned"}
 RISING |= {"calls_precision", "calls_recall", "calls_f1", "calls_order"}
 RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept", "completed"}
 FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
@@ -127,6 +128,7 @@ TRIED |= {
     "bq": (4.0,),
     **dict.fromkeys(("tokens", "cost", "seconds"), (20.0,)),
 }
+TRIED |= {"of": ("crag_share", "accuracy"), "least": (0.5, 1.0)}  # type: ignore[dict-item]
 TRIED |= {"aspect": ("score",), "low": (0.0, -1.0), "high": (1.0, 5.0)}  # type: ignore[dict-item]
 BUDGETS = {"tokens", "cost", "seconds"}
 FOREIGN = {
@@ -290,7 +292,7 @@ def rows_of(system: str) -> Iterator[dict[str, Any]]:
     faithful = [level for level, n in zip((1, 0, -1), FAITHFUL[system], strict=True) for _ in range(n)]
     for index in range(10):
         judge = f"judge {index}"
-        yield {"aspect": "0", "label": labels[index], "rubric": "crag", "judge": judge}
+        yield {"aspect": "0", "label": labels[index], "rubric": "crag", "judge": judge, "answerable": True}
         yield {"aspect": "correctness", "grade": levels[index], "rubric": "liverag", "judge": judge}
         yield {"aspect": "faithfulness", "grade": faithful[index], "rubric": "liverag", "judge": judge}
     names = {"r": "relevant", "p": "partially_relevant", "n": "non_relevant"}
@@ -492,7 +494,10 @@ def inputs_(tmp_path_factory: pytest.TempPathFactory, runs: list[str]) -> dict[s
 
 def written(path: Path, rows: Callable[[str], Iterable[dict[str, Any]]]) -> str:
     written_rows = [
-        {"query_id": q, "run_id": name, **row} for name in SYSTEMS for q in QUERIES for row in rows(name)
+        {"query_id": q, "run_id": name, "conversation_id": q, "turn": 1, **row}
+        for name in SYSTEMS
+        for q in QUERIES
+        for row in rows(name)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in written_rows))
     return str(path)
