@@ -33,7 +33,7 @@ def turns(conversations: int, length: int = 4, gap: float = 0.0) -> list[Row]:
     for conversation in range(conversations):
         shift = rng.uniform(-0.2, 0.2) + gap
         for turn in range(length):
-            place = {"query_id": f"c{conversation}<::>{turn}", "conversation_id": f"c{conversation}"}
+            place = {"query_id": f"c{conversation}-{turn}", "conversation_id": f"c{conversation}"}
             base = rng.uniform(0.4, 0.5)
             grades = {"one": base, "two": base + shift + rng.uniform(-0.02, 0.02)}
             rows += [
@@ -297,3 +297,12 @@ def test_slices_count_conversations() -> None:
     (together,) = slices(score, "kind", groups)
     (alone,) = slices(score, "kind", groups, Settings(clusters="none"))
     assert together.high - together.low > 1.3 * (alone.high - alone.low)
+
+
+def test_an_id_may_hold_its_conversation(tmp_path: Path) -> None:
+    rows = without(turns(12), "conversation_id")
+    for row in rows:
+        row["query_id"] = str(row["query_id"]).replace("-", "<::>")
+    judged = write_jsonl(tmp_path / "judged.jsonl", rows)
+    assert UNITS in run_command("compare", judged, "-m", MEASURE).stdout
+    assert UNITS not in run_command("compare", judged, "-m", MEASURE, "--cluster", "none").stdout

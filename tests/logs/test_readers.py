@@ -100,7 +100,7 @@ def by_question(log: Log, name: str) -> dict[str, str]:
     return query_ids
 
 
-# The first has questions of its own, the second has none; the others are in test_conversations.py.
+# The first has questions of its own, the second has none; the others are in test_conversation_logs.py.
 NOT_THE_TOY = ("open-rag-eval", "browsecomp-plus", "ikat", "crag-mm")
 OF_THE_TOY = [name for name in FILES if not name.startswith(NOT_THE_TOY)]
 
