@@ -167,6 +167,11 @@ class Part:
         judged = any((row["run_id"], row["query_id"]) == place for row in self.table.rows)
         return self.answer is None and not judged and any(run == self.run for run, _ in self.table.answers)
 
+    def was_judged(self, scale: Scale) -> bool:
+        """Whether the judge said anything of this answer, and be it that the judgement failed."""
+        mine = (row for row in of_scale(self.table.rows, scale) if row["run_id"] == self.run)
+        return any(row["query_id"] == self.query and judge_of(row) == self.judge for row in mine)
+
     def judged(self, row: Row, scale: Scale, weighed: bool) -> Judged:
         weight = row.get("weight")
         turned = weighed and weight is not None and weight < 0
@@ -277,6 +282,10 @@ def nugget_f(part: Part, beta: float) -> Value:
     rows = part.graded(NUGGET)
     vital = [row for row in rows if row.importance == "vital"]
     length = part.length("nonspace")
+    # Of an answer of which nobody knows or said anything, the best or the worst is all that there is.
+    is_open = length is None and not part.left_out and not part.was_judged(NUGGET)
+    if is_open and rows and part.end != "skip":
+        return Fraction(part.end == "best")
     if not vital or length is None:
         return None
     recall = Fraction(sum(row.label in part.rules.supported for row in vital), len(vital))
