@@ -69,6 +69,9 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     """Return what resampling alone gives."""
     sums, sizes = columns.sums(), columns.sizes()
     units = (sizes > 0).sum(axis=0)
+    number = units.astype(np.float64)
+    if columns.is_clustered:  # few long clusters tell less than as many equal ones (Kish)
+        number = np.clip(sizes.sum(axis=0) ** 2 / np.maximum((sizes**2).sum(axis=0), 1e-300), 2, number)
     lows, highs = np.full(len(units), np.nan), np.full(len(units), np.nan)
     # The same draws serve every column: columns that are compared differ then by their values alone.
     times = _times(len(sums), resamples, seed)
@@ -80,7 +83,7 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
         # Few units: the plain percentiles are too narrow, so read further out.
         ends = [
             INTERVAL_ENDS[kind](end, drawn, sums[:, part], sizes[:, part])
-            for end in expanded(level, units[part])
+            for end in expanded(level, number[part])
         ]
         lows[part], highs[part] = (_quantiles(drawn, end) for end in ends)
     # Of one unit every draw is the same, which would look like certainty.
@@ -147,7 +150,7 @@ def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
     return means
 
 
-def expanded(level: float, units: Int) -> list[Float]:
+def expanded(level: float, units: Float | Int) -> list[Float]:
     """Return the quantiles of resampled estimates to read off, widened for few units.
 
     >>> [round(float(end[0]), 4) for end in expanded(0.95, np.array([10]))]

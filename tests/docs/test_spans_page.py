@@ -1,4 +1,4 @@
-"""What the pages about spans, about who lost what, and about agents show step by step."""
+"""What the pages about spans, about who lost what, about agents and conversations show step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGES = ("spans", "diagnose", "agents")
+PAGES = ("spans", "diagnose", "agents", "conversations")
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def page(name: str) -> str:
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_step_by_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name == "agents":  # with a table that is folded
+    if name in ("agents", "conversations"):  # with a table that is folded
         monkeypatch.setenv("COLUMNS", "80")
     printed, stderr, texts = "", "", 0
     for kind, text in re.findall(r"^```(sh|text)\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE):
