@@ -413,7 +413,8 @@ def explained(error: Exception, line: bytes, expected: str) -> InputError:
     """Return what is wrong with a line, in the words of somebody who looks at the file."""
     if isinstance(error, RecursionError):
         return InputError(f"JSON nested too deeply to be {expected}")
-    if isinstance(error, UnicodeDecodeError):
+    # msgspec before 0.23 raises a UnicodeDecodeError, and its own error since.
+    if isinstance(error, UnicodeDecodeError) or str(error) == "Invalid UTF-8 encoded string":
         try:
             line.decode()
         except UnicodeDecodeError as fault:

@@ -44,6 +44,7 @@ _STEPS = 100  # of Newton's method
 _SMALL_STEP, _SMALL_GAIN = 1e-12, 1e-10
 _FARTHEST = 12.0  # a strength or an advantage beyond it is on its way to infinity
 _SLACK = 1e-9
+_DIGITS = 12  # of strengths
 
 
 def bradley_terry(wins: Float, ties: Float) -> Float:
@@ -57,8 +58,7 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
     """
     i, j = np.triu_indices(len(wins), 1)
     point = _likeliest(_Outcomes(len(wins), i, j, np.stack((wins[i, j], wins[j, i], ties[i, j]))))
-    theta: Float = point[:-2] - point[:-2].mean()
-    return theta
+    return _centered(point[:-2])
 
 
 def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
@@ -73,9 +73,14 @@ def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -
     row = np.where(outcome == 1, 0, np.where(outcome == 0, 1, 2))
     np.add.at(seen, (row, first * systems + second), 1)
     point = _likeliest(_Outcomes(systems, i, j, seen, has_order=True))
-    theta: Float = point[:-2] - point[:-2].mean()
+    theta = _centered(point[:-2])
     # An infinite maximum shows as steps that never end; beyond this it is called none.
     return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
+
+
+def _centered(theta: Float) -> Float:
+    """Return strengths with mean 0, without the last digits, in which machines differ: 0, and not ±1e-16."""
+    return np.round(theta - theta.mean(), _DIGITS) + 0.0
 
 
 class _Outcomes(NamedTuple):
