@@ -107,7 +107,7 @@ def _become(job: dict[str, object]) -> None:
     for action in os.environ.get("PYTHONWARNINGS", "").split(","):
         if action:
             warnings.simplefilter(action)  # type: ignore[arg-type]
-    sys.path[:0] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
 
 
 def _run(words: list[str]) -> None:

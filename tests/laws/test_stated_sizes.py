@@ -34,6 +34,7 @@ from rageval.datasets._reader import _parquet_rows
 from rageval.errors import RagevalError
 from rageval.files.opening import File, chunks
 from rageval.judges.models._remote import read_body
+from sources import nodes
 
 pytestmark = [
     pytest.mark.slow,
@@ -364,7 +365,7 @@ OTHERS = {
 def test_every_module_that_unpacks_is_in_the_table() -> None:
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if PACKS & {name.partition(".")[0] for name in names}:
