@@ -80,7 +80,8 @@ def strengths_with_lead(systems: int, first: Int, second: Int, outcome: Float) -
 
 def _centered(theta: Float) -> Float:
     """Return strengths with mean 0, without the last digits, in which machines differ: 0, and not ±1e-16."""
-    return np.round(theta - theta.mean(), _DIGITS) + 0.0
+    rounded: Float = np.round(theta - theta.mean(), _DIGITS) + 0.0
+    return rounded
 
 
 class _Outcomes(NamedTuple):
