@@ -54,13 +54,13 @@ def run_python(
 def run_line(
     line: str, folder: Path | str, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a line of the shell; it is not asked where the line is rageval and its arguments alone."""
-    words = shlex.split(line, comments=True)
-    if words[0] != "rageval" or {*"<>|&;$*?`"} & {*"".join(words)}:
+    """Run a line of the shell, which is not started for a line of rageval or python and its arguments alone."""
+    kind, *words = shlex.split(line, comments=True)
+    if kind not in ("python", "rageval") or {*"<>|&;$*?`"} & {*"".join(words)}:
         return subprocess.run(
             line, shell=True, cwd=folder, env=dict(environment), capture_output=True, text=True, timeout=120
         )
-    return run_python(["-m", *words], folder, environment)
+    return run_python(words if kind == "python" else ["-m", kind, *words], folder, environment)
 
 
 @cache
