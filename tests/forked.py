@@ -54,7 +54,7 @@ def run_python(
 def run_line(
     line: str, folder: Path | str, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a line of the shell, which is not started for a line of rageval or python and its arguments alone."""
+    """Run a line of the shell, which is not started for rageval or python and their arguments alone."""
     kind, *words = shlex.split(line, comments=True)
     if kind not in ("python", "rageval") or {*"<>|&;$*?`"} & {*"".join(words)}:
         return subprocess.run(
