@@ -15,7 +15,7 @@ FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(F
 near:
 	$(PYTEST) tests/house/test_declared_words.py $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
 
-# What README says: two minutes or so on two cores, with the packages of the extra `dev`.
+# What README says: a minute or so on two cores, with the packages of the extra `dev`.
 test:
 	$(PYTEST)
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -111,6 +111,14 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     if isinstance(collector, pytest.Dir) and os.environ.get("PYTEST_XDIST_WORKER", "0")[-1] in "13579":
         report.result.reverse()
     return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process tests that follow one another: what a file builds is then built once."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 MANY = 4  # cases of a test

@@ -7,11 +7,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+
+from forked import run_python
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,17 +23,17 @@ def blocks(language: str, text: str) -> list[str]:
 
 
 def run(words: list[str], more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program where what pages name is there, and what it writes is nobody's."""
+    """Run Python with these words where what pages name is there, and what it writes is nobody's."""
     environment = os.environ | {"PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT), **(more or {})}
     with tempfile.TemporaryDirectory() as folder:
         for path in ROOT.iterdir():
             if not path.name.startswith("."):
                 Path(folder, path.name).symlink_to(path)
-        return subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment, timeout=120)
+        return run_python(words, folder, environment)
 
 
 def rageval(arguments: str, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return run([sys.executable, "-m", "rageval", *shlex.split(arguments)], more)
+    return run(["-m", "rageval", *shlex.split(arguments)], more)
 
 
 def console_mistake(block: str) -> str | None:
@@ -53,7 +54,7 @@ def console_mistake(block: str) -> str | None:
 
 def python_mistake(block: str) -> str | None:
     """What is wrong with a `python` block: it ends badly."""
-    result = run([sys.executable, "-c", block])
+    result = run(["-c", block])
     return None if result.returncode == 0 else f"{block}{result.stderr}"
 
 
@@ -67,7 +68,7 @@ def lacks(program: Path) -> str | None:
 def program_mistake(program: Path) -> str | None:
     """What is wrong with an example program: it ends badly, or prints something else than it should."""
     expected = (program.parent / "expected" / f"{program.stem}.txt").read_text(encoding="utf-8")
-    result = run([sys.executable, str(program)])
+    result = run([str(program)])
     if (result.returncode, result.stdout) == (0, expected):
         return None
     return f"{program.name} ends with {result.returncode} and prints\n{result.stdout}{result.stderr}"

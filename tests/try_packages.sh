@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the source package and both wheels into a folder, unless something is there, and checks them; installs
-# each in an environment of its own, away from the checkout, and does there what the README begins with, and what people type first.
-#   tests/try_packages.sh [dist]
+# Installs each package of a folder, built if there is none, in an environment of its own, away from the checkout,
+# and does there what the README begins with, and what people type first.
+#   tests/try_packages.sh [dist [pattern]]
 set -euo pipefail
 source="$(cd "$(dirname "$0")/.." && pwd)"
 examples="$source/examples/data"
@@ -13,20 +13,7 @@ dist="$(cd "$dist" && pwd)"
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 if [ -z "$(ls "$dist")" ]; then
-    python3 -m venv "$here/tools"
-    "$here/tools/bin/python" -m pip install --quiet build 'setuptools>=77' twine
-    build() {
-        "$here/tools/bin/python" -m build --no-isolation --outdir "$dist" "$@" >"$here/log" 2>&1 || {
-            cat "$here/log" >&2
-            exit 1
-        }
-    }
-    build "$source" # the wheel is made of the source package
-    mkdir "$here/source"
-    tar --extract --gzip --file "$dist"/*.tar.gz --directory "$here/source" --strip-components 1
-    CC=/bin/false RAGEVAL_REQUIRE_KERNEL=0 build --wheel "$here/source"
-    ls "$dist"/*-py3-none-any.whl >/dev/null # without a compiler it is plain Python, and its name says so
-    "$here/tools/bin/python" -m twine --no-color check --strict "$dist"/*
+    "$source/tests/build_packages.sh" "$dist"
 fi
 
 rageval() { # what is expected in the output, and what to ask
@@ -54,7 +41,7 @@ try() ( # a package, and a folder for it
 
 failed=
 started=()
-for package in "$dist"/*.whl "$dist"/*.tar.gz; do
+for package in "$dist"/${2:-*}; do
     [ -e "$package" ] || continue
     mkdir "$here/$(basename "$package")"
     try "$package" "$here/$(basename "$package")" & # side by side: it is the pip of each that takes time

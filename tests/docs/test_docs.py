@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
-
-import pytest
 
 from declared import require_golden, require_same
 from rageval.measures import builtin
-from test_readme import ROOT, blocks, rageval, run
+from snippets import ROOT, blocks
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = (DOCS / "files.md").read_text(encoding="utf-8")
-ANSWERS = (DOCS / "answers.md").read_text(encoding="utf-8")
-API = (DOCS / "api.md").read_text(encoding="utf-8")
 SAMPLES = sorted((ROOT / "examples/data/answers").glob("*.jsonl"))
 
 
@@ -30,21 +25,6 @@ def test_the_pages_that_are_generated_are_up_to_date() -> None:
     require_golden(module.remarks_page(), DOCS / "remarks.md")
     require_golden(module.findings_page(), DOCS / "findings.md")
     require_golden(module.json_page(), DOCS / "json.md")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", blocks("console", FILES))
-def test_commands_on_the_page_of_the_files_print_what_it_shows(block: str) -> None:
-    command, _, expected = block.partition("\n")
-    result = rageval(command.removeprefix("$ rageval"))
-    assert (result.returncode, result.stdout, result.stderr) == (0, expected, "")
-
-
-@pytest.mark.parametrize("block", blocks("python", FILES) + blocks("python", ANSWERS) + blocks("python", API))
-@pytest.mark.slow
-def test_code_on_the_pages_of_files_answers_and_objects_runs(block: str) -> None:
-    result = run([sys.executable, "-c", block])
-    assert result.returncode == 0, result.stderr
 
 
 def test_the_samples_on_the_page_of_the_files_are_lines_of_the_samples() -> None:

@@ -46,12 +46,6 @@ def test_init_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert CliRunner().invoke(main, shlex.split(line.partition("rageval ")[2])).exit_code == 0
 
 
-def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    (block,) = [block for block in blocks("python", PAGE) if "report = " in block]
-    exec(block, {})
-
-
 def test_the_suites_of_the_page_run(pytester: pytest.Pytester) -> None:
     shutil.copytree(FOLDER, pytester.path, dirs_exist_ok=True)
     suites = [block for block in blocks("python", PAGE) if "def test_" in block]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from fair_judge import data_in, fair, saying, schema_in
+from forked import run_line
 from llm_server import Asked, LlmServer, Saying
 from test_readme import ROOT
 
@@ -49,9 +49,7 @@ def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
                 (tmp_path / text.split()[1]).write_text(text)
             else:
                 for line in text.splitlines():
-                    process = subprocess.run(
-                        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
-                    )
+                    process = run_line(line, tmp_path, environment)
                     assert process.returncode == 0, (line, process.stderr)
                     printed = process.stdout
     assert server.requests

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import run_line
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow
@@ -38,9 +39,7 @@ def test_step_by_step(tmp_path: Path, environment: dict[str, str]) -> None:
             (tmp_path / "page.py").write_text(text, encoding="utf-8")
             text = "python page.py"
         for line in text.splitlines():
-            process = subprocess.run(
-                line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-            )
+            process = run_line(line, tmp_path, environment)
             assert process.returncode == 0, (line, process.stderr)
             printed, stderr = process.stdout, stderr + process.stderr
     for line in re.findall(r"^    (\d.*)$", PAGE, re.MULTILINE):  # what it says on the way

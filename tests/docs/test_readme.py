@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def test_the_signature_in_the_readme_is_the_one_printed() -> None:
     (block,) = (block for block in blocks("python", README) if "signature" in block)
     shown = re.search(r"signature\s+# '(.*)'", block)
     assert shown is not None
-    result = run([sys.executable, "-c", block + "\nprint(scores['alpha_ndcg@10'].signature)"])
+    result = run(["-c", block + "\nprint(scores['alpha_ndcg@10'].signature)"])
     assert result.stdout.splitlines()[-1] == shown[1]
 
 
@@ -66,6 +65,6 @@ def test_examples_print_what_they_should(example: Path) -> None:
 def test_the_sample_data_is_what_its_script_makes(tmp_path: Path) -> None:
     script = tmp_path / "generate.py"
     script.write_text((ROOT / "examples/data/generate.py").read_text(encoding="utf-8"), encoding="utf-8")
-    assert run([sys.executable, str(script)]).returncode == 0
+    assert run([str(script)]).returncode == 0
     for name in ("run.trec", "baseline.trec", "qrels.nugget"):
         assert (tmp_path / name).read_bytes() == (ROOT / "examples/data" / name).read_bytes()

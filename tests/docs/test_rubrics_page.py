@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
@@ -13,13 +12,14 @@ import msgspec
 import pytest
 
 from fair_judge import saying, write_lines
+from forked import run_line
 from llm_server import Asked, LlmServer, Saying
 from rageval.cli.rubrics import _Source
 from rageval.judges.base import ITEM_WAYS, WAYS
 from rageval.judges.foreign import SOURCES
 from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
 from rageval.judges.verdicts import READS
-from snippets import ROOT, blocks, python_mistake
+from snippets import ROOT
 
 PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
 
@@ -50,16 +50,10 @@ def test_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 Path(text.split()[1]).write_text(text)
                 continue
             for line in text.splitlines():
-                process = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
+                process = run_line(line, tmp_path, environment)
                 assert process.returncode == 0, (line, process.stderr)
     assert "+unfenced" in Path("near.jsonl").read_text()
     assert '"brief"' in Path("brief.jsonl").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", blocks("python", PAGE))
-def test_its_code_runs(block: str) -> None:
-    assert python_mistake(block) is None
 
 
 def test_its_tables_leave_nothing_out() -> None:

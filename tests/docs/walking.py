@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 
+from forked import run_line, run_python
 from rageval.cli import main
 from snippets import ROOT
 
@@ -79,7 +80,7 @@ class Walk:
                 for line in text.replace("\\\n", "").splitlines():
                     self.type(line)
             elif kind == "python":
-                self.run_program([sys.executable, "-c", text])
+                self.ended(text, run_python(["-c", text], self.folder, self.environment))
 
     def type(self, line: str) -> None:
         """Type a line; a command of rageval's alone needs no process."""
@@ -89,23 +90,14 @@ class Walk:
             self.folder /= words[1]
             return
         if words[0] != "rageval" or self.plugin or {">", "|", "&&"} & set(words):
-            self.run_program(line)
+            self.ended(line, run_line(line, self.folder, self.environment))
             return
         with chdir(self.folder), patch.dict(os.environ, self.environment):
             result = CliRunner().invoke(main, words[1:], catch_exceptions=False)
         assert result.exit_code == 0, (line, result.stdout, result.stderr)
         self.out, self.err = result.stdout, result.stderr
 
-    def run_program(self, words: str | list[str]) -> None:
-        """Run a program, or a line of the shell."""
-        process = subprocess.run(
-            words,
-            shell=isinstance(words, str),
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert process.returncode == 0, (words, process.stdout, process.stderr)
+    def ended(self, text: str, process: subprocess.CompletedProcess[str]) -> None:
+        """Keep what a program printed, which has ended well."""
+        assert process.returncode == 0, (text, process.stdout, process.stderr)
         self.out, self.err = process.stdout, process.stderr

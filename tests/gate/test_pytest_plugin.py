@@ -134,7 +134,7 @@ def test_answers_are_recorded_judged_once_and_gated_by_the_policy(suite: Suite) 
 @pytest.mark.usefixtures("saved")
 def test_the_verdict_is_the_same_with_workers_and_a_crash_is_not_passed(suite: Suite) -> None:
     tables = []
-    for words in ((), ("-n", "3")):
+    for words in ((), ("-n", "2")):
         output = suite(recording(12), *words, code=1)
         tables.append(re.findall(r"^block: .*|^crag_score.*|^gate\|.*", output, re.MULTILINE))
     assert tables[0] == tables[1]

@@ -15,10 +15,10 @@ import pytest
 
 from rageval import hooks
 from rageval.hooks import Hook
+from sources import PACKAGE, nodes, parsed
 
 pytestmark = pytest.mark.slow
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
 BASE = {"core", "hooks", "options", "plugins", "errors", "records", "table", "text", "names"}
@@ -121,17 +121,6 @@ def modules() -> list[Path]:
 
 def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """All nodes of a module; looked at by several tests, and slow to walk."""
-    return list(ast.walk(parsed(path)))
 
 
 @cache

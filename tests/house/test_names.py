@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from sources import PACKAGE, nodes
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "rageval"
 
 # Words that say that something happened to a value, and not what the value is.
 IDIOM = {
@@ -90,39 +91,42 @@ MOST_MEANINGS = 333  # names that stand for more than three annotated types
 MOST_SHARED = 57  # names of functions, but methods of protocols, that stand in four files and more
 
 
+def all_nodes(folder: Path = PACKAGE) -> Iterator[tuple[str, ast.AST]]:
+    """Each node of each file; those of other folders are not kept."""
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        of_file = nodes(path) if folder == PACKAGE else ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        yield from ((name, node) for node in of_file)
+
+
+def stored(node: ast.AST) -> str | None:
+    """The name that a node stores, or that a parameter has."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.id if isinstance(node, ast.Name) else node.attr
+    return None
+
+
 @cache
-def trees(folder: Path = PACKAGE) -> dict[str, ast.Module]:
-    return {
-        path.relative_to(folder).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(folder.rglob("*.py"))
-    }
-
-
-def names(folder: Path = PACKAGE) -> Iterator[tuple[str, int, str]]:
+def names() -> list[tuple[str, int, str]]:
     """Each name that is stored, and each parameter and attribute of a class: file, line, name."""
-    for path, tree in trees(folder).items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield path, node.lineno, node.id
-            elif isinstance(node, ast.arg):
-                yield path, node.lineno, node.arg
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                yield path, node.lineno, node.attr
+    every = ((path, getattr(node, "lineno", 0), stored(node)) for path, node in all_nodes())
+    return [(path, line, name) for path, line, name in every if name]
 
 
-def functions(folder: Path = PACKAGE) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for path, tree in trees(folder).items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield path, node
+@cache
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return [
+        (path, node) for path, node in all_nodes() if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
-def methods_of_protocols(folder: Path = PACKAGE) -> set[str]:
+def methods_of_protocols() -> set[str]:
     """The names of methods that each class of a protocol must have."""
     return {
         node.name
-        for tree in trees(folder).values()
-        for kind in ast.walk(tree)
+        for _, kind in all_nodes()
         if isinstance(kind, ast.ClassDef) and "Protocol" in map(ast.unparse, kind.bases)
         for node in kind.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -154,12 +158,13 @@ def test_no_function_is_called_by_what_happened() -> None:
 def test_no_value_or_helper_of_tests_is_called_by_what_happened_to_it(folder: str) -> None:
     """The name of a test is a sentence, which may say what happened."""
     wrong: dict[str, list[str]] = defaultdict(list)
-    for path, line, name in names(ROOT / folder):
-        if name.lstrip("_") in IDIOM:
-            wrong[f"{folder}/{path}"].append(f"{line}: {name}; better: {IDIOM[name.lstrip('_')]}")
-    for path, node in functions(ROOT / folder):
-        if FUNCTIONS.search(node.name) and not node.name.startswith("test_"):
-            wrong[f"{folder}/{path}"].append(f"{node.lineno}: {node.name}")
+    for path, node in all_nodes(ROOT / folder):
+        name = stored(node)
+        if name and name.lstrip("_") in IDIOM:
+            wrong[f"{folder}/{path}"].append(f"{node.lineno}: {name}; better: {IDIOM[name.lstrip('_')]}")
+        function = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else "test_"
+        if FUNCTIONS.search(function) and not function.startswith("test_"):
+            wrong[f"{folder}/{path}"].append(f"{node.lineno}: {function}")
     assert {path: lines for path, lines in wrong.items() if len(lines) > LEFT.get(path, 0)} == {}
 
 
@@ -185,12 +190,11 @@ def test_few_functions_of_one_name_stand_in_many_files() -> None:
 
 def test_few_names_stand_for_many_types() -> None:
     types: dict[str, set[str]] = defaultdict(set)
-    for tree in trees().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.arg) and node.annotation is not None:
-                types[node.arg].add(ast.unparse(node.annotation))
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                types[node.target.id].add(ast.unparse(node.annotation))
+    for _, node in all_nodes():
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            types[node.arg].add(ast.unparse(node.annotation))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            types[node.target.id].add(ast.unparse(node.annotation))
     many = sorted(((len(some), name) for name, some in types.items() if len(some) > 3), reverse=True)
     shown = ", ".join(f"{name} ({count})" for count, name in many[:20])
     assert len(many) <= MOST_MEANINGS, (

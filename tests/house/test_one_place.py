@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 import pytest
 
 from rageval.measures import builtin
 from rageval.measures.base import About, Facts
+from sources import PACKAGE, parsed
 
 pytestmark = pytest.mark.slow
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 FAMILIES = {"rageval.measures", *(f"rageval.measures.{path.stem}" for path in PACKAGE.glob("measures/*.py"))}
 NAMES = set(builtin())
 SPELLED = re.compile(r"(\w+)(?:\([^()]*\))?(?:@\d+)?")
@@ -68,8 +68,9 @@ def modules() -> list[str]:
     return [path.as_posix() for path in paths if path.parts[0] not in NAMING and path.name != "__init__.py"]
 
 
+@cache
 def known_in(module: str) -> set[str]:
-    return set(knowing(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))))
+    return set(knowing(parsed(PACKAGE / module)))
 
 
 def test_no_other_module_knows_a_measure_by_name() -> None:

@@ -88,23 +88,6 @@ def test_without_a_compiler_a_wheel_is_plain_and_holds_nothing_of_earlier_builds
     assert "Tag: py3-none-any" in about
 
 
-def test_without_a_compiler_it_is_installed_and_works(source: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pip")
-    place = tmp_path / "place"
-    options = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check", "--target"]
-    environment = {key: value for key, value in os.environ.items() if key not in VARIABLES} | NO_COMPILER
-    command = [sys.executable, "-m", "pip", "install", *options, str(place), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "run").write_text("q Q0 a 1 2.5 r\nq Q0 b 2 1.5 r\n")
-    (tmp_path / "qrels").write_text("q 1 b 1\n")
-    environment["PYTHONPATH"] = str(place)
-    for words, printed in (("--version", "nothing was compiled"), ("run qrels -m rr", "0.5000")):
-        command = [sys.executable, "-m", "rageval", *words.split()]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-        assert printed in done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("variable", ["RAGEVAL_REQUIRE_KERNEL", "CIBUILDWHEEL"])
 def test_a_release_without_the_compiled_part_is_none(source: Path, variable: str) -> None:
     assert build(source, **NO_COMPILER, **{variable: "1"}).returncode != 0

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from sources import PACKAGE, nodes, parsed
 from test_layers import HEAVY
 
 pytestmark = pytest.mark.slow
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 NOT_CODE = {
     *(tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     *(tokenize.ENDMARKER, tokenize.COMMENT),
@@ -43,7 +43,7 @@ def lines_of_code(name: str) -> int:
         for number in range(token.start[0], token.end[0] + 1)
     }
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(MODULES[name]):
         if isinstance(node, owners) and ast.get_docstring(node, clean=False) is not None:
             code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     return len(code)
@@ -53,7 +53,7 @@ def lines_of_code(name: str) -> int:
 def homes(package: str) -> dict[str, str]:
     """Where the names of a lazy package are: `_HOMES = {module: names}` in its `__init__.py`."""
     found: dict[str, str] = {}
-    for node in ast.parse(MODULES[package].read_text(encoding="utf-8")).body:
+    for node in parsed(MODULES[package]).body:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(target, ast.Name) and target.id == "_HOMES":
             for module, names in ast.literal_eval(node.value).items():  # type: ignore[union-attr]
@@ -63,15 +63,14 @@ def homes(package: str) -> dict[str, str]:
 
 @cache
 def imports(name: str) -> set[str]:
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes(MODULES[name])
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for inner in ast.walk(node)
     }
     found = set[str]()
-    for node in ast.walk(tree):
+    for node in nodes(MODULES[name]):
         if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
@@ -119,7 +118,7 @@ SLOW = HEAVY | {
 
 def imports_in_functions(name: str) -> Iterator[tuple[str, str]]:
     """What functions of a module import: the line, and the module."""
-    for function in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for function in nodes(MODULES[name]):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 if isinstance(node, ast.ImportFrom):

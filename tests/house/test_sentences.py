@@ -11,13 +11,13 @@ import builtins
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
+from sources import PACKAGE, parsed
+
 pytestmark = pytest.mark.slow
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 # A word stands by itself: it is no part of a name, a path, an option, a pattern or mark-up.
 WORD = re.compile(r"(?<![\w.:/@=\-\[{\\(%$#|<])[a-z][a-z'’]*(?![\w/@=\-\]}_|(])")
 FEWEST = 3
@@ -112,7 +112,7 @@ def name_of(node: ast.AST) -> str:
 @cache
 def modules() -> dict[str, ast.Module]:
     paths = sorted(PACKAGE.rglob("*.py"))
-    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    return {str(path.relative_to(PACKAGE)): parsed(path) for path in paths}
 
 
 @cache

@@ -27,6 +27,7 @@ from rageval import logs
 from rageval.errors import InputError, NothingJudged, Place, RagevalError
 from rageval.judges.verdicts import Invalid
 from snippets import ROOT
+from sources import nodes
 
 
 def kinds_of(kind: type[InputError]) -> Iterator[type[InputError]]:
@@ -43,7 +44,7 @@ OWN = {"UnknownDataset"}  # takes the name of a dataset, and passes parts itself
 
 def calls() -> Iterator[tuple[str, str, ast.Call]]:
     for path in sorted((ROOT / "rageval").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 if name in KINDS - OWN:
@@ -92,7 +93,7 @@ def test_no_error_of_input_is_put_into_the_sentence_of_another() -> None:
     """`located` gives it a place; a sentence that quotes it would hide its parts."""
     wrong = []
     for path in sorted((ROOT / "rageval").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if not isinstance(node, ast.ExceptHandler) or not isinstance(node.type, ast.Name):
                 continue
             if node.type.id in KINDS and node.name:

@@ -25,9 +25,9 @@ from rageval.errors import RagevalError
 from rageval.views import remarks
 from rageval.views.findings import EFFECTS, PLACE, WORDS, message_text
 from rageval.views.remarks import names_in
+from sources import PACKAGE, nodes
 from test_changed_files import KINDS, other_bytes, other_records
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 MAKERS = {"error": 2, "warning": 2, "fixed": 2, "once": 5, "_refusal_findings": 3, "Finding": 4}
 
 
@@ -72,16 +72,14 @@ def calls() -> list[tuple[str, str, set[str] | None]]:
 
 def _calls() -> Iterator[tuple[str, str, set[str] | None]]:
     for path in sorted([*(PACKAGE / "checking").rglob("*.py"), *(PACKAGE / "track").rglob("*.py")]):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        nodes = list(ast.walk(tree))
         names = {
             target.id: constants(node.value)
-            for node in nodes
+            for node in nodes(path)
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name) and isinstance(node.value, ast.Tuple)
         }
-        for node in nodes:
+        for node in nodes(path):
             if not isinstance(node, ast.Call) or (name := maker(node)) not in MAKERS or not node.args:
                 continue
             if isinstance(node.args[0], ast.Constant):
@@ -106,9 +104,8 @@ def test_a_finding_has_the_facts_that_its_words_need() -> None:
 
 def sentences(path: Path) -> Iterator[str]:
     """The texts of several words in a file that are no docstring, no part of an error, and no names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         is_names = isinstance(node, ast.Call) and getattr(node.func, "id", "") in NAMED
         if isinstance(node, ast.Raise) or is_docstring or is_names:

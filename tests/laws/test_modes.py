@@ -26,6 +26,7 @@ from rageval.datasets.download import _PartialFile
 from rageval.datasets.home import locked, make_folder, write_small
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
+from sources import nodes
 from test_odd_words import LINES, _odd  # noqa: F401
 from test_outputs import _files, _server  # noqa: F401
 
@@ -163,7 +164,7 @@ def test_only_these_modules_make_files_by_another_way() -> None:
     writers = set()
     names = {"mkstemp", "NamedTemporaryFile", "mktemp", "ThreadingHTTPServer", "HTTPServer", "mkdir"}
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             called = node.func if isinstance(node, ast.Call) else None
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in names:

@@ -19,14 +19,14 @@ from rageval.core.remark import Remark, Scope, unique
 from rageval.views import findings
 from rageval.views import remarks as views
 from rageval.views.remarks import SCOPE, WORDS, names_in, remark_text
+from sources import PACKAGE, nodes
 
-PACKAGE = Path(__file__).parents[2] / "rageval"
 NAMED_LIKE_A_REMARK = "x: ndcg@2"
 
 
-def assigned(tree: ast.Module) -> Iterator[tuple[int, str, ast.expr]]:
+def assigned(nodes_of_module: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
     """Every name that becomes something, also one of several in a line."""
-    for node in ast.walk(tree):
+    for node in nodes_of_module:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
@@ -59,15 +59,15 @@ def calls() -> list[tuple[str, str | None, set[str] | None]]:
 
 def _calls() -> Iterator[tuple[str, str | None, set[str] | None]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        before = sorted(assigned(tree), key=lambda call: call[0])
-        for node in ast.walk(tree):
+        before = sorted(assigned(nodes(path)), key=lambda call: call[0])
+        for node in nodes(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remark":
                 first = node.args[0] if node.args else None
                 code = str(first.value) if isinstance(first, ast.Constant) else None
                 yield f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno}", code, facts_of(node, before)
 
 
+@pytest.mark.slow
 def test_every_remark_has_words_and_all_words_are_used() -> None:
     assert [(place, code) for place, code, _ in calls() if code not in WORDS] == []
     assert WORDS.keys() - {code for _, code, _ in calls()} == set()
@@ -75,7 +75,7 @@ def test_every_remark_has_words_and_all_words_are_used() -> None:
 
 def named_values(path: Path) -> Iterator[tuple[int, str, str]]:
     """Every annotated name, and every function, with the type of what it holds or returns."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name | ast.Attribute):
             name = node.target.id if isinstance(node.target, ast.Name) else node.target.attr
             yield node.lineno, name, ast.unparse(node.annotation)
