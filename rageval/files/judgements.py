@@ -685,7 +685,8 @@ class JudgementTable:
         """Read a file of answers: how long they are, and what they cite."""
         for answer in read_answers(source):
             facts = self.facts_of(answer.run_id, answer.query_id, answer.repeat)
-            # Of one that failed it is known that it was asked for.
+            facts.amounts = answer.amounts
+            # Of one that failed it is known that it was asked for, and what it cost.
             if answer.error:
                 continue
             facts.lengths = _lengths([sentence.text for sentence in answer.sentences])

@@ -194,7 +194,7 @@ def measures_taking(*arguments: str) -> dict[str, Measure]:
     >>> list(measures_taking("Covering"))
     ['span_recall', 'span_precision', 'span_iou']
     """
-    return {name: measure for name, measure in builtin().items() if measure.argument in arguments}
+    return {name: measure for name, measure in builtin().items() if {*measure.takes} & {*arguments}}
 
 
 def family(name: str) -> list[str]:

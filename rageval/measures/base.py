@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from os.path import basename
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval import hooks
@@ -296,10 +296,16 @@ class Measure:
     def argument(self) -> str:
         """The class of what it takes of one query, as its first parameter is annotated: `Ranking` by default.
 
-        `Assessment` is a judged answer, `Covering` the characters of sources that chunks cover.
+        `Assessment` is a judged answer, `Covering` the characters of sources that chunks cover. Of several
+        classes it is the first.
         """
+        return self.takes[0]
+
+    @cached_property
+    def takes(self) -> tuple[str, ...]:
+        """The classes of what it takes of one query; of `Trajectory | Assessment`, both."""
         first = next(iter(_signature(self.function).parameters.values()))
-        return _RANKING if first.annotation is first.empty else _name_of(first)
+        return (_RANKING,) if first.annotation is first.empty else _names_of(first)
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
@@ -616,14 +622,14 @@ def measure(
 def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a function of columns, as measures were until version 0.1."""
     first = next(iter(_signature(function).parameters.values()), None)
-    if first and (first.name == "graded" or _name_of(first) == "Graded"):
+    if first and (first.name == "graded" or _names_of(first) == ("Graded",)):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one answer now, not of columns; instead of"
             f" `def {function.__name__}({first.name}, …)` with an array of values, write"
             f" `def {function.__name__}(answer: rageval.Assessment, …)` and return one number, such as the"
             ' mean of [judgement.grade for judgement in answer.judged("nugget support")]'
         )
-    if first and (first.name == "judged" or _name_of(first) == "Judged"):
+    if first and (first.name == "judged" or _names_of(first) == ("Judged",)):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one query now, not of columns; instead of"
             f" `def {function.__name__}({first.name}, …)` with an array of values, write"
@@ -633,10 +639,12 @@ def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _name_of(parameter: inspect.Parameter) -> str:
-    """Return the name of what a parameter is annotated as, without the module."""
+def _names_of(parameter: inspect.Parameter) -> tuple[str, ...]:
+    """Return the names of the classes that a parameter is annotated as, without their modules."""
     annotation = parameter.annotation
-    return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
+    classes = typing.get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    names = "|".join(str(getattr(one, "__name__", one)) for one in classes).split("|")
+    return tuple(name.strip().rpartition(".")[2] for name in names)
 
 
 def _place_of_failure(error: Exception) -> str:

@@ -189,7 +189,7 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
         for curve in recall_curves(subject, results, settings)
     ]
     # Without citations nobody knows what was used.
-    runs = [scores.run for scores in results if subject.agents[scores.run].cited is not None]
+    runs = [scores.run for scores in results if subject.agents[scores.run].replies is not None]
     losses = [
         {
             "run": run,

@@ -283,7 +283,8 @@ class Answers:
         for (of, query, repeat), answer in table.facts.items():
             if of == run:
                 lengths = sorted(answer.lengths.items())
-                facts = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
+                amounts = sorted(answer.amounts.items())
+                facts = repr((table.repeats.words[repeat], lengths, amounts, answer.cited, answer.sentences))
                 rows.setdefault(str(self.queries[query]), []).append(facts)
         absent = frozenset(map(str, self.queries)) - rows.keys()
         return RunFingerprint(
@@ -468,7 +469,8 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
 class _Evaluated:
     """A measure's values by each judge, what it missed, by status, and the scales it asked for.
 
-    `repeats` are the values of each answer, of which several to one query become one of `values`.
+    `repeats` are the values of each answer, of which several to one query become one of `values`. What an
+    answer states of its cost (`reads_amounts`) is no text.
     """
 
     measure: Measure
@@ -477,6 +479,7 @@ class _Evaluated:
     lost: Counter[str] = field(default_factory=Counter)
     scales: list[Scale] = field(default_factory=list)
     is_open: bool = False
+    reads_amounts: bool = False
 
 
 def by_judge(
@@ -516,6 +519,7 @@ def by_judge(
             evaluated[index].repeats |= evaluation.repeats
             evaluated[index].lost += evaluation.lost
             evaluated[index].is_open = evaluated[index].is_open or evaluation.is_open
+            evaluated[index].reads_amounts |= evaluation.reads_amounts
             # In the order in which they were asked for, each once: the signature names them so.
             evaluated[index].scales = list(dict.fromkeys([*evaluated[index].scales, *evaluation.scales]))
     for evaluation in evaluated:
@@ -541,6 +545,7 @@ def _answer_value(
     value = measure.value(answer.asked_by(measure))
     if answer.scales != evaluation.scales:
         evaluation.scales = list(dict.fromkeys([*evaluation.scales, *answer.scales]))
+    evaluation.reads_amounts |= answer.reads_amounts
     if rules.intersection and sight.is_unanswered(query):
         return math.nan
     if answer.place[1] == NO_ANSWER and not (answer.lost or {OUTCOME, POSITION} & {*answer.scales}):
@@ -652,7 +657,7 @@ def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int
         judged_by=_judged_by(grades, run, evaluation.scales),
         spread=_spread(evaluation),
         said_by=deciding,
-        of_words=not deciding,
+        of_words=not (deciding or evaluation.reads_amounts),
         between=between,
     )
 
