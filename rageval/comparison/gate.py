@@ -33,6 +33,7 @@ from rageval.comparison.pairs import (
     pairs_of,
     tables,
 )
+from rageval.comparison.resampling import is_joint
 from rageval.comparison.results import Pair, Settings
 from rageval.core.basis import UNSTATED, Basis, DrawKind
 from rageval.core.estimate import Estimate
@@ -427,6 +428,11 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
     for score in candidate.scores.scores:
         if why := why_untestable(score):
             raise MeasureError(f"{score.measure} {why}; leave it out")
+        if is_joint(score):
+            raise MeasureError(
+                f"{score.measure} is computed from all questions together, and a baseline keeps the value of"
+                " each; gate what it is made of, such as accuracy and cost, or brier"
+            )
         if score.measure.better == NEITHER:
             raise UsageError(f"{score.measure}: neither high nor low is good, so it cannot be gated")
     for option, margins in (

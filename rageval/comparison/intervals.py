@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rageval.comparison.resampling import JointSample, is_joint
 from rageval.core.remark import Remark
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
@@ -294,7 +295,7 @@ FEW = 20  # queries; an interval from fewer says little
 def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, float]:
     """Return the interval of what the defined values become; the same values, the same interval.
 
-    There is one for means and for pooled shares; sums, and what a function makes of a list, have none (NaN).
+    There is one for means, pooled shares, and outcomes; sums and functions of a list have none (NaN).
 
     >>> from rageval.measures import recall
     >>> low, high = bootstrap(recall, [0.5] * 30)  # not of width 0: others might differ
@@ -312,6 +313,8 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, floa
 
 def bootstrap_of(score: Score) -> tuple[float, float]:
     """Return the interval of a score; the same one, whatever the order of its queries."""
+    if is_joint(score):
+        return JointSample([score]).interval(0)
     numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda pair: pair[0])
     return bootstrap(score.measure, [value for _, value in numbers])
 
@@ -333,7 +336,7 @@ def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) 
 
 def _has_interval(measure: AnyMeasure) -> bool:
     """Return whether there are intervals of what a measure makes of the queries' values."""
-    return measure.aggregate in ("mean", "pool")
+    return measure.aggregate in ("mean", "pool", "together")
 
 
 def _sample_of(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     _Words = Measure
     _Abstention = Measure
     _Claims = Measure
+    _Confidence = Measure
     _Alce = Measure
     _Trajectories = Measure
 
@@ -98,6 +99,10 @@ pass_rate: _Grades
 pass_any: _Grades
 pass_all: _Grades
 agreement: _Grades
+brier: _Confidence
+calibration_error: _Confidence
+selective: _Confidence
+cost_per_correct: _Confidence
 answer_rate: _Abstention
 over_refusal: _Abstention
 false_answer_rate: _Abstention

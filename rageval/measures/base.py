@@ -32,6 +32,7 @@ from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Blend, Ranking, Share
 from rageval.measures.ties import Ties
+from rageval.measures.together import Outcomes, Together
 from rageval.names import suggestion
 from rageval.text import parted_at_formulas
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 HIGHER, LOWER, NEITHER = _DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
+TOGETHER = "together"  # of outcomes, of which only all queries together have a value
 TOPICS, POOL = "topics", "pool"  # what a share is over: the mean of those of the topics, or one share of all
 _SHARES: tuple[type[float], ...] = (Share, Blend)
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
@@ -65,6 +67,7 @@ MOST = math.e / (math.e - 1)  # of a share of a greedy ideal, which is worth 1 â
 _Limits = tuple[float, float] | Callable[[Mapping[str, Any]], tuple[float, float]]
 _Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 Repeats = Callable[[Sequence[float], int], float]  # of the values of several answers, at cut-off k
+_Joins = Callable[[Mapping[str, Any]], Together]
 _Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
@@ -78,6 +81,7 @@ class Facts(TypedDict, total=False):
     intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
     limits: _Limits | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    together: _Joins | None  # what makes one value of all outcomes: (parameters) â†’ `Together`
     repeats: Repeats | None  # how several answers to one question become one value, where not by their mean
     over: str  # what a share is over: `topics`, or `pool` where no topic has one by itself
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
@@ -101,6 +105,7 @@ class About(NamedTuple):
     intents: bool = False
     limits: _Limits | None = None
     aggregate: _Aggregate = MEAN
+    together: _Joins | None = None
     repeats: Repeats | None = None
     over: str = TOPICS
     peers: Mapping[str, str] = MappingProxyType({})
@@ -270,16 +275,16 @@ class Measure:
 
     @cached_property
     def _kind(self) -> type[float]:
-        return {kind.__name__: kind for kind in _SHARES}.get(self._returns, float)
+        return {kind.__name__: kind for kind in (*_SHARES, Outcomes)}.get(self._returns, float)
 
     def _number(self, value: Any, query: Ranking | Assessment | Covering | Trajectory) -> float:
         """Return what a function of somebody else's returned as a number."""
-        expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
+        expected = "a number" if self._kind is float else f"a {self._returns}, as it is annotated, or NaN"
         try:
             # An array of one element would pass for a number, and so would the text of one.
             if getattr(value, "shape", ()) == () and not isinstance(value, str | bytes):
                 number = float(value)
-                if not self.gives_shares or number != number:
+                if self._kind is float or number != number:
                     return number
         except (TypeError, ValueError):
             pass
@@ -319,12 +324,20 @@ class Measure:
     @cached_property
     def gives_shares(self) -> bool:
         """Whether its function says that it returns a `Share`, or a `Blend` of several."""
-        return self._kind is not float
+        return self._kind in _SHARES
 
     @property
     def nothing(self) -> float:
-        """Return its value where there is nothing: 0, which weighs nothing where shares are pooled."""
-        return Share(0, 0) if self.gives_shares else 0.0
+        """Return its value where there is nothing: 0, which weighs nothing where shares are pooled.
+
+        What is no outcome is left out where outcomes become one value.
+        """
+        return math.nan if self.about.together else Share(0, 0) if self.gives_shares else 0.0
+
+    @cached_property
+    def together(self) -> Together | None:
+        """What makes one value of the outcomes of all queries, if only all of them have one."""
+        return None if self.about.together is None else self.about.together(self.parameters)
 
     @cached_property
     def _returns(self) -> str:
@@ -344,7 +357,9 @@ class Measure:
 
     @property
     def aggregate(self) -> _Aggregate:
-        """How the values of queries become one: `mean`, `sum`, `pool` of shares, or a function of a list."""
+        """How queries' values become one: `mean`, `sum`, `pool`, `together`, or a function of a list."""
+        if self.about.together is not None:
+            return TOGETHER
         return POOL if self.gives_shares and self.parameters[_OVER.name] == POOL else self.about.aggregate
 
     @property
