@@ -24,6 +24,9 @@ from rageval.comparison import Comparison, compare
 from rageval.errors import MeasureError, MissingJudgements, UsageError
 from rageval.measures.parsing import parse_measure
 from rageval.measures.together import Outcomes
+from rageval.pages.page import read_report
+from rageval.scoring.answers import evaluate_all, read_judgements
+from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
 from rageval.statistics.bootstrap import ends_of, p_of_resamples
 
@@ -341,6 +344,33 @@ def test_brier_falls_as_answers_get_better(better: tuple[float, int], worse: tup
     ours, theirs = (score("brier", [(*one, 1.0), (0.5, 1, 1.0)]).value for one in (better, worse))
     assert ours < theirs
     assert parse_measure("brier").better == "lower"
+
+
+def test_a_report_has_the_bins_of_confidence() -> None:
+    words = (DATA / "judged.jsonl", "--answers", DATA / "answers.jsonl", "-m", "accuracy", "-o", "page.html")
+    run_checked("report", *words)
+    report = read_report("page.html")
+    assert {bins["run"] for bins in report["reliability"]} == {"modest", "bold"}
+    table = read_judgements([DATA / "judged.jsonl"], answers=[DATA / "answers.jsonl"])
+    for bins in report["reliability"]:
+        (scores,) = evaluate_all([parse_measure("calibration_error(bin_size=20)")], table, Rules())[
+            table.runs[bins["run"]] :
+        ][:1]
+        gaps = [
+            n / 200 * (y - c) ** 2
+            for n, y, c in zip(*map(bins.get, ("answers", "value", "confidence")), strict=True)
+        ]
+        assert math.sqrt(sum(gaps)) == pytest.approx(scores.scores[0].value)
+        assert all(
+            low <= y <= high for low, y, high in zip(*map(bins.get, ("low", "value", "high")), strict=True)
+        )
+        assert bins["confidence"] == sorted(bins["confidence"])
+    page = Path("page.html").read_text()
+    assert 'id="reliability-chart"' in page
+    assert "Numbers: modest" in page
+    run_checked("report", DATA / "judged.jsonl", "-m", "accuracy", "-o", "plain.html")
+    assert "reliability" not in read_report("plain.html")
+    assert 'id="reliability-chart"' not in Path("plain.html").read_text()
 
 
 @pytest.mark.nightly
