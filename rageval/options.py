@@ -262,7 +262,9 @@ Bounds: TypeAlias = Annotated[
 ]
 Provider: TypeAlias = Annotated[str, measured("Compute with this ir_measures provider.", metavar="NAME")]
 CompatOfRuns: TypeAlias = Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"]
-CompatOfAnswers: TypeAlias = Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"]
+CompatOfAnswers: TypeAlias = Literal[
+    "nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker", "browsecomp-plus"
+]
 Compat: TypeAlias = Annotated[
     Literal[CompatOfRuns, CompatOfAnswers], measured("Follow another tool's rules, to match its numbers.")
 ]

@@ -20,7 +20,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.policy import Policy, find_policy
 from rageval.scoring.evaluation import Evaluator
-from rageval.subjects import ANSWERS, RUNS, kind_of_measure
+from rageval.subjects import ANSWERS, RUNS, kinds_of_measure
 from rageval.text import visible
 
 
@@ -85,7 +85,7 @@ def _signatures(policy: Policy) -> dict[str, str]:
     answers = [
         measure
         for measure in measures
-        if isinstance(measure, Measure) and kind_of_measure(measure) is ANSWERS
+        if isinstance(measure, Measure) and ANSWERS in kinds_of_measure(measure)
     ]
     runs = [measure for measure in measures if measure not in answers]
     names = {name.replace("_", "-"): name for name in RUNS.rules}

@@ -35,13 +35,18 @@ class Sentence(NamedTuple):
     citations: tuple[str | None, ...] = ()
 
 
+AMOUNTS = ("input_tokens", "output_tokens", "cost", "seconds", "confidence")  # of an answer
+
+
 class Answer(NamedTuple):
     """What one system answers to one query. A text without citations is one sentence.
 
     `references` are the documents the answer may cite, `passages` the texts it was made from, by id;
     `question` and `prompt` are what was asked, where the file says so; `repeat` tells several answers of one
-    system to one query apart. `error` says why there is no answer, where the system failed to give one. Where
-    the query is a `turn` of a conversation, `conversation_id` names this.
+    system to one query apart. `error` says why there is no answer, where the system failed to give one.
+    `confidence` is how sure the system is that the answer is right, from 0 to 1. What nobody stated of that
+    and of tokens, cost and seconds is None, which is not 0. Where the query is a `turn` of a conversation,
+    `conversation_id` names this.
 
     >>> empty, failed = Answer("q", "mine", (Sentence(""),)), Answer("q", "mine", (), error="timeout")
     >>> empty.status, failed.status
@@ -57,8 +62,19 @@ class Answer(NamedTuple):
     prompt: str = ""
     repeat: str = ""
     error: str = ""
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    confidence: float | None = None
     conversation_id: str = ""
     turn: str = ""
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """What is stated of tokens, cost, seconds and confidence, by name."""
+        stated = ((name, getattr(self, name)) for name in AMOUNTS)
+        return {name: amount for name, amount in stated if amount is not None}
 
     @property
     def text(self) -> str:

@@ -197,10 +197,15 @@ def kind_of_files(roles: Iterable[str]) -> SubjectKind:
     return next(scored, None) or next((kind for kind in KINDS if present & {*kind.roles}), RUNS)
 
 
+def kinds_of_measure(measure: Any) -> list[SubjectKind]:
+    """Return the kinds of subjects that a measure scores; a measure of another library's scores runs."""
+    arguments = getattr(measure, "takes", tuple(RUNS.arguments)[:1])
+    return [kind for name in arguments for kind in KINDS if name in kind.arguments] or [RUNS]
+
+
 def kind_of_measure(measure: Any) -> SubjectKind:
-    """Return the kind of subject that a measure scores; a measure of another library's scores runs."""
-    argument = getattr(measure, "argument", next(iter(RUNS.arguments)))
-    return next((kind for kind in KINDS if argument in kind.arguments), RUNS)
+    """Return the kind of subject that a measure scores, of several the first."""
+    return kinds_of_measure(measure)[0]
 
 
 def scorer_of(measure: Any, view: Any) -> Any:
@@ -217,12 +222,13 @@ def require_kind(kind: SubjectKind, measures: Iterable[Any], or_narrower: bool =
     A measure of a narrower kind, which is of this kind as well, is one of another kind unless asked for.
     """
     for measure in measures:
-        other = kind_of_measure(measure)
-        if not kind.is_a(other) and not (or_narrower and other.is_a(kind)):
+        others = kinds_of_measure(measure)
+        if not any(kind.is_a(other) or (or_narrower and other.is_a(kind)) for other in others):
             is_ours = not hasattr(measure, "function") or measure.function.__module__.startswith("rageval.")
             way = f"; for these, annotate its first argument as rageval.{next(iter(kind.arguments))}"
             way = "" if is_ours else way
-            raise MeasureError(f"{measure} scores {other.gives}, not {kind.noun}{way}")
+            gives = " or ".join(other.gives for other in others)
+            raise MeasureError(f"{measure} scores {gives}, not {kind.noun}{way}")
 
 
 def refuse_other_options(kind: SubjectKind, typed: Iterable[str]) -> None:

@@ -33,6 +33,7 @@ from rageval.options import (
 if TYPE_CHECKING:
     import ir_measures
 
+    from rageval.comparison.margins import MarginLike
     from rageval.datasets.dataset import Dataset
     from rageval.files.judgements import JudgementTable
     from rageval.measures.base import Measure
@@ -138,8 +139,8 @@ class CompareOptions(RunOptions, ComparisonOptions, total=False):
 class GateOptions(RunOptions, total=False):
     """The options of `gate`: those of `evaluate`, and what `rageval.comparison.GateSettings` explains."""
 
-    slice_margin: float | None
-    anchor_margin: float | None
+    slice_margin: MarginLike | None
+    anchor_margin: MarginLike | None
     block: Block
     judge_changed: JudgeChanged
     fail_under: Mapping[str, float]

@@ -45,6 +45,7 @@ from rageval.table import Displayed
 
 if TYPE_CHECKING:
     from rageval.comparison import GateReport
+    from rageval.comparison.margins import MarginLike
     from rageval.judges import Model, Rubric
     from rageval.typing import (
         AnswerOptions,
@@ -139,7 +140,7 @@ def gate(
     measures: MeasuresLike = (),
     *,
     baseline: FileLike | Frame,
-    margin: float,
+    margin: MarginLike,
     anchor: FileLike | None = None,
     judge: str | Model | Iterable[str | Model] | None = None,
     rubric: str | Rubric = "crag",
@@ -167,7 +168,8 @@ def gate(
     baseline
         A file that `rageval gate … --save-baseline FILE` wrote, or an earlier table.
     margin
-        How much worse is acceptable, in the units of the measures.
+        How much worse is acceptable, in the units of the measures, or as a share of the baseline's value:
+        `0.03`, `"10%"`. In a list, `"NAME=…"` is for one measure: `[0.03, "cost=10%"]`.
     anchor
         A second baseline that stays fixed, while `baseline` is saved again with each version; `anchor_margin`
         is its margin.

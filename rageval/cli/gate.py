@@ -33,6 +33,7 @@ from rageval.comparison.gate import (
     side_of,
 )
 from rageval.comparison.gate import gate as decided
+from rageval.comparison.margins import Margins
 from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
 from rageval.files.answers import read_answers, write_answers
@@ -140,6 +141,21 @@ def _words_before_equals(args: list[str]) -> set[str]:
     return {arg.partition("=")[0] for arg in args}
 
 
+class _MarginWord(click.ParamType):  # type: ignore[type-arg]
+    """A margin, with or without the name of a measure before it."""
+
+    name = "margin"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word, once it is known to be a margin."""
+        text = str(value)
+        try:
+            Margins.of([text])
+        except UsageError as error:
+            self.fail(f"{visible(text)!r:.80}: {str(error).rpartition(': ')[2]}", param, ctx)
+        return text
+
+
 class Options(Scoring):
     """The options of `rageval gate`."""
 
@@ -158,19 +174,28 @@ class Options(Scoring):
     ] = None
     baseline_run: str | None = None  # of a baseline that is a table: what its system is called
     margin: Annotated[
-        float | None,
-        opt.gated("Largest loss you accept, in the measure's units.", metavar="M", least=0),
-    ] = None
+        tuple[str, ...],
+        opt.gated(
+            "Largest loss you accept, in the measure's units, or as a share of the baseline (10%); NAME=M is"
+            " for one measure.",
+            metavar="[NAME=]M",
+            parses=_MarginWord(),
+        ),
+    ] = ()
     slice_margin: Annotated[
-        float | None, opt.gated("The same for slices (default: twice --margin).", metavar="M", least=0)
-    ] = None
+        tuple[str, ...],
+        opt.gated("The same for slices (default: twice --margin).", metavar="[NAME=]M", parses=_MarginWord()),
+    ] = ()
     anchor: Annotated[
         str | None,
         opt.gated("A fixed baseline to compare the candidate with, besides --baseline.", metavar="FILE"),
     ] = None
     anchor_margin: Annotated[
-        float | None, opt.gated("The margin for --anchor (default: twice --margin).", metavar="M", least=0)
-    ] = None
+        tuple[str, ...],
+        opt.gated(
+            "The margin for --anchor (default: twice --margin).", metavar="[NAME=]M", parses=_MarginWord()
+        ),
+    ] = ()
     block: opt.Block = "worse"
     judge_changed: opt.JudgeChanged = "error"
     inconclusive: Annotated[
@@ -291,7 +316,7 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         )
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
-        _required(options.margin, "margin", "the largest loss you accept")
+        _required(options.margin or None, "margin", "the largest loss you accept")
     inputs = sort_words(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     if options.aa:
@@ -416,7 +441,9 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
     floors = {str(gate.measure): gate.limit for gate in map(_gate_at_least, options.fail_under)}
     clusters, by = candidate.clusters
-    settings = settings_from(GateSettings, options, clusters=clusters, clustered_by=by, fail_under=floors)
+    more: dict[str, Any] = {"clusters": clusters, "clustered_by": by, "fail_under": floors}
+    more |= {name: getattr(options, name) or None for name in ("slice_margin", "anchor_margin")}
+    settings = settings_from(GateSettings, options, **more)
     return decided(candidate.side, side, settings, candidate.slices, anchor)
 
 

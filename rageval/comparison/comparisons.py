@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from rageval import hooks
+from rageval.comparison.clusters import clusters_among
 from rageval.comparison.estimates import estimate_mean, estimate_means
 from rageval.comparison.frontier import frontier_of, require_frontier
-from rageval.comparison.intervals import _sample, clusters_among, with_conversations
+from rageval.comparison.intervals import _sample, with_conversations
 from rageval.comparison.pairs import (
     RunFacts,
     Tested,
     best_among,
     best_of,
     better_direction,
-    corrected_pairs,
     doubt_of_best,
     failures,
     gold_remarks,
     gold_signature,
     is_corrected,
-    pairs_of,
+    pairs_by_kind,
     tables,
     why_incomparable,
 )
@@ -42,8 +42,9 @@ from rageval.core.remark import Remark, Scope, unique
 from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
-from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
+from rageval.measures.base import MEAN, NEITHER, POOL, SUM, TOGETHER, Measure
 from rageval.measures.bounds import Retrieved
+from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import Topic
 from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
@@ -326,7 +327,7 @@ def compare(
         estimates = estimate_means(table.scores, settings, table.sample)
         if is_corrected(table):
             tested[index] = table = best_of(table, estimates, able)
-        pairs += (corrected_pairs if is_corrected(table) else pairs_of)(table, runs, settings, run_facts)
+        pairs += pairs_by_kind(table, runs, settings, run_facts)
         rows = enumerate(zip(runs, table.scores, estimates, strict=True))
         cells += [_cell(*row, number in table.best) for number, row in rows]
     contested = {
@@ -338,7 +339,7 @@ def compare(
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
         return _build_comparison(results, settings, cells, pairs, unique(run_facts.failed.values()), "")
     # What corrected tables lack is said with them, in words of their own.
-    uncorrected = [table for table in tested if not is_corrected(table)]
+    uncorrected = [table for table in tested if not is_corrected(table) and table.joint is None]
     remarks = [
         *_comparison_remarks(tested, runs, settings),
         *_limit_remarks(uncorrected, pairs, runs, able, settings),
@@ -391,7 +392,7 @@ def _build_comparison(
     pairs = [
         pair
         if math.isnan(pair.p)
-        else replace(pair, test="t" if pair.basis.corrected else settings.test, family=family)
+        else replace(pair, test=_test_of(pair, measures[pair.measure], settings), family=family)
         for pair in pairs
     ]
     better = {name: measure.better for name, measure in measures.items()}
@@ -400,6 +401,12 @@ def _build_comparison(
     runs = [scores.run for scores in results]
     shown = cells, pairs, remarks, settings, better, gold, measures
     return Comparison(runs, list(better), *shown, ScoresTable(results))
+
+
+def _test_of(pair: Pair, measure: AnyMeasure, settings: Settings) -> str:
+    if measure.aggregate == TOGETHER:
+        return "bootstrap"
+    return "t" if pair.basis.corrected else settings.test
 
 
 def _check_inputs(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
@@ -434,13 +441,15 @@ def _check_inputs(results: Sequence[Scores], runs: list[str], settings: Settings
 
 
 def why_untestable(score: Score) -> Remark | None:
-    """Return why no test applies to a value; None for a plain mean over queries."""
+    """Return why no test applies to a value; None for a plain mean over queries, and resampled outcomes."""
     aggregate = score.measure.aggregate
     if aggregate == SUM:
         return Remark("sum_over_queries")
     # A pooled share divides two sums that both vary: differences of single queries are no differences of it.
     if aggregate == POOL:
         return Remark("pooled_over_queries")
+    if aggregate == TOGETHER and score.measure.together.resampled is not None:  # type: ignore[union-attr]
+        return Remark("mean_of_groups") if score.groups is not None else None
     if aggregate != MEAN:
         return Remark("function_of_all_queries")
     return Remark("mean_of_groups") if score.groups is not None else None
@@ -516,7 +525,9 @@ def _comparison_remarks(tested: list[Tested], runs: list[str], settings: Setting
         partly = int(lacking.any(axis=1).sum())
         if table.scores[0].measure.about.by_conversation:
             partly -= int(lacking.all(axis=1).sum())
-        if partly:
+        if table.joint is not None:
+            yield Remark("resampled_differences", about)
+        elif partly:
             yield Remark("queries_without_value", about, {"number": partly})
         if len({score.signature for score in table.scores}) > 1:
             yield Remark("unlike_signatures", about)

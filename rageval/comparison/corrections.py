@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.intervals import clusters_among, scale_of, selection
+from rageval.comparison.clusters import clusters_among
+from rageval.comparison.intervals import scale_of, selection
 from rageval.comparison.results import Settings
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.remark import Remark, Scope

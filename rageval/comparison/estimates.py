@@ -14,7 +14,7 @@ from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark
 from rageval.core.turn import TURN
-from rageval.measures.base import MEAN, POOL, Measure
+from rageval.measures.base import MEAN, POOL, TOGETHER, Measure
 from rageval.scoring.scores import Score, filled
 from rageval.statistics import LEVEL, SEED
 
@@ -60,7 +60,9 @@ def estimate_means(
     """
     import numpy as np
 
-    from rageval.comparison.intervals import _has_interval, _sample, clusters_among, corrected_score
+    from rageval.comparison.clusters import clusters_among
+    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
+    from rageval.comparison.resampling import JointSample, is_joint
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
@@ -68,6 +70,10 @@ def estimate_means(
     estimates = [estimate_value(score, settings) for score in scores]
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
         return estimates
+    if is_joint(scores[0]):
+        joint = JointSample.of_settings(settings, scores)
+        ranges = map(joint.interval, range(len(scores)))
+        return [replace(one, low=low, high=high) for one, (low, high) in zip(estimates, ranges, strict=True)]
     if sample is None:
         sample = _sample(scores, clusters_among(scores, settings))
     # The range is the measure's own where it says one; what was seen may be narrower by chance.
@@ -85,7 +91,7 @@ def estimate_means(
 
 def _bounds_of(score: Score) -> tuple[float, float] | None:
     """Return the ends of a value, whatever its missing judgements are; None where none are missing."""
-    if score.measure.aggregate == POOL:  # the parts of what is missing are not known
+    if score.measure.aggregate in (POOL, TOGETHER):  # the parts of what is missing are not known
         return None if score.bounds is None or not score.lost else (score.bounds[0], score.bounds[1])
     if not score.between:
         return None

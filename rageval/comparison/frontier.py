@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from rageval.comparison.intervals import _sample
+from rageval.comparison.resampling import is_joint
 from rageval.comparison.results import Cell, FrontierPoint, FrontierStatus, Pair, Settings
 from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
@@ -25,6 +26,12 @@ _ALIKE = (Ruling.IDENTICAL, Ruling.TIES_ONLY)
 def require_frontier(results: Sequence[Scores], against: str) -> None:
     """Raise `UsageError` unless there is a measure of cost, and one to hold against it."""
     better = {str(score.measure): score.measure.better for score in results[0].scores}
+    joint = next((str(score.measure) for score in results[0].scores if is_joint(score)), None)
+    if joint is not None:
+        raise UsageError(
+            f"against={against!r}: {joint} has no value of a single query, which a frontier needs; leave it"
+            " out"
+        )
     if better.get(against) != LOWER:
         costs = ", ".join(name for name, way in better.items() if way == LOWER) or "none"
         raise UsageError(

@@ -1,7 +1,8 @@
 """Ship, block, or say that it is not known: a candidate beside a baseline, question by question.
 
 With d the mean difference over the questions of both, low and high its one-sided bounds (both as `compare`
-has them, at twice the risk), and m the margin, all turned so that more is better:
+has them, at twice the risk), and m the margin, all turned so that more is better
+(for a margin that is a share of the baseline see `margins`):
     ship           low > −m
     block          high < 0 and d < −m; or, if so asked, high < −m (beyond-margin)
     inconclusive   everything else
@@ -23,6 +24,7 @@ from rageval import hooks
 from rageval.comparison.comparisons import why_untestable
 from rageval.comparison.estimates import estimate_value
 from rageval.comparison.intervals import FEW, draw_of_pair, with_conversations
+from rageval.comparison.margins import Margin, MarginLike, Margins
 from rageval.comparison.pairs import (
     RunFacts,
     corrected_pairs,
@@ -31,6 +33,7 @@ from rageval.comparison.pairs import (
     pairs_of,
     tables,
 )
+from rageval.comparison.resampling import is_joint
 from rageval.comparison.results import Clusters, Pair, Settings, require_clusters
 from rageval.core.basis import UNSTATED, Basis, DrawKind
 from rageval.core.estimate import Estimate
@@ -77,7 +80,9 @@ class GateSettings:
     Parameters
     ----------
     margin
-        How much worse is still good enough, in the measures' own units.
+        How much worse is still good enough, in the measures' own units, or as a share of the baseline's value
+        (`"10%"`). Of several, `[0.03, "cost=10%"]`, one with a name is that of one measure, and one without a
+        name that of all others.
     slice_margin
         The same for slices, which can only block; twice the margin if nothing is said.
     anchor_margin
@@ -95,9 +100,9 @@ class GateSettings:
         As for a comparison.
     """
 
-    margin: float
-    slice_margin: float | None = None
-    anchor_margin: float | None = None
+    margin: MarginLike = field(hash=False)
+    slice_margin: MarginLike | None = field(default=None, hash=False)
+    anchor_margin: MarginLike | None = field(default=None, hash=False)
     block: Block = WORSE
     judge_changed: JudgeChanged = REFUSE
     fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -111,9 +116,9 @@ class GateSettings:
 
     def __post_init__(self) -> None:
         for name in ("margin", "slice_margin", "anchor_margin"):
-            value = getattr(self, name)
-            if value is not None and not (value >= 0 and math.isfinite(value)):
-                raise UsageError(f"{name}={value!r}: expected a number from 0")
+            given = getattr(self, name)
+            # What is read once is not read again for every measure and slice.
+            object.__setattr__(self, name, None if given is None else Margins.of(given, name))
         refuse_other_words(self)
         require_clusters(self.clusters)
         if not 0.5 < self.level < 1:
@@ -125,15 +130,20 @@ class GateSettings:
         return None if self.clusters == "none" else self.clusters
 
     @property
-    def of_slices(self) -> float:
-        """The margin of slices."""
-        # Slices are small, and with the margin of the whole nearly all would be inconclusive.
-        return 2 * self.margin if self.slice_margin is None else self.slice_margin
+    def of_all(self) -> Margins:
+        """The margins over all questions."""
+        return Margins.of(self.margin)
 
     @property
-    def of_anchor(self) -> float:
-        """The margin beside the anchor."""
-        return 2 * self.margin if self.anchor_margin is None else self.anchor_margin
+    def of_slices(self) -> Margins:
+        """The margins of slices."""
+        # Slices are small, and with the margin of the whole nearly all would be inconclusive.
+        return self.of_all.doubled() if self.slice_margin is None else Margins.of(self.slice_margin)
+
+    @property
+    def of_anchor(self) -> Margins:
+        """The margins beside the anchor."""
+        return self.of_all.doubled() if self.anchor_margin is None else Margins.of(self.anchor_margin)
 
     def comparison(self, baseline: str) -> Settings:
         """Return how `compare` has the same numbers: two bounds of 95 % each are an interval of 90 %.
@@ -150,8 +160,8 @@ class GateSettings:
     def signed(self, has_slices: bool) -> str:
         """Return everything needed to repeat the verdict."""
         # Everything that could have made the verdict another one; nothing that only changes how it is shown.
-        parts: dict[str, object] = {"margin": f"{self.margin:g}"}
-        parts |= {"slices": f"{self.of_slices:g}"} if has_slices else {}
+        parts: dict[str, object] = {"margin": visible(str(self.of_all))}
+        parts |= {"slices": visible(str(self.of_slices))} if has_slices else {}
         parts |= {"block": self.block, "level": f"{self.level:g}", "test": "t"}
         parts |= {"interval": self.interval, "resamples": self.resamples}
         parts |= {"units": visible(self.clustered_by)} if self.units is not None else {}
@@ -185,7 +195,9 @@ class Decision:
 
     `difference` is candidate − baseline; `low` and `high` are its one-sided bounds, each of this `level` by
     itself. Human labels correct the difference and both means, each by itself; a mean with too few labels is
-    NaN. `p` is that of no loss, `adjusted` for all measures and slices. `needed` questions (`needed_of`: or
+    NaN. `p` is that of no loss, `adjusted` for all measures and slices. `margin` is in the measure's units;
+    of one that is a share of the baseline's value, `margin_share` is that share, and `margin` is that of the
+    mean, while the verdict accounts for the noise of the baseline, too. `needed` questions (`needed_of`: or
     clusters, or labels) would decide it with power 0.8, if the difference stayed the same. `basis` is the
     basis of the verdict. `against` is empty for a comparison with the baseline, and `anchor` for one with the
     anchor. `reasons` say why, or what else to know.
@@ -210,6 +222,7 @@ class Decision:
     basis: Basis = UNSTATED
     against: str = ""
     level: float = 0.95
+    margin_share: float | None = None
 
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
@@ -356,7 +369,7 @@ def gate(
         decisions=[*near.decisions, *(replace(decision, against=ANCHOR) for decision in far.decisions)],
         remarks=[*near.remarks, *also],
         baseline=f"{near.baseline} and {named}",
-        signature=near.signature.replace("|block:", f"|anchor:{settings.of_anchor:g}|block:", 1),
+        signature=near.signature.replace("|block:", f"|anchor:{settings.of_anchor}|block:", 1),
     )
 
 
@@ -422,8 +435,25 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
     for score in candidate.scores.scores:
         if why := why_untestable(score):
             raise MeasureError(f"{score.measure} {why}; leave it out")
+        if is_joint(score):
+            raise MeasureError(
+                f"{score.measure} is computed from all questions together, and a baseline keeps the value of"
+                " each; gate what it is made of, such as accuracy and cost, or brier"
+            )
         if score.measure.better == NEITHER:
             raise UsageError(f"{score.measure}: neither high nor low is good, so it cannot be gated")
+    for option, margins in (
+        *(("margin", settings.of_all), ("slice_margin", settings.of_slices)),
+        ("anchor_margin", settings.of_anchor),
+    ):
+        margins.require(names, option)
+        for score in candidate.scores.scores:
+            margin = margins.of_measure(str(score.measure))
+            if margin.is_share and _ends(score)[0] < 0:
+                raise UsageError(
+                    f"{option}: {score.measure}={margin}: its values may be below 0, and a share of such a"
+                    " value is no margin; use a number"
+                )
     for name in settings.fail_under:
         if name not in names:
             raise UsageError(f"--fail-under {visible(name)}: is not gated; use one of {', '.join(names)}")
@@ -725,6 +755,8 @@ class _Tested(NamedTuple):
     sign: float
     can_block: bool
     basis: Basis
+    tolerance: Margin
+    scaled: Pair | None = None  # beside the baseline times what is just good enough, for a share of it
     look: Look | None = None  # at the labels of a plan
     is_same: bool = False
     clusters: int | None = None  # of the questions on which both have a value
@@ -732,7 +764,22 @@ class _Tested(NamedTuple):
     @property
     def oriented(self) -> tuple[float, float, float]:
         """Difference and bounds, so that more is better."""
-        pair = self.pair
+        return self._orient(self.pair)
+
+    @property
+    def beyond(self) -> tuple[float, float, float]:
+        """The same of what is gained beyond a loss of the margin: above 0, it is good enough."""
+        if self.scaled is not None:
+            return self._orient(self.scaled)
+        difference, low, high = (number + self.loss for number in self.oriented)
+        return difference, low, high
+
+    @property
+    def loss(self) -> float:
+        """The margin in the measure's units, by the baseline's mean."""
+        return self.tolerance.size * (self.values[0] if self.tolerance.is_share else 1)
+
+    def _orient(self, pair: Pair) -> tuple[float, float, float]:
         ends = (pair.low, pair.high) if self.sign > 0 else (-pair.high, -pair.low)
         return self.sign * pair.difference, *ends
 
@@ -872,14 +919,13 @@ def _test_part(
     basis, own = scores[0].claim_basis, scores
     if is_same:  # nobody's labels can make a difference of what is none
         scores = replace(scores[0], people=None), replace(scores[1], people=None)
-    results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
-    (table,) = tables(results, how)
-    run_facts = RunFacts(likenesses={frozenset(names): Ruling.IDENTICAL} if is_same else {})
-    with np.errstate(invalid="ignore"):
-        make_pairs = corrected_pairs if is_corrected(table) else pairs_of
-        (pair,) = make_pairs(table, list(names), how, run_facts)
-    sign = -1.0 if table.better == LOWER else 1.0
+    pair = _pair_of(scores, names, how, is_same)
+    sign = -1.0 if scores[0].measure.better == LOWER else 1.0
+    margin = (settings.of_slices if part.field else settings.of_all).of_measure(measure)
+    scaled = None
+    if margin.is_share and not is_same:
+        scaled = _pair_of((scores[0], _times(scores[1], margin.factor(sign))), names, how)
     can_block = not part.field or (pair.queries >= FEW and not math.isnan(pair.low))
     # The questions on which both have a value: what the difference is of.
     pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
@@ -890,7 +936,30 @@ def _test_part(
     )
     look = draw_of_pair(*scores).look
     clusters = len({settings.units[query] for query in both}) if settings.units is not None else None
-    return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
+    return _Tested(
+        part, measure, pair, values, sign, can_block, basis, margin, scaled, look, is_same, clusters
+    )
+
+
+def _pair_of(
+    scores: tuple[Score, Score], names: tuple[str, str], how: Settings, is_same: bool = False
+) -> Pair:
+    """Return what `compare` says of two scores."""
+    results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
+    (table,) = tables(results, how)
+    run_facts = RunFacts(likenesses={frozenset(names): Ruling.IDENTICAL} if is_same else {})
+    with np.errstate(invalid="ignore"):
+        make_pairs = corrected_pairs if is_corrected(table) else pairs_of
+        (pair,) = make_pairs(table, list(names), how, run_facts)
+    return pair
+
+
+def _times(score: Score, factor: float) -> Score:
+    """Return a score whose values, by whoever said them, are multiplied."""
+    people = score.people
+    if people is not None:
+        people = replace(people, values={query: factor * value for query, value in people.values.items()})
+    return replace(score, numbers=[factor * value for value in score.numbers], people=people)
 
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
@@ -902,13 +971,9 @@ def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
         return tested.pair.p / 2 if difference < 0 else 1 - tested.pair.p / 2
     from scipy.special import stdtr
 
+    beyond, low, high = tested.beyond
     units, error = _error(tested, low, high, settings)
-    beyond = difference + _margin(tested, settings)
     return float(stdtr(units - 1, beyond / error)) if error else float(beyond >= 0)
-
-
-def _margin(tested: _Tested, settings: GateSettings) -> float:
-    return settings.of_slices if tested.part.field else settings.margin
 
 
 def _error(tested: _Tested, low: float, high: float, settings: GateSettings) -> tuple[int, float]:
@@ -938,16 +1003,16 @@ def _why_open(tested: _Tested, settings: GateSettings) -> Remark | None:
 
 
 def _decide(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
-    difference, low, high = tested.oriented
-    margin = _margin(tested, settings)
-    edge = -margin if settings.block == BEYOND else 0.0
-    blocks = high < edge and difference < -margin and adjusted <= 1 - settings.level + SLACK
-    ships = low > -margin or low == high == 0
+    _, low, high = tested.oriented
+    gained, least, most = tested.beyond
+    is_worse = (most if settings.block == BEYOND else high) < 0 and gained < 0
+    blocks = is_worse and adjusted <= 1 - settings.level + SLACK
+    ships = least > 0 or low == high == 0
     verdict = BLOCK if blocks else SHIP if ships else INCONCLUSIVE
     reasons: tuple[Remark, ...] = ()
     if math.isnan(low):
         reasons = tested.pair.reasons or (Remark("few_independent_questions"),)
-    elif verdict == INCONCLUSIVE and high < edge and difference < -margin:
+    elif verdict == INCONCLUSIVE and is_worse:
         reasons = (Remark("worse_by_itself", facts={"p": p, "adjusted": adjusted}),)
     elif verdict == SHIP and high < 0:
         reasons = (Remark("worse_within_margin"),)
@@ -973,7 +1038,7 @@ def _decide(tested: _Tested, p: float, adjusted: float, settings: GateSettings) 
         tested.pair.high,
         p,
         adjusted,
-        margin,
+        tested.loss,
         verdict,
         number,
         of,
@@ -981,6 +1046,7 @@ def _decide(tested: _Tested, p: float, adjusted: float, settings: GateSettings) 
         # Of what is the same on both sides a pair says no basis.
         tested.basis if tested.pair.basis == UNSTATED else tested.pair.basis,
         level=settings.level,
+        margin_share=tested.tolerance.size if tested.tolerance.is_share else None,
     )
 
 
@@ -990,11 +1056,10 @@ def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
     of = "labels" if tested.pair.labels is not None else "clusters" if settings.units else "questions"
     if math.isnan(low):
         return None, of
-    margin = _margin(tested, settings)
-    units, error = _error(tested, low, high, settings)
-    gap = difference + margin
+    gap, least, most = tested.beyond
     if gap < 0 and settings.block == WORSE:
-        gap = difference
+        gap, least, most = difference, low, high
+    units, error = _error(tested, least, most, settings)
     return needed(gap, error, units, 2 * settings.level - 1), of
 
 
@@ -1031,9 +1096,14 @@ def _holds_for_any_judging(
         return False
     (low, high), (other_low, other_high) = ours.bounds[decision.measure], theirs.bounds[decision.measure]
     least, most = low - other_high, high - other_low
+    margin = settings.of_all.of_measure(decision.measure)
+    # The share of the least that the baseline may have is the least margin, that of the most the largest.
+    least_margin, margin_at_most = (
+        margin.size * (end if margin.is_share else 1) for end in (other_low, other_high)
+    )
     if decision.verdict == SHIP:
-        return min(least, -most) > -settings.margin
-    return most < -settings.margin or least > settings.margin
+        return min(least, -most) > -least_margin
+    return most < -margin_at_most or least > margin_at_most
 
 
 def _missed_floors(estimates: Mapping[str, Estimate], limits: Mapping[str, float]) -> Iterator[Remark]:
@@ -1069,7 +1139,7 @@ def _largest_losses(common: _Common) -> list[Fallen]:
 
 def _gate_remarks(common: _Common, decisions: Sequence[Decision], settings: GateSettings) -> Iterator[Remark]:
     """Yield what should be known beside the verdicts."""
-    if not settings.margin:
+    if any(not settings.of_all.of_measure(name).size for name in common.scores):
         yield Remark("zero_margin")
     are_runs = bool(common.candidate.header.judgements)
     if common.is_same(common.queries):

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from rageval.comparison.clusters import clusters_among
+from rageval.comparison.resampling import JointSample, is_joint
 from rageval.core.remark import Remark
-from rageval.core.turn import CONVERSATION, clusters_by_conversation
+from rageval.core.turn import CONVERSATION
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.measures.base import MEAN
@@ -28,20 +30,6 @@ from rageval.statistics.slopes import slope_within
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
-
-
-# Which queries depend on each other: decided here for all intervals and tests.
-
-
-def clusters_among(scores: Sequence[Score], settings: Settings | None = None) -> Mapping[str, str] | None:
-    """Return the cluster of every query: what the settings say, or else its conversation; None without."""
-    if settings is not None and settings.clusters is not None:
-        return settings.units
-    conversations: dict[str, str] = {}
-    for score in scores:
-        conversations.update(score.conversations)
-    queries = {query for score in scores for query in score.query_ids}
-    return clusters_by_conversation(queries, conversations)
 
 
 _AnySettings = TypeVar("_AnySettings")  # `Settings` of a comparison, or those of a gate
@@ -344,7 +332,7 @@ def bootstrap(
 
     `clusters` names the cluster of each value, where they are not independent.
 
-    There is one for means and for pooled shares; sums, and what a function makes of a list, have none (NaN).
+    There is one for means, pooled shares, and outcomes; sums and functions of a list have none (NaN).
 
     >>> from rageval.measures import recall
     >>> low, high = bootstrap(recall, [0.5] * 30)  # not of width 0: others might differ
@@ -366,6 +354,8 @@ def bootstrap(
 
 def bootstrap_of(score: Score, settings: Settings | None = None) -> tuple[float, float]:
     """Return the interval of a score; the same one, whatever the order of its queries."""
+    if is_joint(score):
+        return JointSample.of_settings(settings, [score]).interval(0)
     numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda pair: pair[0])
     of_query = clusters_among([score], settings)
     clusters = None if of_query is None else [of_query[query] for query, _ in numbers]
@@ -417,7 +407,7 @@ def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) 
 
 def _has_interval(measure: AnyMeasure) -> bool:
     """Return whether there are intervals of what a measure makes of the queries' values."""
-    return measure.aggregate in ("mean", "pool")
+    return measure.aggregate in ("mean", "pool", "together")
 
 
 def _sample_of(

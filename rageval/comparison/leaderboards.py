@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval import hooks
+from rageval.comparison.clusters import clusters_among
 from rageval.comparison.estimates import estimate_means
-from rageval.comparison.intervals import _has_interval, _sample, clusters_among, corrected_pair
+from rageval.comparison.intervals import _has_interval, _sample, corrected_pair
 from rageval.core.basis import Basis
 from rageval.core.remark import Remark, Scope, joined_text, unique
 from rageval.core.signature import split_version

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rageval.comparison.estimates import estimate_signature
 from rageval.comparison.intervals import Labeled, _sample, corrected_pair, draw_of_pair, people_of
+from rageval.comparison.resampling import JointSample, ResampledGap, is_joint
 from rageval.comparison.results import (
     BEST,
     Absent,
@@ -26,6 +27,7 @@ from rageval.core.basis import Basis
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark, Scope
 from rageval.core.ruling import ReasonedRuling, Ruling
+from rageval.errors import UsageError
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
@@ -186,6 +188,7 @@ class Tested(NamedTuple):
     at_floor: NDArray[np.bool_]
     draws: Int
     direction: Int
+    joint: JointSample | None = None  # of outcomes, which are resampled
 
     @property
     def better(self) -> str:
@@ -244,6 +247,9 @@ def tables(
         values = _sample(scores, settings.units)
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
+        if is_joint(scores[0]):
+            tested.append(_joint_table(scores, values, family, lacks_nothing, settings))
+            continue
         best, first = best_among(better_direction(scores[0]), values, lacks_nothing)
         significance = TESTS[settings.test](values, family, settings)
         p = significance.p
@@ -258,6 +264,120 @@ def tables(
         rest = significance.at_floor, significance.draws, significance.direction
         tested.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
     return tested
+
+
+def _joint_table(
+    scores: list[Score], values: Sample, pairs: Int, able: Sequence[int], settings: Settings
+) -> Tested:
+    """Return the table of a measure whose values all queries have together, tested by resampling."""
+    if settings.adjust != "holm":
+        raise UsageError(
+            f"{scores[0].measure}: is tested by resampling, and {settings.adjust} flips signs; use holm"
+        )
+    joint = JointSample.of_settings(settings, scores)
+    gaps = [joint.gap(*pair) for pair in pairs.tolist()]
+    p = np.array([gap.p for gap in gaps])
+    adjusted = np.full(len(p), np.nan)
+    adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    direction = np.array([np.sign(gap.low + gap.high) for gap in gaps])
+    # The values stand for one column each, as they are of all queries.
+    whole = np.array([[score.value for score in scores]])
+    best, first = best_among(better_direction(scores[0]), Sample(("",), whole, np.zeros(1, np.int64)), able)
+    # A small difference can always be drawn more often than never.
+    rest = np.zeros(len(p), bool), np.full(len(p), settings.resamples), np.nan_to_num(direction).astype(int)
+    return Tested(scores, values, best, first, pairs, len(pairs), p, adjusted, *rest, joint)
+
+
+def pairs_by_kind(table: Tested, runs: list[str], settings: Settings, run_facts: RunFacts) -> list[Pair]:
+    """Return every pair that is shown, by the test that fits the values."""
+    if table.joint is not None:
+        return joint_pairs(table, table.joint, runs, settings, run_facts)
+    return (corrected_pairs if is_corrected(table) else pairs_of)(table, runs, settings, run_facts)
+
+
+def joint_pairs(
+    table: Tested, joint: JointSample, runs: list[str], settings: Settings, run_facts: RunFacts
+) -> list[Pair]:
+    """Return every pair that is shown, of a measure whose values all queries have together."""
+    table = table.shown(settings)
+    pairs = []
+    for index, (first, second) in enumerate(table.pairs.tolist()):
+        gap = joint.gap(first, second)
+        names = runs[first], runs[second]
+        won, tied, lost = outcomes(
+            table.sample.values[:, first] - table.sample.values[:, second], table.better
+        )
+        p, adjusted = float(table.p[index]), float(table.adjusted[index])
+        ruled = _joint_ruling(table, index, gap, names, settings, run_facts)
+        basis = table.scores[0].basis
+        ruling = claimed(ruled.ruling, table.better, basis)
+        strength = gap.error, gap.units, settings.level, settings.power
+        is_known = not math.isnan(gap.error)
+        least, most = needed_between(gap.low, gap.high, *strength, None) if is_known else (None, None)
+        pairs.append(
+            Pair(
+                run=names[0],
+                other=names[1],
+                measure=str(table.scores[0].measure),
+                queries=len(gap.queries),
+                difference=gap.value,
+                low=gap.low,
+                high=gap.high,
+                p=p,
+                adjusted=adjusted,
+                effect=math.nan,
+                wins=won,
+                ties=tied,
+                losses=lost,
+                detectable=detectable(*strength) if is_known and gap.error else math.nan,
+                needed_least=least,
+                needed_most=most,
+                ruling=ruling,
+                reasons=ruled.reasons,
+                better_run=better_of(*names, ruling, table.better),
+                basis=basis,
+            )
+        )
+    return pairs
+
+
+def _joint_ruling(
+    table: Tested,
+    index: int,
+    gap: ResampledGap,
+    names: tuple[str, str],
+    settings: Settings,
+    run_facts: RunFacts,
+) -> ReasonedRuling:
+    """Return what may be claimed of one pair of values that all queries have together."""
+    first, second = table.pairs[index].tolist()
+    scores = table.scores[first], table.scores[second]
+    if reason := run_facts.forbids(names, str(scores[0].measure)):
+        return refused(reason)
+    if not gap.queries:
+        return refused(Remark("no_common_query"))
+    if scores[0].signature != scores[1].signature:
+        return refused(Remark("other_rules"))
+    if by_others := doubt_of_unlike(scores[0], judged_differently(*scores, names)):
+        return refused(by_others)
+    if missing := sum(score.missing for score in scores):
+        return refused(Remark("missing_may_reverse", facts={"number": missing}))
+    if scores[0].numbers == scores[1].numbers:
+        return ReasonedRuling(Ruling.IDENTICAL, (Remark("same_values"),))
+    # Resamples of few units are too much alike.
+    if gap.units < FEWEST_CLUSTERS:
+        lacking = {"number": gap.units, "needed": FEWEST_CLUSTERS}
+        is_clustered = settings.clusters is not None
+        return ReasonedRuling(
+            Ruling.UNDECIDED,
+            (Remark("few_clusters", facts=lacking) if is_clustered else Remark("few_independent_questions"),),
+        )
+    adjusted = float(table.adjusted[index])
+    ruled = ruling_of_test(adjusted, int(table.direction[index]), gap.value, settings.level)
+    if ruled.ruling is Ruling.UNDECIDED and not gap.low <= 0 <= gap.high and not ruled.reasons:
+        facts = {"p": gap.p, "adjusted": adjusted, "pairs": table.family, "adjust": settings.adjust}
+        return ruled._replace(reasons=(Remark("interval_of_pair_alone", facts=facts),))
+    return ruled
 
 
 def differences(values: Sample, pairs: Int) -> Sample:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from rageval.comparison.intervals import clusters_among, corrected_pair, corrected_score
+from rageval.comparison.clusters import clusters_among
+from rageval.comparison.intervals import corrected_pair, corrected_score
 from rageval.comparison.results import Clusters, Settings
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line

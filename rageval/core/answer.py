@@ -11,10 +11,11 @@ class AnswerFacts:
     `lengths` are its lengths by each counting rule. `cited` is what each sentence cites, strongest first,
     with None for what leads nowhere; it is None itself where the answer is not known. `sentences` is their
     number, which a judgement may say of an answer that is not known. `assigned` is set where a record holds
-    its nuggets, and be it that there are none.
+    its nuggets, and be it that there are none. `amounts` are the numbers that its record states: what it cost
+    (`cost`, `seconds`, `input_tokens`, `output_tokens`) and its `confidence`.
     """
 
-    __slots__ = ("assigned", "cited", "lengths", "sentences")
+    __slots__ = ("amounts", "assigned", "cited", "lengths", "sentences")
 
     def __init__(self) -> None:
         """Know nothing yet."""
@@ -22,3 +23,4 @@ class AnswerFacts:
         self.cited: tuple[tuple[str | None, ...], ...] | None = None
         self.sentences: int | None = None
         self.assigned = False
+        self.amounts: Mapping[str, float] = {}

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -28,7 +28,7 @@ from rageval.core.remark import Remark
 from rageval.errors import InputError, Place, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
 from rageval.files.opening import DEFAULT, Limits, Source, name_of
-from rageval.records import Answer, ClaimList, Sentence
+from rageval.records import AMOUNTS, Answer, ClaimList, Sentence
 from rageval.text import length, visible
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
 
 NO_ANSWER = "no answer"  # why an answer is missing, where nothing else is known
 _ERROR = "error"
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _cited_documents(
@@ -485,6 +486,11 @@ class _Plain(msgspec.Struct):
     place: Any = msgspec.field(default=None, name="turn")  # of the query in its conversation
     status: Any = None  # people add keys of their own: `error` alone means something here
     reason: Any = None
+    input_tokens: _Amount | None = None
+    output_tokens: _Amount | None = None
+    cost: _Amount | None = None
+    seconds: _Amount | None = None
+    confidence: _Amount | None = None
 
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
@@ -510,6 +516,12 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
     parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer or []
     if line.status != _ERROR and line.answer is UNSET:
         raise Unfit(problem="Object missing required field `answer`")
+    if line.confidence is not None and line.confidence > 1:
+        raise Unfit(
+            expected="a confidence from 0 to 1",
+            found=f"{line.confidence:g}",
+            remedy="divide percentages by 100",
+        )
     error = ""
     if line.status == _ERROR or line.answer is None:
         if any(part.text for part in parts):
@@ -542,8 +554,9 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         line.prompt,
         identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
         error,
-        "" if line.conversation_id is None else str(line.conversation_id),
-        "" if line.place is None else str(line.place),
+        **{name: getattr(line, name) for name in AMOUNTS},
+        conversation_id="" if line.conversation_id is None else str(line.conversation_id),
+        turn="" if line.place is None else str(line.place),
     )
 
 
@@ -587,7 +600,7 @@ def _plain_record(answer: Answer, **extra: str | float) -> dict[str, Any]:
     record |= failed if answer.error else {"answer": _plain_parts(answer)}
     record |= {"references": answer.references} if answer.references != ids else {}
     record |= {"passages": [{"id": doc, "text": text} for doc, text in answer.passages]} if ids else {}
-    return record | extra
+    return record | answer.amounts | extra
 
 
 def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:

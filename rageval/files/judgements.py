@@ -711,7 +711,8 @@ class JudgementTable:
             self.add_turn(
                 Place(name_of(source)), answer.query_id, answer.conversation_id, answer.turn or None
             )
-            # Of one that failed it is known that it was asked for.
+            facts.amounts = answer.amounts
+            # Of one that failed it is known that it was asked for, and what it cost.
             if answer.error:
                 continue
             facts.lengths = _lengths([sentence.text for sentence in answer.sentences])

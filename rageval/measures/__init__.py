@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     _Words = Measure
     _Abstention = Measure
     _Claims = Measure
+    _Confidence = Measure
     _Alce = Measure
     _Trajectories = Measure
     _Conversations = Measure
@@ -99,6 +100,10 @@ pass_rate: _Grades
 pass_any: _Grades
 pass_all: _Grades
 agreement: _Grades
+brier: _Confidence
+calibration_error: _Confidence
+selective: _Confidence
+cost_per_correct: _Confidence
 answer_rate: _Abstention
 over_refusal: _Abstention
 false_answer_rate: _Abstention
@@ -199,7 +204,7 @@ def measures_taking(*arguments: str) -> dict[str, Measure]:
     >>> list(measures_taking("Covering"))
     ['span_recall', 'span_precision', 'span_iou']
     """
-    return {name: measure for name, measure in builtin().items() if measure.argument in arguments}
+    return {name: measure for name, measure in builtin().items() if {*measure.takes} & {*arguments}}
 
 
 def family(name: str) -> list[str]:

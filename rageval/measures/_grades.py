@@ -248,7 +248,7 @@ def pass_rate(answer: Assessment, *, aspect: str = "score") -> Share:
 _RIGHT = "crag"  # the aspect that stands for CRAG's labels
 
 
-def _is_pass(answer: Assessment, aspect: str) -> float:
+def is_pass(answer: Assessment, aspect: str) -> float:
     """Return 1 for an answer that passes, 0 for another, NaN where nobody said."""
     if aspect == _RIGHT:
         judged = answer.judged(CRAG)
@@ -292,7 +292,7 @@ def pass_any(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     >>> round(rageval.evaluate_answers("pass@2", judged)["r"]["pass@2"].value, 4)
     0.8333
     """
-    return _is_pass(answer, aspect)
+    return is_pass(answer, aspect)
 
 
 @measure(repeats=_chance_of_all, typeset="pass^$k$", papers=("yao2024taubench",))
@@ -316,7 +316,7 @@ def pass_all(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     >>> round(rageval.evaluate_answers("pass^2", judged)["r"]["pass^2"].value, 4)
     0.1667
     """
-    return _is_pass(answer, aspect)
+    return is_pass(answer, aspect)
 
 
 def _agreement(values: Sequence[float], k: int) -> float:
@@ -346,7 +346,7 @@ def agreement(answer: Assessment, *, aspect: str = "crag") -> float:
     >>> rageval.evaluate_answers("agreement", judged)["r"]["agreement"].value
     0.0
     """
-    return _is_pass(answer, aspect)
+    return is_pass(answer, aspect)
 
 
 # Measures of answers judged side by side: points for the place in a ranking, shares of comparisons won.

@@ -7,6 +7,7 @@ from operator import mul
 from typing import Annotated, Any, Literal
 
 from rageval.errors import MeasureError
+from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, Between, Grade, measure
 from rageval.measures.ranking import Share
 from rageval.measures.trajectory import Trajectory
@@ -543,14 +544,14 @@ def searches(trajectory: Trajectory) -> float:
 
 
 @measure(better=LOWER, limits=_FROM_0)
-def input_tokens(trajectory: Trajectory) -> float:
-    """Input tokens of all steps.
+def input_tokens(answer: Trajectory | Assessment) -> float:
+    """Input tokens that an answer took.
 
     Formula:
-        input_tokens = Σ over the steps
+        input_tokens = Σ over the steps; without steps, what the answer states
 
-    Undefined where a model step does not state it, or no step does. Another step that does not state it adds
-    nothing.
+    Another step than one of the model that does not state it adds nothing. If a model step does not state it,
+    or no step does, the field `input_tokens` of the answer counts. Undefined where that is missing, too.
 
     Range: 0 upwards.
 
@@ -560,18 +561,18 @@ def input_tokens(trajectory: Trajectory) -> float:
     >>> input_tokens.value(Trajectory.of(steps, {}))
     3.0
     """
-    return trajectory.total("input_tokens")
+    return answer.total("input_tokens")
 
 
 @measure(better=LOWER, limits=_FROM_0)
-def output_tokens(trajectory: Trajectory) -> float:
-    """Output tokens of all steps.
+def output_tokens(answer: Trajectory | Assessment) -> float:
+    """Output tokens that an answer took.
 
     Formula:
-        output_tokens = Σ over the steps
+        output_tokens = Σ over the steps; without steps, what the answer states
 
-    Undefined where a model step does not state it, or no step does. Another step that does not state it adds
-    nothing.
+    Another step than one of the model that does not state it adds nothing. If a model step does not state it,
+    or no step does, the field `output_tokens` of the answer counts. Undefined where that is missing, too.
 
     Range: 0 upwards.
 
@@ -581,18 +582,18 @@ def output_tokens(trajectory: Trajectory) -> float:
     >>> output_tokens.value(Trajectory.of(steps, {}))
     3.0
     """
-    return trajectory.total("output_tokens")
+    return answer.total("output_tokens")
 
 
 @measure(better=LOWER, limits=_FROM_0)
-def cost(trajectory: Trajectory) -> float:
-    """Cost of all steps, in the unit of the file.
+def cost(answer: Trajectory | Assessment) -> float:
+    """Cost of an answer, in the unit of the file.
 
     Formula:
-        cost = Σ over the steps
+        cost = Σ over the steps; without steps, what the answer states
 
-    Undefined where a model step does not state it, or no step does. Another step that does not state it adds
-    nothing.
+    Another step than one of the model that does not state it adds nothing. If a model step does not state it,
+    or no step does, the field `cost` of the answer counts. Undefined where that is missing, too.
 
     Range: 0 upwards.
 
@@ -602,18 +603,18 @@ def cost(trajectory: Trajectory) -> float:
     >>> cost.value(Trajectory.of(steps, {}))
     3.0
     """
-    return trajectory.total("cost")
+    return answer.total("cost")
 
 
 @measure(better=LOWER, limits=_FROM_0)
-def seconds(trajectory: Trajectory) -> float:
-    """Seconds of all steps.
+def seconds(answer: Trajectory | Assessment) -> float:
+    """Seconds that an answer took.
 
     Formula:
-        seconds = Σ over the steps
+        seconds = Σ over the steps; without steps, what the answer states
 
-    Undefined where a model step does not state it, or no step does. Another step that does not state it adds
-    nothing.
+    Another step than one of the model that does not state it adds nothing. If a model step does not state it,
+    or no step does, the field `seconds` of the answer counts. Undefined where that is missing, too.
 
     Range: 0 upwards.
 
@@ -623,7 +624,7 @@ def seconds(trajectory: Trajectory) -> float:
     >>> seconds.value(Trajectory.of(steps, {}))
     3.0
     """
-    return trajectory.total("seconds")
+    return answer.total("seconds")
 
 
 @measure

@@ -125,19 +125,8 @@ class Assessment:
     """
 
     __slots__ = (
-        *(
-            "_asker",
-            "_seen",
-            "_sight",
-            "facts",
-            "is_open",
-            "is_settled",
-            "judge",
-            "lost",
-            "place",
-            "query_id",
-        ),
-        *("run_id", "scales", "was_judged"),
+        *("_asker", "_seen", "_sight", "facts", "is_open", "is_settled", "judge", "lost", "place"),
+        *("query_id", "reads_amounts", "run_id", "scales", "was_judged"),
     )
 
     def __init__(
@@ -159,6 +148,7 @@ class Assessment:
         self.was_judged = False  # the judge said something on them
         self.is_open = False  # it is missing, and nobody knows on what it would have been judged
         self.is_settled = False  # its value is known, whatever was answered
+        self.reads_amounts = False  # the measure asked for what the answer states of its cost or confidence
         self._sight = sight
         self.place = place
         self._asker: object = ""
@@ -181,6 +171,7 @@ class Assessment:
         self._asker = measure
         self.lost, self.scales, self.was_judged, self.is_open = {}, [], False, False
         self.is_settled = False
+        self.reads_amounts = False
         return self
 
     def judged(
@@ -230,6 +221,12 @@ class Assessment:
         # Of an answer that is not there, and whose judgements are missing, the length is missing, too.
         self.is_open = self.is_open or (self.place[1] < 0 and bool(self.lost))
         return self.facts.lengths.get(rule, math.nan)
+
+    def total(self, quantity: str) -> float:
+        """Return what the answer states of a quantity, such as its cost; NaN where it states nothing."""
+        self.require_answers()
+        self.reads_amounts = True
+        return self.facts.amounts.get(quantity, math.nan)
 
     def places(self) -> list[RankingPlace]:
         """Return the place of the answer in each ranking of the answers to this query."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from os.path import basename
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from rageval import hooks
@@ -32,6 +32,7 @@ from rageval.errors import MeasureError, RagevalError, UnknownParameter
 from rageval.measures.bounds import Bounds
 from rageval.measures.ranking import Blend, Ranking, Share
 from rageval.measures.ties import Ties
+from rageval.measures.together import Outcomes, Together
 from rageval.names import suggestion
 from rageval.text import parted_at_formulas
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 HIGHER, LOWER, NEITHER = _DIRECTIONS = ("higher", "lower", "neither")
 MEAN, SUM = "mean", "sum"  # how the values of queries become one
+TOGETHER = "together"  # of outcomes, of which only all queries together have a value
 TOPICS, POOL = "topics", "pool"  # what a share is over: the mean of those of the topics, or one share of all
 _SHARES: tuple[type[float], ...] = (Share, Blend)
 _MOST = 1e100  # of a value: its third power, and sums of these, are still numbers
@@ -65,6 +67,7 @@ MOST = math.e / (math.e - 1)  # of a share of a greedy ideal, which is worth 1 �
 _Limits = tuple[float, float] | Callable[[Mapping[str, Any]], tuple[float, float]]
 _Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 Repeats = Callable[[Sequence[float], int], float]  # of the values of several answers, at cut-off k
+_Joins = Callable[[Mapping[str, Any]], Together]
 _Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
@@ -78,6 +81,7 @@ class Facts(TypedDict, total=False):
     intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
     limits: _Limits | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    together: _Joins | None  # what makes one value of all outcomes: (parameters) → `Together`
     repeats: Repeats | None  # how several answers to one question become one value, where not by their mean
     over: str  # what a share is over: `topics`, or `pool` where no topic has one by itself
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
@@ -102,6 +106,7 @@ class About(NamedTuple):
     intents: bool = False
     limits: _Limits | None = None
     aggregate: _Aggregate = MEAN
+    together: _Joins | None = None
     repeats: Repeats | None = None
     over: str = TOPICS
     peers: Mapping[str, str] = MappingProxyType({})
@@ -272,16 +277,16 @@ class Measure:
 
     @cached_property
     def _kind(self) -> type[float]:
-        return {kind.__name__: kind for kind in _SHARES}.get(self._returns, float)
+        return {kind.__name__: kind for kind in (*_SHARES, Outcomes)}.get(self._returns, float)
 
     def _number(self, value: Any, query: Ranking | Assessment | Covering | Trajectory) -> float:
         """Return what a function of somebody else's returned as a number."""
-        expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
+        expected = "a number" if self._kind is float else f"a {self._returns}, as it is annotated, or NaN"
         try:
             # An array of one element would pass for a number, and so would the text of one.
             if getattr(value, "shape", ()) == () and not isinstance(value, str | bytes):
                 number = float(value)
-                if not self.gives_shares or number != number:
+                if self._kind is float or number != number:
                     return number
         except (TypeError, ValueError):
             pass
@@ -298,10 +303,16 @@ class Measure:
     def argument(self) -> str:
         """The class of what it takes of one query, as its first parameter is annotated: `Ranking` by default.
 
-        `Assessment` is a judged answer, `Covering` the characters of sources that chunks cover.
+        `Assessment` is a judged answer, `Covering` the characters of sources that chunks cover. Of several
+        classes it is the first.
         """
+        return self.takes[0]
+
+    @cached_property
+    def takes(self) -> tuple[str, ...]:
+        """The classes of what it takes of one query; of `Trajectory | Assessment`, both."""
         first = next(iter(_signature(self.function).parameters.values()))
-        return _RANKING if first.annotation is first.empty else _name_of(first)
+        return (_RANKING,) if first.annotation is first.empty else _names_of(first)
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
@@ -315,12 +326,20 @@ class Measure:
     @cached_property
     def gives_shares(self) -> bool:
         """Whether its function says that it returns a `Share`, or a `Blend` of several."""
-        return self._kind is not float
+        return self._kind in _SHARES
 
     @property
     def nothing(self) -> float:
-        """Return its value where there is nothing: 0, which weighs nothing where shares are pooled."""
-        return Share(0, 0) if self.gives_shares else 0.0
+        """Return its value where there is nothing: 0, which weighs nothing where shares are pooled.
+
+        What is no outcome is left out where outcomes become one value.
+        """
+        return math.nan if self.about.together else Share(0, 0) if self.gives_shares else 0.0
+
+    @cached_property
+    def together(self) -> Together | None:
+        """What makes one value of the outcomes of all queries, if only all of them have one."""
+        return None if self.about.together is None else self.about.together(self.parameters)
 
     @cached_property
     def _returns(self) -> str:
@@ -340,7 +359,9 @@ class Measure:
 
     @property
     def aggregate(self) -> _Aggregate:
-        """How the values of queries become one: `mean`, `sum`, `pool` of shares, or a function of a list."""
+        """How queries' values become one: `mean`, `sum`, `pool`, `together`, or a function of a list."""
+        if self.about.together is not None:
+            return TOGETHER
         return POOL if self.gives_shares and self.parameters[_OVER.name] == POOL else self.about.aggregate
 
     @property
@@ -618,14 +639,14 @@ def measure(
 def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a function of columns, as measures were until version 0.1."""
     first = next(iter(_signature(function).parameters.values()), None)
-    if first and (first.name == "graded" or _name_of(first) == "Graded"):
+    if first and (first.name == "graded" or _names_of(first) == ("Graded",)):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one answer now, not of columns; instead of"
             f" `def {function.__name__}({first.name}, …)` with an array of values, write"
             f" `def {function.__name__}(answer: rageval.Assessment, …)` and return one number, such as the"
             ' mean of [judgement.grade for judgement in answer.judged("nugget support")]'
         )
-    if first and (first.name == "judged" or _name_of(first) == "Judged"):
+    if first and (first.name == "judged" or _names_of(first) == ("Judged",)):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one query now, not of columns; instead of"
             f" `def {function.__name__}({first.name}, …)` with an array of values, write"
@@ -635,10 +656,12 @@ def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _name_of(parameter: inspect.Parameter) -> str:
-    """Return the name of what a parameter is annotated as, without the module."""
+def _names_of(parameter: inspect.Parameter) -> tuple[str, ...]:
+    """Return the names of the classes that a parameter is annotated as, without their modules."""
     annotation = parameter.annotation
-    return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
+    classes = typing.get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    names = "|".join(str(getattr(one, "__name__", one)) for one in classes).split("|")
+    return tuple(name.strip().rpartition(".")[2] for name in names)
 
 
 def _place_of_failure(error: Exception) -> str:

@@ -262,7 +262,7 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
         if not equals:
             raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")
         name = {"α": "alpha", "β": "beta", "γ": "gamma", "normalize": "normalize"}.get(
-            name.strip(), name.strip().lower()
+            name.strip(), name.strip().lower().replace("-", "_")
         )
         parameters[name] = value.strip().strip("'\"")
     return parameters

@@ -21,6 +21,7 @@ from rageval.records import Step
 
 _CALLS = ("search", "read", "tool")
 _EMPTY: frozenset[str] = frozenset()
+_NOTHING: Mapping[str, float] = {}
 _SLACK = 1 + 1e-12  # costs such as 0.1 are no binary fractions, and their sums are off by a little
 
 
@@ -43,10 +44,12 @@ class Trajectory:
         cited: Iterable[str] | None = None,
         expected: Sequence[Step] | None = None,
         is_absent: bool = False,
+        stated: Mapping[str, float] = _NOTHING,
     ) -> None:
         """Take the judgements of the query and the steps in their order.
 
         `cited` is what the answer cites, and `expected` the calls that are right, as far as they are known.
+        `stated` is what the answer itself states that it cost, by quantity.
         """
         self._topic = topic
         self.steps = steps
@@ -54,6 +57,7 @@ class Trajectory:
         self.is_absent = is_absent
         self.attempts: Sequence[Trajectory] = (self,)
         self._cited = cited
+        self._stated = stated
         self._expected = expected
         self._relevant: dict[int, frozenset[str]] = {}
         self._running: dict[str, list[float]] = {}  # totals, for several limits of one quantity
@@ -174,16 +178,17 @@ class Trajectory:
         return curve
 
     def total(self, quantity: str) -> float:
-        """Return the sum of a quantity over the steps; NaN where it is not known.
+        """Return the sum of a quantity over the steps, else what the answer states; NaN if neither is known.
 
         Traces state tokens, cost and time at the steps of the model: another step that states none adds
-        nothing. It is not known where a model step, or every step, states none.
+        nothing. The sum is not known where a model step, or every step, states none.
         """
+        whole = self._stated.get(quantity, math.nan)
         stated = [(step.kind, getattr(step, quantity)) for step in self.steps]
         if any(kind == "model" and amount is None for kind, amount in stated):
-            return math.nan
+            return whole
         amounts = [amount for _, amount in stated if amount is not None]
-        return math.fsum(amounts) if amounts else math.nan
+        return math.fsum(amounts) if amounts else whole
 
     def repeats(self) -> Iterator[bool]:
         """Yield for each call whether an earlier one was the same: the tool, and what it was asked."""

@@ -15,6 +15,7 @@ matrices          for some queries, what was found where: nuggets by documents o
                   and the steps of agents
 curves            of agents: a record a run: its recall at each number of searches, or cost, with intervals
 losses            of agents: a record a run and share: not seen, not cited, used
+reliability       a record a run: how often answers are correct, by bins of their confidence
 judging           a record a pair of judges: agreement, confusion, disagreements
 positions         a record a judge that compared answers: what the place is worth at which one was shown
 spending          a record a judge: judgements, failures, tokens, cost

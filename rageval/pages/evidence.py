@@ -307,7 +307,7 @@ def add_trajectories(
             trajectory, *others = agent.of_topic(topic)
             if trajectory.is_absent:
                 continue
-            record = _trajectory(trajectory, rel, columns, agent.cited is not None)
+            record = _trajectory(trajectory, rel, columns, agent.replies is not None)
             answer = answers.get((query, run, agent.trajectories[query][0].repeat))
             record |= {"answer": answer} if answer else {}
             trajectories[run] = record | ({"others": len(others)} if others else {})

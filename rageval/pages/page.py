@@ -388,7 +388,7 @@ _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _MOST_PAIRS = 60  # rows of pairs that stand there from the beginning
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
-_OPTIONAL |= dict.fromkeys(("spending", "topics", "curves", "losses"))
+_OPTIONAL |= dict.fromkeys(("spending", "topics", "curves", "losses", "reliability"))
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
@@ -502,6 +502,7 @@ def _tables(report: _Record) -> dict[str, Any]:
         "texts": queries.get("texts") or {},
         "heat": _heat_maps(report.get("slices") or ()),
         "curves": _curve_tables(report),
+        "reliability": _reliability_tables(report),
         "losses": _losses_by_run(report),
         "losses_basis": "; ".join(
             dict.fromkeys(describe_basis(_basis_of(share)) for share in report.get("losses") or ())
@@ -535,6 +536,19 @@ def _curve_tables(report: _Record) -> list[dict[str, Any]]:
             ],
         }
         for by, curves in by_budget.items()
+    ]
+
+
+def _reliability_tables(report: _Record) -> list[dict[str, Any]]:
+    """Return a table a run: a row a bin."""
+    keys = ("answers", "confidence", "value", "low", "high")
+    return [
+        {
+            "run": bins["run"],
+            "basis": describe_basis(_basis_of(bins)),
+            "rows": list(zip(*map(bins.__getitem__, keys), strict=True)),
+        }
+        for bins in _in_order_of_runs(report, "reliability")
     ]
 
 

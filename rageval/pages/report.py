@@ -23,6 +23,7 @@ from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import position_remarks, positions_of
 from rageval.comparison.comparisons import cell_of, compare_subject, why_untestable
 from rageval.comparison.estimates import slices
+from rageval.comparison.reliability import reliability_bins
 from rageval.comparison.trajectories import LOSSES, estimates_of, recall_curves
 from rageval.core.remark import Remark, Scope, unique
 from rageval.errors import UsageError
@@ -189,7 +190,7 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
         for curve in recall_curves(subject, results, settings)
     ]
     # Without citations nobody knows what was used.
-    runs = [scores.run for scores in results if subject.agents[scores.run].cited is not None]
+    runs = [scores.run for scores in results if subject.agents[scores.run].replies is not None]
     losses = [
         {
             "run": run,
@@ -204,6 +205,22 @@ def _found_and_lost(subject: Trajectories, results: Sequence[Scores], settings: 
         for measure, estimate in zip(LOSSES, estimates, strict=True)
     ]
     return {"curves": curves, "losses": losses}
+
+
+def _reliability(table: JudgementTable, results: Sequence[Scores]) -> list[Report]:
+    """Return how often the answers of each system are correct, by their confidence."""
+    return [
+        {
+            "run": bins.run,
+            "answers": list(bins.answers),
+            "confidence": list(bins.confidence),
+            "value": list(bins.correct),
+            "low": [low for low, _ in bins.intervals],
+            "high": [high for _, high in bins.intervals],
+            **bins.basis.texts,
+        }
+        for bins in reliability_bins(table, [scores.run for scores in results])
+    ]
 
 
 def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, subject: Answers) -> Report:
@@ -237,6 +254,8 @@ def with_answers(report: Report, results: Sequence[Scores], extra: PageInputs, s
     draw = subject.gold.draw if subject.gold is not None else None
     report["judging"] = judging(pairs, notes, shown, draw)
     report["spending"] = list(spending(table, notes))
+    if bins := _reliability(table, results):
+        report["reliability"] = bins
     positions = [judge.as_dict() for judge in positions_of(table)]
     remarks: list[Remark] = []
     if positions:  # nobody else is asked where an answer was shown

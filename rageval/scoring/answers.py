@@ -25,10 +25,11 @@ from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.files.start import ROWS
 from rageval.measures.assessment import Assessment
-from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
+from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, TOGETHER, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
+from rageval.measures.together import merged
 from rageval.scoring._weights import add_matches, relate_citations, weigh
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
@@ -284,7 +285,8 @@ class Answers:
         for (of, query, repeat), answer in table.facts.items():
             if of == run:
                 lengths = sorted(answer.lengths.items())
-                facts = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
+                amounts = sorted(answer.amounts.items())
+                facts = repr((table.repeats.words[repeat], lengths, amounts, answer.cited, answer.sentences))
                 rows.setdefault(str(self.queries[query]), []).append(facts)
         absent = frozenset(map(str, self.queries)) - rows.keys()
         return RunFingerprint(
@@ -440,6 +442,9 @@ def measures_of_answers(measures: object) -> list[Measure]:
 
 def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rules) -> list[Scores]:
     """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
+    asked = measures
+    if rules.compat:
+        measures = list(map(COMPAT_OF_ANSWERS[rules.compat].measure, measures))
     results = []
     complaints: list[str] = []
     # All systems are gone through before anything is refused: one error then tells of all that is missing.
@@ -452,6 +457,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
                     f"{evaluation.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
                 )
         scores = [_score_of_evaluated(evaluation, grades, number, rules) for evaluation in evaluated]
+        scores = [replace(score, asked=measure) for score, measure in zip(scores, asked, strict=True)]
         results.append(Scores(run, tuple(scores), is_adaptive=grades.is_adaptive))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
@@ -469,7 +475,8 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
 class _Evaluated:
     """A measure's values by each judge, what it missed, by status, and the scales it asked for.
 
-    `repeats` are the values of each answer, of which several to one query become one of `values`.
+    `repeats` are the values of each answer, of which several to one query become one of `values`. What an
+    answer states of its cost (`reads_amounts`) is no text.
     """
 
     measure: Measure
@@ -478,6 +485,7 @@ class _Evaluated:
     lost: Counter[str] = field(default_factory=Counter)
     scales: list[Scale] = field(default_factory=list)
     is_open: bool = False
+    reads_amounts: bool = False
 
 
 def by_judge(
@@ -517,6 +525,7 @@ def by_judge(
             evaluated[index].repeats |= evaluation.repeats
             evaluated[index].lost += evaluation.lost
             evaluated[index].is_open = evaluated[index].is_open or evaluation.is_open
+            evaluated[index].reads_amounts |= evaluation.reads_amounts
             # In the order in which they were asked for, each once: the signature names them so.
             evaluated[index].scales = list(dict.fromkeys([*evaluated[index].scales, *evaluation.scales]))
     for evaluation in evaluated:
@@ -542,6 +551,7 @@ def _answer_value(
     value = measure.value(answer.asked_by(measure))
     if answer.scales != evaluation.scales:
         evaluation.scales = list(dict.fromkeys([*evaluation.scales, *answer.scales]))
+    evaluation.reads_amounts |= answer.reads_amounts
     if rules.intersection and sight.is_unanswered(query):
         return math.nan
     is_known = answer.is_settled or answer.lost or {OUTCOME, POSITION} & {*answer.scales}
@@ -567,6 +577,8 @@ def _answer_value(
 
 def _taken_for(filling: str | float, measure: Measure) -> float:
     """Return the value that stands for one of which nothing is known; NaN where it is left out."""
+    if measure.aggregate == TOGETHER:
+        return math.nan  # nobody knows what confidence or cost it would have had
     least, most = measure.ends
     worst, best = (most, least) if measure.better == LOWER else (least, most)
     end = {"worst": worst, "best": best, "skip": math.nan, "nothing": math.nan}.get(str(filling), most)
@@ -589,6 +601,8 @@ def _over_repeats(values: Sequence[float], measure: Measure) -> float:
         return measure.about.repeats(values, k)
     if len(values) == 1:
         return values[0]
+    if measure.aggregate == TOGETHER:
+        return merged(values)
     if measure.aggregate == POOL:
         # Repeats are one answer to the reader: their parts and wholes are averaged before pooling over
         # queries.
@@ -614,7 +628,7 @@ def _where_undefined(
     else:
         counted = {"never": False, "always": True}.get(COMPAT_OF_ANSWERS[rules.compat].counts)
         counts = answer.was_judged or sight.has_record(answer.place) if counted is None else counted
-    if not counts or value == value or (measure.aggregate == POOL and says_something(value)):
+    if not counts or value == value or (measure.aggregate in (POOL, TOGETHER) and says_something(value)):
         return value
     if isinstance(value, Blend):  # of which one share may be known
         return Blend(value.rule, *(share if share == share else Share(0, 0) for share in value.shares))
@@ -632,12 +646,13 @@ def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int
         # The best judgements need not give the higher value: of an error rate they give the lower one.
         bounds = (min(ends), max(ends))
         # Its parts are not known, and may weigh anything.
-        if evaluation.is_open and measure.aggregate == POOL:
+        if (evaluation.is_open and measure.aggregate == POOL) or measure.aggregate == TOGETHER:
             bounds = measure.ends
         by_query = zip(grades.queries.words, zip(*filled, strict=True), strict=True)
         between = {
             query: (min(numbers), max(numbers)) for query, numbers in by_query if min(numbers) < max(numbers)
         }
+        between = {} if measure.aggregate == TOGETHER else between  # of single queries it says nothing
     # With one judge the values by judge would be the score once more.
     several = values if len(values) > 1 else {}
     judges = {name: combined(measure, of_judge) for name, of_judge in several.items()}
@@ -657,7 +672,7 @@ def _score_of_evaluated(evaluation: _Evaluated, grades: JudgementTable, run: int
         judged_by=_judged_by(grades, run, evaluation.scales),
         spread=_spread(evaluation),
         said_by=deciding,
-        of_words=not deciding,
+        of_words=not (deciding or evaluation.reads_amounts),
         between=between,
         conversations=conversations_in(grades),
     )
@@ -711,6 +726,8 @@ def _over_judges(evaluation: _Evaluated) -> list[float]:
     of_queries = zip(*evaluation.values.values(), strict=True)
     if evaluation.measure.aggregate == POOL:
         return list(map(pooled, of_queries))
+    if evaluation.measure.aggregate == TOGETHER:
+        return list(map(merged, of_queries))
     # NaN is no value: a query counts by the judges that could say something of it.
     defined = ([value for value in of_query if value == value] for of_query in of_queries)
     return [math.fsum(values) / len(values) if values else math.nan for values in defined]

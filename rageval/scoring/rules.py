@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from rageval.errors import UsageError
+from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure
 from rageval.measures.parsing import AnyMeasure
 from rageval.names import suggestion
@@ -37,6 +38,12 @@ class AnswerCompat(NamedTuple):
 
     missing: str
     counts: Literal["never", "recorded", "always"] = "never"  # of answers that are there, or of all
+    parameters: Mapping[str, str] = {}  # of measures that have its rule as an option
+
+    def measure(self, asked: Measure) -> Measure:
+        """Return the measure by the tool's rule, where it has that as an option."""
+        ours = {name: value for name, value in self.parameters.items() if name in asked.declared}
+        return asked(**ours) if ours else asked
 
 
 COMPAT_OF_ANSWERS = {
@@ -46,6 +53,7 @@ COMPAT_OF_ANSWERS = {
     "auto-argue": AnswerCompat("nothing", "always"),
     "medaesqa": AnswerCompat("nothing", "always"),
     "ragchecker": AnswerCompat("nothing", "recorded"),
+    "browsecomp-plus": AnswerCompat("skip", parameters={"rule": "browsecomp_plus"}),
 }
 _NDEVALS: Mapping[str, Order] = {
     "pyndeval": Order(ties="docid_asc"),

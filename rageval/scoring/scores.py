@@ -15,6 +15,7 @@ from rageval.core.remark import Remark, Scope
 from rageval.errors import InputError, MeasureError, Place
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, pooled
+from rageval.measures.together import Outcomes, value_of_all
 from rageval.names import did_you_mean
 from rageval.table import Displayed, frame
 from rageval.text import visible
@@ -250,7 +251,7 @@ class Score(_Float):
         unknown = [value for value in self.numbers if value != value]
         # The value of a conversation stands at one of its turns.
         del unknown[: len(self.numbers) - self._values_expected]
-        if unknown and self.measure.aggregate == "pool":
+        if unknown and self.measure.aggregate in ("pool", "together"):
             unknown = [value for value in unknown if not says_something(value)]
         return len(unknown)
 
@@ -266,8 +267,9 @@ class Score(_Float):
 
 
 def says_something(value: float) -> bool:
-    """Return whether a blend that is undefined has a share all the same that is pooled."""
-    return isinstance(value, Blend) and any(share == share for share in value.shares)
+    """Return whether what is undefined counts all the same: a blend with a share, or outcomes."""
+    has_share = isinstance(value, Blend) and any(share == share for share in value.shares)
+    return has_share or isinstance(value, Outcomes)
 
 
 def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
@@ -278,6 +280,8 @@ def combined(measure: AnyMeasure, values: Iterable[float]) -> float:
     values from least to greatest. What is undefined is left out of each, and NaN is what is made of nothing.
     """
     aggregate: Any = measure.aggregate
+    if aggregate == "together":
+        return value_of_all(measure.together, values)  # type: ignore[union-attr,arg-type]
     # Shares know their parts and wholes; NaN among them is left out by `pooled`.
     if aggregate == "pool":
         return float(pooled(values))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from rageval import hooks
 from rageval.core.signature import short_digest
@@ -43,23 +43,33 @@ if TYPE_CHECKING:
     from rageval.typing import RecordsLike
 
 
+class _Reply(NamedTuple):
+    """What is kept of an answer: what it cites, and what it states that it cost."""
+
+    cited: Sequence[str] = ()
+    amounts: Mapping[str, float] = {}
+
+
+_Replies = Mapping[tuple[str, str], _Reply]  # by query and repeat
+
+
 @dataclass
 class AgentRun(RunSource):
     """What a system did: its trajectories by query, one a repeat; as a run, what the first of each saw.
 
-    `cited` is what its answers cite, by query and repeat, and `expected` the calls that are right, by query;
-    None where it has no answers, and where nobody says which calls are right.
+    `replies` are its answers, by query and repeat, and `expected` the calls that are right, by query; None
+    where it has no answers, and where nobody says which calls are right.
     """
 
     trajectories: Mapping[str, Sequence[StepsOfAnswer]] = field(default_factory=dict)
-    cited: Mapping[tuple[str, str], Sequence[str]] | None = None
+    replies: _Replies | None = None
     expected: Mapping[str, Sequence[Step]] | None = None
 
     @cached_property
     def details(self) -> Mapping[str, str]:
         """What tells it from a system that saw the same documents, by query: its steps and citations."""
         return {
-            query: short_digest(str((a.repeat, a.encoded, self._cited(a))) for a in answers)
+            query: short_digest(str((a.repeat, a.encoded, self._reply(a))) for a in answers)
             for query, answers in self.trajectories.items()
         }
 
@@ -119,9 +129,10 @@ class AgentRun(RunSource):
         if answers is None:
             trajectories = [Trajectory(topic, (), (), expected and (), is_absent=True)]
         else:
-            trajectories = [
-                Trajectory(topic, answer.steps, self._cited(answer), expected) for answer in answers
-            ]
+            trajectories = []
+            for answer in answers:
+                cited, stated = self._reply(answer) or (None, {})
+                trajectories.append(Trajectory(topic, answer.steps, cited, expected, stated=stated))
         for trajectory in trajectories:
             trajectory.is_judged = is_judged
             trajectory.attempts = trajectories
@@ -139,18 +150,17 @@ class AgentRun(RunSource):
             amounts.append(math.fsum(step.cost or 0 for step in steps))
         return amounts
 
-    def _cited(self, answer: StepsOfAnswer) -> Sequence[str] | None:
-        return None if self.cited is None else self.cited.get((answer.query_id, answer.repeat), ())
+    def _reply(self, answer: StepsOfAnswer) -> _Reply | None:
+        place = answer.query_id, answer.repeat
+        return None if self.replies is None else self.replies.get(place, _Reply())
 
 
 def agent_runs(
-    trajectories: Iterable[StepsOfAnswer],
-    cited: Mapping[str, dict[tuple[str, str], Sequence[str]]],
-    name: str,
+    trajectories: Iterable[StepsOfAnswer], replies: Mapping[str, _Replies], name: str
 ) -> list[AgentRun]:
     """Return the systems of these trajectories; those without a `run_id` are called by this name.
 
-    `cited` is what the answers of each run cite, by query and repeat.
+    `replies` are the answers of each run.
     """
     by_run: dict[str, dict[str, list[StepsOfAnswer]]] = {}
     for trajectory in trajectories:
@@ -160,7 +170,7 @@ def agent_runs(
     for run, by_query in by_run.items():
         turns = {query: answers[0].conversation_id for query, answers in by_query.items()}
         turns = {query: conversation for query, conversation in turns.items() if conversation}
-        runs.append(AgentRun(run, conversations=turns, trajectories=by_query, cited=cited.get(run)))
+        runs.append(AgentRun(run, conversations=turns, trajectories=by_query, replies=replies.get(run)))
     return runs
 
 
@@ -225,7 +235,7 @@ def read_trajectories(
     steps
         A file of steps, dicts with the keys of such a file, or a DataFrame with these columns.
     answers
-        The answers of the same systems, in the same forms, for what they cite.
+        The answers of the same systems, in the same forms, for what they cite and what they cost.
     questions
         The questions, in the same forms, with the calls of tools that are right (`expected_calls`).
 
@@ -238,9 +248,9 @@ def read_trajectories(
     >>> scores["seen_recall@1"].value, scores["seen_recall@2"].value
     (0.0, 1.0)
     """
-    cited = _citations(None if answers is None else as_source(answers, "answers"))
+    replies = _replies_in(None if answers is None else as_source(answers, "answers"))
     sources = as_source(steps, "steps")
-    runs = runs_of_steps(sources if isinstance(sources, list) else [sources], cited)
+    runs = runs_of_steps(sources if isinstance(sources, list) else [sources], replies)
     expected = None if questions is None else _expected_calls(as_source(questions, "questions"))
     return {run.name: replace(run, expected=expected) for run in runs}
 
@@ -249,7 +259,7 @@ def subject_of_trajectories(
     inputs: CommandFiles, measures: Sequence[Any], options: Any, is_reread: bool
 ) -> Trajectories:
     """Return the systems whose trajectories are in the files of a command line."""
-    runs = runs_of_steps(inputs.files["steps"], _citations(options.answers))
+    runs = runs_of_steps(inputs.files["steps"], _replies_in(options.answers))
     if options.questions is not None:
         expected = _expected_calls(options.questions)
         runs = [replace(run, expected=expected) for run in runs]
@@ -259,14 +269,12 @@ def subject_of_trajectories(
     return with_labels(Trajectories(evaluator, runs, refuses=options.nothing_judged != "zero"), options)
 
 
-def runs_of_steps(
-    sources: Iterable[Any], cited: Mapping[str, dict[tuple[str, str], Sequence[str]]]
-) -> list[AgentRun]:
+def runs_of_steps(sources: Iterable[Any], replies: Mapping[str, _Replies]) -> list[AgentRun]:
     """Return the systems of files of steps; a system whose steps are in two files is refused."""
     runs: dict[str, AgentRun] = {}
     for source in sources:
         steps = _steps_of_log(source) if _is_log(source) else source
-        for run in agent_runs(read_steps(steps), cited, run_name(source)):
+        for run in agent_runs(read_steps(steps), replies, run_name(source)):
             if run.name in runs:
                 raise InputError(
                     at=Place(visible(name_of(source))),
@@ -276,8 +284,8 @@ def runs_of_steps(
             runs[run.name] = run
     if not runs:
         raise InputError(problem="holds no steps", expected="steps of agents (JSON lines)")
-    if cited and not cited.keys() & runs.keys():
-        names = ", ".join(map(visible, sorted(cited)[:3]))
+    if replies and not replies.keys() & runs.keys():
+        names = ", ".join(map(visible, sorted(replies)[:3]))
         raise InputError(
             expected=f"answers of the same systems as the steps ({', '.join(map(visible, runs))})",
             found=f"answers of {names}",
@@ -303,15 +311,15 @@ def _steps_of_log(source: Any) -> Any:
     return as_source(log.steps, "steps")
 
 
-def _citations(answers: Any) -> dict[str, dict[tuple[str, str], Sequence[str]]]:
-    """Return what the answers of each run cite, by query and repeat."""
-    cited: dict[str, dict[tuple[str, str], Sequence[str]]] = {}
+def _replies_in(answers: Any) -> dict[str, dict[tuple[str, str], _Reply]]:
+    """Return what is kept of the answers of each run, by query and repeat."""
+    replies: dict[str, dict[tuple[str, str], _Reply]] = {}
     sources = answers if isinstance(answers, tuple | list) else [] if answers is None else [answers]
     for answer in chain.from_iterable(map(read_answers, sources)):
         docs = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)
-        by_answer = cited.setdefault(answer.run_id, {})
-        by_answer[answer.query_id, answer.repeat] = tuple(dict.fromkeys(docs))
-    return cited
+        by_answer = replies.setdefault(answer.run_id, {})
+        by_answer[answer.query_id, answer.repeat] = _Reply(tuple(dict.fromkeys(docs)), answer.amounts)
+    return replies
 
 
 def _expected_calls(questions: Any) -> Mapping[str, Sequence[Step]] | None:

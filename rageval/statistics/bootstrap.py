@@ -97,6 +97,36 @@ def resampled_means(columns: Sample, resamples: int, seed: int) -> Float:
     return _means(_times(len(sums), resamples, seed), sums, sizes)
 
 
+def resampled(statistic: Callable[[Float], Float], units: int, rows: int, resamples: int, seed: int) -> Float:
+    """Return a function of how often each unit is drawn, for every resample; `rows` is what it takes of each.
+
+    >>> resampled(lambda times: times[:, 0], 3, 3, 2, 0).tolist()  # as `draws` has it
+    [0.0, 3.0]
+    """
+    times = _times(units, resamples, seed)
+    stretch = max(1, AT_ONCE // max(rows, 1))
+    parts = [times[begin : begin + stretch] for begin in range(0, resamples, stretch)]
+    return np.concatenate([statistic(part.astype(np.float64)) for part in parts])
+
+
+def p_of_resamples(differences: Float, units: int) -> float:
+    """Return the two-sided p of no difference: the risk at which the interval by `ends_of` reaches 0.
+
+    >>> differences = np.linspace(-0.02, 0.98, 1001)
+    >>> p = p_of_resamples(differences, 50)
+    >>> low, _ = ends_of(differences, 1 - p, 50)
+    >>> round(p, 2), abs(low) < 1e-3
+    (0.05, True)
+    """
+    from scipy.special import ndtri, stdtr
+
+    # Differences of 0 count half on each side, and a share of 0 is half a draw.
+    below = float((differences < 0).mean() + (differences == 0).mean() / 2)
+    tail = max(min(below, 1 - below), 0.5 / len(differences))
+    number = max(units, 2)
+    return min(1.0, 2 * float(stdtr(number - 1, ndtri(tail) * math.sqrt((number - 1) / number))))
+
+
 def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
     """Yield the units of each resample: as many as there are, drawn with replacement.
 

@@ -24,7 +24,7 @@ from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import read_qrels, source_of_run
-from rageval.subjects import SubjectKind, kind_of_measure
+from rageval.subjects import SubjectKind, kinds_of_measure
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, or_none
 from rageval.text import visible
 
@@ -80,10 +80,11 @@ def measures_of(text: str, kind: SubjectKind, what: str) -> list[Any]:
     """Return the measures, which must fit the submissions; `what` names the option that sets them."""
     measures = parse_measures(text)
     for measure in measures:
-        other = kind_of_measure(measure)
+        others = kinds_of_measure(measure)
         # Before anything is judged or paid for.
-        if other is not kind:
-            raise UsageError(f"{measure} scores {other.noun}, which does not fit {what}")
+        if kind not in others:
+            nouns = " or ".join(other.noun for other in others)
+            raise UsageError(f"{measure} scores {nouns}, which does not fit {what}")
     return measures
 
 

@@ -18,7 +18,14 @@ from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
 from rageval.views.bases import IF_DRAWN, NO_WINNER, name_judges, name_labels
-from rageval.views.comparisons import by_basis, family_of, over_measures, untested, without_mean
+from rageval.views.comparisons import (
+    by_basis,
+    family_of,
+    over_measures,
+    tests_of,
+    untested,
+    without_mean,
+)
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
@@ -29,6 +36,7 @@ _TESTS = {
     "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn;"
     " mid-$p$ if queries tie)",
     "t": "two-sided paired $t$-tests",
+    "bootstrap": "two-sided paired bootstraps of values that all queries have together",
 }
 _ADJUSTED = {
     "holm": "$p$ adjusted by Holm's method",
@@ -232,7 +240,7 @@ def _test_sentences(comparison: Comparison) -> Iterator[str]:
             against = f"from {latex_text(settings.baseline)}"
     level = f"at the level {1 - settings.level:.3g}"
     if any(not basis.corrected for basis in comparison.bases.values()):
-        test = _TESTS[settings.test].format(draws=settings.draws)
+        test = " and ".join(_TESTS[name] for name in tests_of(comparison)).format(draws=settings.draws)
         adjusted = f"{_ADJUSTED[settings.adjust]}{_family(comparison)}, {level}"
         if settings.units:
             adjusted += f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"

@@ -51,13 +51,23 @@ if TYPE_CHECKING:
 
 # What stands beside the numbers of a comparison, and beneath them: letters, counts, and what they mean.
 
-TESTS = {"randomization": "sign-flip randomization with mid-p", "t": "paired t-test"}
+TESTS = {
+    "randomization": "sign-flip randomization with mid-p",
+    "t": "paired t-test",
+    "bootstrap": "paired bootstrap",
+}
 ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T"}
 
 
 def letters_of(comparison: Comparison) -> dict[str, str]:
     """Return the letters of the runs."""
     return lettered(comparison.runs)
+
+
+def tests_of(comparison: Comparison) -> list[str]:
+    """Return the tests of pairs that labels do not correct; what no mean has is tested by another one."""
+    used = (pair.test for pair in comparison.pairs if pair.test and not pair.basis.corrected)
+    return list(dict.fromkeys(used)) or [comparison.settings.test]
 
 
 def lettered(runs: Iterable[str]) -> dict[str, str]:
@@ -241,8 +251,9 @@ def legend(comparison: Comparison) -> Iterator[str]:
     if plain and not untested(comparison):
         whose = _whose(*plain) if len(plain) == 1 else ""
         pairs = compared(comparison)
+        tests = " and ".join(map(TESTS.__getitem__, tests_of(comparison)))
         yield (
-            f"'> a' means significantly better than a{whose} ({TESTS[settings.test]},"
+            f"'> a' means significantly better than a{whose} ({tests},"
             f" {adjusted_over(comparison)}, {1 - settings.level:.3g}){f'; {pairs}' if pairs else ''};"
             f" intervals {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
@@ -633,7 +644,7 @@ def _basis_sentences(comparison: Comparison) -> Iterator[str]:
 
 def _significance_sentences(comparison: Comparison, *, corrected: bool) -> Iterator[str]:
     """Say what superscripts mean, or that there are none, of pairs by corrected measures or by others."""
-    test = _STUDENT if corrected else TESTS[comparison.settings.test]
+    test = _STUDENT if corrected else " and ".join(map(TESTS.__getitem__, tests_of(comparison)))
     how = f"({test}, {_plain(adjusted_over(comparison))}, $p<{1 - comparison.settings.level:.3g}$)"
     for is_corrected, text in sentences(comparison, "superscripts name", comparison.typeset, _plain):
         if is_corrected == corrected:

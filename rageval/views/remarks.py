@@ -580,6 +580,9 @@ WORDS: dict[str, Words] = {
     "queries_without_value": (
         "{number:,} queries have no value for some run; pairs use those with both values"
     ),
+    "resampled_differences": (
+        "computed from all answers together, so differences are tested by a paired bootstrap"
+    ),
     "unlike_signatures": "the runs were scored by different rules; their signatures differ",
     "clusters": "{queries:,} queries in {clusters:,} clusters ({by})",
     "few_units": Choice(

@@ -15,6 +15,7 @@ from scipy.stats import t
 from rageval.comparison import GateSettings, gate, leaderboards, passport
 from rageval.comparison.arena import position_remarks
 from rageval.comparison.corrections import CorrectedMeasure, correction_remarks
+from rageval.comparison.margins import Margin
 from rageval.core.remark import Remark
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.scores import BaselineHeader
@@ -41,7 +42,7 @@ def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float,
         queries=40, labels=None, difference=0.02, low=low, high=0.15, reasons=(), basis="judge"
     )
     part: Any = SimpleNamespace(field="", name="")
-    tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""))
+    tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""), Margin(0.1))
     assert gate._decide(tested, 0.9, 0.9, GateSettings(margin=0.1)).verdict == verdict
 
 

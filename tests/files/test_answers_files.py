@@ -18,7 +18,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.opening import DEFAULT, Limits, with_limits
-from rageval.records import Answer, Sentence
+from rageval.records import AMOUNTS, Answer, Sentence
 from rageval.text import length
 
 WRITTEN = [name for name, form in FORMS.items() if form.write is not None]
@@ -76,7 +76,10 @@ def answers(draw: st.DrawFn, form: str, query: str) -> Answer:
         tuple((doc, draw(TEXTS)) for doc in references) if form == "plain" and draw(st.booleans()) else ()
     )
     prompt = "" if form == "rag24" else draw(TEXTS)
-    return Answer(query, draw(IDS), sentences, references, passages, draw(TEXTS), prompt)
+    answer = Answer(query, draw(IDS), sentences, references, passages, draw(TEXTS), prompt)
+    if form != "plain":
+        return answer
+    return answer._replace(**{name: draw(st.none() | st.floats(0, 1)) for name in AMOUNTS})
 
 
 @pytest.mark.slow
@@ -121,6 +124,10 @@ BAD = {
     "an empty id": ({"query_id": " ", "answer": "a"}, "expected an id of 1 to 1,024 bytes in `query_id`"),
     "a long id": ({"query_id": "é" * 513, "answer": "a"}, "in `query_id`, found 513 characters"),
     "an id with a control character": ({"query_id": "a\tb", "answer": "a"}, "without control characters"),
+    "a negative cost": ({"query_id": "q", "answer": "a", "cost": -1}, "expected `float` >= 0.0 in cost"),
+    "a cost in words": ({"query_id": "q", "answer": "a", "cost": "$2"}, "got `str` in cost"),
+    "endless": (b'{"query_id": "q", "answer": "a", "seconds": Infinity}', "found Infinity in seconds"),
+    "percent": ({"query_id": "q", "answer": "a", "confidence": 85}, "found 85; divide percentages by 100"),
 }  # fmt: skip
 
 

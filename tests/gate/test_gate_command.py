@@ -174,7 +174,7 @@ def test_the_policy_says_what_is_not_typed_and_where_it_is_from(here: Path) -> N
     assert "block = worse  (default)" in shown
     for text, message in (
         ("[gate]\nmargins = 1\n", "rageval.toml: [gate]: unknown key 'margins'; did you mean margin"),
-        ('[gate]\nmargin = "wide"\n', "[gate]: margin: 'wide' is not a valid float"),
+        ('[gate]\nmargin = "wide"\n', "[gate]: margin: 'wide': expected a number from 0, or a percentage"),
         ("[gate]\nbaseline = true\n", "[gate]: baseline: expected text or a number, found True"),
         ("[gate]\njudged-only = 1\n", "[gate]: judged-only: expected true or false, found 1"),
         ('[gate]\nsave-baseline = "x"\n', "[gate]: save-baseline writes a file, which"),

@@ -23,7 +23,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
     *("test_options", "test_parallel_dask", "test_parallel_restart", "test_plots", "test_plugins_installed"),
     "test_recall_curves",
     "test_frontier",
-    "test_trajectories",
+    *("test_trajectories", "test_amounts", "test_confidence"),
     *("test_public_names", "test_readme", "test_report", "test_report_page", "test_report_safety"),
     *("test_report_agents", "test_report_trace"),
     *(

@@ -72,7 +72,7 @@ RISING = {
 }
 RISING |= {"citation_relevance", "sentence_support", "nugget_coverage", "argue_f1", "dragun_support"}
 RISING |= {"dragun_questions", "answer_accuracy", "citation_coverage", "document_precision"}
-RISING |= {"document_recall", "agreement", "seen_agreement"}
+RISING |= {"document_recall", "agreement", "seen_agreement", "selective"}
 RISING |= {"seen_recall", "recall_area", "first_useful", "nuggets_seen", "nugget_gain", "session_dcg"}
 RISING |= {"turn_truthfulness", "conversation_score", "all_turns", "conditioned"}
 RISING |= {"calls_precision", "calls_recall", "calls_f1", "calls_order"}
@@ -80,6 +80,7 @@ RISING |= {"cited_recall", "cited_precision", "cited_seen", "used_recall", "kept
 FALLING = {"dragun_contradiction", "hole", "over_refusal", "false_answer_rate"}
 FALLING |= {"searches_to", "redundancy", "idle_searches", "repeated_calls", "calls", "searches"}
 FALLING |= {"input_tokens", "output_tokens", "cost", "seconds", "unseen", "uncited"}
+FALLING |= {"brier", "calibration_error", "cost_per_correct"}
 FALLING |= {"noise_relevant", "noise_irrelevant", "claim_hallucination"}
 NEITHER = {"length", "citations", "sentence_count", "nugget_count", "answer_rate", "self_knowledge"}
 BY_LEVEL: dict[str, tuple[str, dict[Any, str]]] = {
@@ -129,6 +130,7 @@ TRIED |= {
     **dict.fromkeys(("tokens", "cost", "seconds"), (20.0,)),
 }
 TRIED |= {"of": ("crag_share", "accuracy"), "least": (0.5, 1.0)}  # type: ignore[dict-item]
+TRIED |= {"bin_size": (2, 100), "coverage": (0.5, 1.0)}
 TRIED |= {"aspect": ("score",), "low": (0.0, -1.0), "high": (1.0, 5.0)}  # type: ignore[dict-item]
 BUDGETS = {"tokens", "cost", "seconds"}
 FOREIGN = {
@@ -526,6 +528,7 @@ def can_compute(measure: ForeignMeasure, runs: Sequence[str]) -> bool:
 
 
 OF_SEVERAL = {"agreement", "seen_agreement"}  # undefined for one answer, or trajectory
+OF_SEVERAL |= {"brier"}  # of answers that state a confidence: tests/measures/test_confidence.py
 
 
 def direction_of(measure: Any) -> str:

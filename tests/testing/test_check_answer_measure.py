@@ -26,7 +26,7 @@ SPELLED = (
 # A nugget whose judgement failed is one by which the answer was to be judged: it is counted, not left out.
 COUNTS = "nugget_count"
 OURS = [
-    *(measure for name, measure in OF_ANSWERS.items() if name != COUNTS),
+    *(measure for name, measure in OF_ANSWERS.items() if name != COUNTS and measure.argument == "Assessment"),
     *map(rageval.parse_measure, SPELLED),
 ]
 

@@ -161,6 +161,31 @@ function legendEntry({ name, number, x }, y) {
   return shape("g", { class: `c${number}` }, sample, shape("circle", { cx: x + 14, cy: y - 4, r: 2.5, class: "dot" }), words(name, x + 36, y, "start", { class: "name" }));
 }
 
+// --- how often answers of a confidence are correct, a line a run in the band of its intervals
+
+function drawReliability() {
+  const all = report.runs.map((run) => report.reliability.find((bins) => bins.run === run)).filter(Boolean);
+  const curves = all.slice(0, MOST_CURVES).map(({ confidence, ...bins }) => ({ ...bins, budgets: confidence }));
+  const room = Math.max(240, Math.floor(byId("reliability-chart").parentElement.clientWidth) || 700);
+  const rows = legendRows(curves.map((curve) => shorter(visible(curve.run), Math.floor(room / CHAR / 2))), room);
+  const [left, top] = [40, 12];
+  const size = Math.min(room - left - 14, 360); // a square, in which the diagonal is one
+  const bottom = top + size;
+  const label = "Share of correct answers by confidence with intervals; the tables below have the numbers";
+  const { svg } = canvasOf("reliability-chart", bottom + 44 + 20 * (rows.length + (all.length > curves.length)), label, drawReliability);
+  const x = (value) => left + value * size;
+  const y = (value) => bottom - value * size;
+  for (const tick of ticksOf(0, 1, 5)) {
+    svg.append(line(left, y(tick), left + size, y(tick)), words(tick.toFixed(1), left - 6, y(tick) + 4, "end"));
+    svg.append(words(tick.toFixed(1), x(tick), bottom + 16));
+  }
+  svg.append(line(left, y(0), left + size, y(0), "axis"), line(x(0), y(0), x(1), y(1), "diagonal"));
+  curves.forEach((curve, at) => svg.append(curveOf(curve, at, x, y)));
+  svg.append(words("confidence", left + size / 2, bottom + 34), words("correct", left + 6, top + 12, "start"));
+  rows.forEach((row, at) => row.forEach((entry) => svg.append(legendEntry(entry, bottom + 52 + 20 * at))));
+  if (all.length > curves.length) svg.append(words(`the first ${curves.length} of ${all.length} runs`, left, bottom + 52 + 20 * rows.length, "start"));
+}
+
 // --- where relevant documents were lost, a bar a run
 
 const LOSSES = [["used_recall", "seen and cited", "better"], ["uncited", "not cited", "tie"], ["unseen", "not seen", "worse"]];

@@ -67,6 +67,7 @@ if ((report.curves || []).length) {
   drawCurves();
 }
 if ((report.losses || []).length) drawLosses();
+if ((report.reliability || []).length) drawReliability();
 if (report.queries) setUpQueries();
 setUpSlices();
 linkQueries();
