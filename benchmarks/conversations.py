@@ -34,7 +34,7 @@ COVERAGE, FALSE = 0.93, 0.055
 TRUE = {"graded": 0.5, "binary": 0.6, "rare": 0.1, "CRAG": 0.2}
 
 
-class Held(NamedTuple):
+class Outcome(NamedTuple):
     """Whether intervals of a mean and of the difference hold the truth, and whether one is claimed."""
 
     mean: bool
@@ -81,13 +81,13 @@ JUDGED = [{"query_id": "q", "run_id": "r", "aspect": "score", "grade": 0.5, "jud
 TEMPLATE = rageval.evaluate_answers("grade(low=-1)", JUDGED)["r"]
 
 
-def held(world: str, both: tuple[Scores, Scores], clusters: Any) -> Held:
+def outcome_of(world: str, both: tuple[Scores, Scores], clusters: Any) -> Outcome:
     """Compare two systems, and tell what holds."""
     settings = Settings(baseline="a", resamples=600, draws=1000, clusters=clusters)
     comparison = compare(both, settings)
     (pair,), cell = comparison.pairs, comparison.cells[0]
     mean = cell.low <= TRUE[world] <= cell.high
-    return Held(mean, pair.low <= 0 <= pair.high, pair.is_significant)
+    return Outcome(mean, pair.low <= 0 <= pair.high, pair.is_significant)
 
 
 def main(draws: int) -> int:
@@ -98,8 +98,8 @@ def main(draws: int) -> int:
     slack = [1.5 * (share * (1 - share) / draws) ** 0.5 for share in (COVERAGE, FALSE)]
     for world, number, correlation in product(WORLDS, CONVERSATIONS, CORRELATIONS):
         both = [drawn(rng, world, number, correlation) for _ in range(draws)]
-        together = np.array([held(world, one, None) for one in both], np.float64).mean(axis=0)
-        claims = float(np.mean([held(world, one, "none").claim for one in both]))
+        together = np.array([outcome_of(world, one, None) for one in both], np.float64).mean(axis=0)
+        claims = float(np.mean([outcome_of(world, one, "none").claim for one in both]))
         mean, difference, false = together.tolist()
         is_missed |= min(mean, difference) < COVERAGE - slack[0] or false > FALSE + slack[1]
         shares = " | ".join(f"{share:.3f}" for share in (mean, difference, false, claims))
