@@ -59,8 +59,7 @@ def estimate_means(
     """
     import numpy as np
 
-    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
-    from rageval.comparison.resampling import JointSample, is_joint
+    from rageval.comparison.intervals import _has_interval, _sample, corrected_score, joint_intervals
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
@@ -68,9 +67,8 @@ def estimate_means(
     estimates = [estimate_value(score, settings) for score in scores]
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
         return estimates
-    if is_joint(scores[0]):
-        joint = JointSample(scores) if settings is None else JointSample.of_settings(settings, scores)
-        ranges = map(joint.interval, range(len(scores)))
+    if scores[0].measure.aggregate == TOGETHER:
+        ranges = joint_intervals(scores, settings)
         return [replace(one, low=low, high=high) for one, (low, high) in zip(estimates, ranges, strict=True)]
     if sample is None:
         sample = _sample(scores, None if settings is None else settings.clusters)
