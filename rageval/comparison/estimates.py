@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.comparison.clusters import clusters_among
 from rageval.core.basis import UNSTATED, Basis
 from rageval.core.estimate import Estimate
 from rageval.core.remark import Remark
@@ -60,9 +61,7 @@ def estimate_means(
     """
     import numpy as np
 
-    from rageval.comparison.clusters import clusters_among
-    from rageval.comparison.intervals import _has_interval, _sample, corrected_score
-    from rageval.comparison.resampling import JointSample, is_joint
+    from rageval.comparison.intervals import _has_interval, _sample, corrected_score, joint_intervals
     from rageval.statistics.bootstrap import intervals, ranges_of
 
     if any(score.people is not None for score in scores):
@@ -70,9 +69,8 @@ def estimate_means(
     estimates = [estimate_value(score, settings) for score in scores]
     if not _has_interval(scores[0].measure) or any(score.groups is not None for score in scores):
         return estimates
-    if is_joint(scores[0]):
-        joint = JointSample.of_settings(settings, scores)
-        ranges = map(joint.interval, range(len(scores)))
+    if scores[0].measure.aggregate == TOGETHER:
+        ranges = joint_intervals(scores, settings)
         return [replace(one, low=low, high=high) for one, (low, high) in zip(estimates, ranges, strict=True)]
     if sample is None:
         sample = _sample(scores, clusters_among(scores, settings))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from rageval.errors import MeasureError
+from rageval.hooks import Hook
 from rageval.measures._grades import is_pass
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, Between, measure
@@ -15,6 +16,11 @@ from rageval.measures.together import Outcomes, Together
 
 _RIGHT = "crag"  # the aspect by which `accuracy` tells what is right
 _UNDEFINED: Any = math.nan
+# What needs numpy is imported when it is called.
+_ratio, _calibration_error, _without_last_bin, _selective_accuracy = (
+    Hook[..., Any](f"rageval.statistics.outcomes:{name}")
+    for name in ("ratio", "calibration_error", "without_last_bin", "selective_accuracy")
+)
 _OFFICIAL = "browsecomp_plus"  # the rule of that benchmark's script
 
 
@@ -48,15 +54,13 @@ def brier(answer: Assessment) -> float:
 
 
 def _calibration(parameters: Mapping[str, Any]) -> Together:
-    from rageval.statistics import outcomes
-
     bin_size, norm = parameters["bin_size"], parameters["norm"]
     if parameters["rule"] == _OFFICIAL:
-        return Together(partial(outcomes.without_last_bin, bin_size=bin_size, norm=norm), None)
+        return Together(partial(_without_last_bin, bin_size=bin_size, norm=norm), None)
     settings = {"bin_size": bin_size, "norm": norm}
-    value = partial(outcomes.calibration_error, **settings, debiased=parameters["debiased"] == "true")
+    value = partial(_calibration_error, **settings, debiased=parameters["debiased"] == "true")
     # Noise alone makes an error, and more of it in resamples: without its bias, these spread as they should.
-    resampled = partial(outcomes.calibration_error, **settings, debiased=True)
+    resampled = partial(_calibration_error, **settings, debiased=True)
     return Together(value, resampled if norm == 2 else None)
 
 
@@ -113,9 +117,7 @@ def calibration_error(
 
 
 def _selective(parameters: Mapping[str, Any]) -> Together:
-    from rageval.statistics import outcomes
-
-    statistic = partial(outcomes.selective_accuracy, coverage=parameters["coverage"])
+    statistic = partial(_selective_accuracy, coverage=parameters["coverage"])
     return Together(statistic, statistic)
 
 
@@ -153,9 +155,7 @@ def selective(answer: Assessment, *, coverage: Annotated[float, Between(0.001, 1
 
 
 def _cost_ratio(parameters: Mapping[str, Any]) -> Together:
-    from rageval.statistics import outcomes
-
-    return Together(outcomes.ratio, outcomes.ratio)
+    return Together(_ratio, _ratio)
 
 
 @measure(better=LOWER, together=_cost_ratio, limits=(0.0, math.inf))
@@ -163,7 +163,7 @@ def cost_per_correct(answer: Assessment) -> Outcomes:
     """Cost of a correct answer: what all answers cost, divided by how many are correct.
 
     Formula:
-        cost_per_correct = Σ cost / Σ y over the questions
+        cost_per_correct = Σ cost ÷ Σ y over the questions
 
         y: 1 if the answer is correct, as in `accuracy`, else 0
 

@@ -115,7 +115,7 @@ def p_of_resamples(differences: Float, units: int) -> float:
     >>> differences = np.linspace(-0.02, 0.98, 1001)
     >>> p = p_of_resamples(differences, 50)
     >>> low, _ = ends_of(differences, 1 - p, 50)
-    >>> round(p, 2), abs(low) < 1e-3
+    >>> round(p, 2), bool(abs(low) < 1e-3)
     (0.05, True)
     """
     from scipy.special import ndtri, stdtr

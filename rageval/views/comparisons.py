@@ -250,10 +250,9 @@ def legend(comparison: Comparison) -> Iterator[str]:
     plain = {basis for basis in by_basis(comparison) if not basis.corrected}
     if plain and not untested(comparison):
         whose = _whose(*plain) if len(plain) == 1 else ""
-        pairs = compared(comparison)
-        tests = " and ".join(map(TESTS.__getitem__, tests_of(comparison)))
+        pairs, test = compared(comparison), " and ".join(map(TESTS.__getitem__, tests_of(comparison)))
         yield (
-            f"'> a' means significantly better than a{whose} ({tests},"
+            f"'> a' means significantly better than a{whose} ({test},"
             f" {adjusted_over(comparison)}, {1 - settings.level:.3g}){f'; {pairs}' if pairs else ''};"
             f" intervals {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
@@ -404,7 +403,7 @@ def pairs_of(comparison: Comparison, places: int = 4) -> Table:
         ]
     else:
         cells += [
-            (Column("effect", NUMBER, 2, "+"), lambda pair: pair.effect),
+            (Column("effect", NUMBER, 2, "+", nan="-"), lambda pair: pair.effect),
             (Column("won-tied-lost", TALLY), lambda pair: (pair.wins, pair.ties, pair.losses)),
             (Column("detectable", NUMBER, places), _detectable),
             (Column("needed"), lambda pair: pair.needed),

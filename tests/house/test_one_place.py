@@ -27,6 +27,7 @@ MEANT = {
     "success": "logs/",  # what inspect says of a log that is whole
     "grade": "",  # the field of a judgement
     "length": "",  # of a text
+    "calibration_error": "comparison/reliability.py",  # whose bins a diagram shows
     "citations": "",  # of a sentence
     **dict.fromkeys(
         ("calls", "cost", "input_tokens", "output_tokens", "searches", "seconds"), ""
