@@ -73,6 +73,10 @@ write_evaluation = Hook[[Sequence[Any], Any, Any, Any, Sequence[str]], None](
     "rageval.pages.every_eval_ever:write_evaluation"
 )
 ir_measures_class = Hook[[], type[Any]]("rageval.interop:ir_measures_class")
+ratio_of_sums = Hook[..., Any]("rageval.statistics.outcomes:ratio")
+calibration_error_of = Hook[..., Any]("rageval.statistics.outcomes:calibration_error")
+error_without_last_bin = Hook[..., Any]("rageval.statistics.outcomes:without_last_bin")
+selective_accuracy = Hook[..., Any]("rageval.statistics.outcomes:selective_accuracy")
 advice_on_repeats = Hook[[Sequence[Sequence[float]]], Any]("rageval.statistics.agreement:advice_on_repeats")
 
 # Datasets: a word may be the id of one.

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from rageval import hooks
 from rageval.errors import MeasureError
-from rageval.hooks import Hook
 from rageval.measures._grades import is_pass
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, Between, measure
@@ -16,11 +16,6 @@ from rageval.measures.together import Outcomes, Together
 
 _RIGHT = "crag"  # the aspect by which `accuracy` tells what is right
 _UNDEFINED: Any = math.nan
-# What needs numpy is imported when it is called.
-_ratio, _calibration_error, _without_last_bin, _selective_accuracy = (
-    Hook[..., Any](f"rageval.statistics.outcomes:{name}")
-    for name in ("ratio", "calibration_error", "without_last_bin", "selective_accuracy")
-)
 _OFFICIAL = "browsecomp_plus"  # the rule of that benchmark's script
 
 
@@ -56,11 +51,11 @@ def brier(answer: Assessment) -> float:
 def _calibration(parameters: Mapping[str, Any]) -> Together:
     bin_size, norm = parameters["bin_size"], parameters["norm"]
     if parameters["rule"] == _OFFICIAL:
-        return Together(partial(_without_last_bin, bin_size=bin_size, norm=norm), None)
+        return Together(partial(hooks.error_without_last_bin, bin_size=bin_size, norm=norm), None)
     settings = {"bin_size": bin_size, "norm": norm}
-    value = partial(_calibration_error, **settings, debiased=parameters["debiased"] == "true")
+    value = partial(hooks.calibration_error_of, **settings, debiased=parameters["debiased"] == "true")
     # Noise alone makes an error, and more of it in resamples: without its bias, these spread as they should.
-    resampled = partial(_calibration_error, **settings, debiased=True)
+    resampled = partial(hooks.calibration_error_of, **settings, debiased=True)
     return Together(value, resampled if norm == 2 else None)
 
 
@@ -117,7 +112,7 @@ def calibration_error(
 
 
 def _selective(parameters: Mapping[str, Any]) -> Together:
-    statistic = partial(_selective_accuracy, coverage=parameters["coverage"])
+    statistic = partial(hooks.selective_accuracy, coverage=parameters["coverage"])
     return Together(statistic, statistic)
 
 
@@ -155,7 +150,7 @@ def selective(answer: Assessment, *, coverage: Annotated[float, Between(0.001, 1
 
 
 def _cost_ratio(parameters: Mapping[str, Any]) -> Together:
-    return Together(_ratio, _ratio)
+    return Together(hooks.ratio_of_sums, hooks.ratio_of_sums)
 
 
 @measure(better=LOWER, together=_cost_ratio, limits=(0.0, math.inf))

@@ -468,8 +468,8 @@ def _tokens(steps: Sequence[Step]) -> dict[str, int]:
     return {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
 
 
-def _sum(amounts: Iterable[float | None]) -> float | None:
+def _sum(numbers: Iterable[float | None]) -> float | None:
     """Return a sum; None of nothing, and where an amount is not known."""
-    listed = list(amounts)
-    stated = [amount for amount in listed if amount is not None]
+    listed = list(numbers)
+    stated = [number for number in listed if number is not None]
     return math.fsum(stated) if stated and len(stated) == len(listed) else None

@@ -62,9 +62,9 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
         assert sentence in text
     assert comparison.signature in cite(comparison).signatures
     assert {cell.signature for cell in comparison.cells} < set(cite(comparison).signatures)
-    other = cite(
-        replace(comparison, settings=replace(comparison.settings, test="t", adjust="holm", baseline="best"))
-    ).text
+    settings = replace(comparison.settings, test="t", adjust="holm", baseline="best")
+    pairs = tuple(replace(pair, test="t") for pair in comparison.pairs)
+    other = cite(replace(comparison, settings=settings, pairs=pairs)).text
     assert (
         "from the best run by each measure were tested by two-sided paired $t$-tests, $p$ adjusted by Holm's"
         " method over all pairs, each measure by itself" in other
