@@ -21,6 +21,14 @@ function words(text, x, y, anchor = "middle", more = {}) {
   return shape("text", { x, y, "text-anchor": anchor, ...more }, text);
 }
 
+// The width of the longest of these names, which depends on the reader's font.
+function widthOf(svg, names) {
+  const texts = names.map((name) => svg.appendChild(words(name, 0, 0)));
+  const widest = Math.max(...texts.map((text) => text.getComputedTextLength()));
+  for (const text of texts) text.remove();
+  return widest || CHAR * Math.max(...names.map((name) => [...name].length));
+}
+
 // An empty chart as wide as there is room; drawn again where the room changes.
 function canvasOf(id, height, label, again) {
   const svg = byId(id);
@@ -81,7 +89,7 @@ function drawIntervals() {
   if (!cells.length) return svg.append(words("no mean", width / 2, 20));
   const most = Math.floor((0.38 * width) / CHAR);
   const names = cells.map((cell) => shorter(visible(cell.run), most));
-  const left = 12 + CHAR * Math.max(...names.map((name) => [...name].length));
+  const left = 12 + widthOf(svg, names);
   const values = cells.flatMap((cell) => [cell.value, cell.low, cell.high]).filter((value) => value !== null);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const space = (high - low) * 0.04 || 0.5;
@@ -196,7 +204,7 @@ function drawLosses() {
   const bottom = 8 + row * runs.length;
   const { svg, width } = canvasOf("losses-chart", bottom + 42, "Shares of the relevant documents that were used, not cited and not seen; the table below has the numbers", drawLosses);
   const names = runs.map((run) => shorter(visible(run), Math.floor((0.3 * width) / CHAR)));
-  const left = 12 + CHAR * Math.max(...names.map((name) => [...name].length));
+  const left = 12 + widthOf(svg, names);
   const x = (value) => left + value * (width - left - 14);
   for (const tick of [0, 0.25, 0.5, 0.75, 1]) svg.append(line(x(tick), bottom - 2, x(tick), bottom + 3), words(String(tick), x(tick), bottom + 15));
   runs.forEach((run, at) => {
