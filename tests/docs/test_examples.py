@@ -42,7 +42,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 def test_the_files_for_published_tables_are_what_their_script_makes(tmp_path: Path) -> None:
     script = tmp_path / "generate.py"
     script.write_text((EXAMPLES / "data" / "generate_published.py").read_text(encoding="utf-8"))
-    assert run([sys.executable, str(script)]).returncode == 0
+    assert run([str(script)]).returncode == 0
     files = sorted((tmp_path / "published").iterdir())
     there = sorted((EXAMPLES / "data/published").iterdir())
     assert [path.name for path in files] == [path.name for path in there]

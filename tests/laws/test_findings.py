@@ -86,6 +86,7 @@ def _calls() -> Iterator[tuple[str, str, set[str] | None]]:
                 yield f"{path.name}:{node.lineno}", str(node.args[0].value), facts_of(node, name, names)
 
 
+@pytest.mark.slow
 def test_every_finding_has_words_and_all_words_are_used() -> None:
     codes = {code for _, code, _ in calls()}
     assert codes - WORDS.keys() == set()

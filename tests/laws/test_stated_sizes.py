@@ -64,6 +64,11 @@ def with_sum(changed: bytearray, start: int) -> bytes:
     return bytes(changed)
 
 
+def with_name(name: str, header: bytes = tarfile.TarInfo().tobuf()[:512]) -> bytes:
+    """The header of an empty file, which tarfile would take ten times as long to make."""
+    return with_sum(bytearray(name.encode().ljust(100, b"\0") + header[100:]), 0)
+
+
 def stated(size: int) -> bytes:
     """A size in a header: in octal digits, or where it has none in base 256."""
     if 0 <= size < 8**11:
@@ -103,7 +108,7 @@ def bundles() -> Iterator[Case]:
     yield "a bomb", gzip.compress(with_size(bytes(512), 0, stated(2**31)) + bytes(2**27), 1)
     assert bundle_members(path.read_bytes())
     for number, name in ((49_990, "board/x/{}"), (4_990, "board/{}/x")):
-        headers = b"".join(tarfile.TarInfo(name.format(at)).tobuf() for at in range(number))
+        headers = b"".join(with_name(name.format(at)) for at in range(number))
         yield f"many files: {name}", gzip.compress(headers + bytes(1024), 1)
 
 
