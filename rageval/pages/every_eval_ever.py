@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.comparison import Settings
@@ -56,7 +57,8 @@ class MeasureResult(NamedTuple):
 class Interaction(NamedTuple):
     """What a system was asked, and what it did: what is known of it.
 
-    `turns` are what was asked and answered before, in the same conversation.
+    `turns` are what was asked and answered before, in the same conversation, and `amounts` what the answer
+    states of tokens and seconds.
     """
 
     question: str = ""
@@ -65,6 +67,7 @@ class Interaction(NamedTuple):
     error: str = ""
     steps: Sequence[Step] = ()
     turns: Sequence[tuple[str, str | None]] = ()
+    amounts: Mapping[str, float] = MappingProxyType({})
 
 
 class Evaluation(NamedTuple):
@@ -121,6 +124,7 @@ class Interactions:
             "" if answer is None else answer.error,
             trajectories[0].steps if trajectories else (),
             tuple((self._questions[turn].text, self._text(run, turn)) for turn in self._earlier(query)),
+            {} if answer is None else answer.amounts,
         )
 
     def _text(self, run: str, query: str) -> str | None:
@@ -415,9 +419,12 @@ def _sample(query: str, done: Interaction) -> dict[str, Any]:
     sample["answer_attribution"] = [] if done.answer is None else [taken]
     if done.error:
         sample["error"] = done.error
-    spent, seconds = _tokens(done.steps), _sum(step.seconds for step in done.steps)
-    sample |= {"token_usage": spent} if spent else {}
-    sample |= {"performance": {"latency_ms": 1000 * seconds}} if seconds is not None else {}
+    spent = _spent(done)
+    if "input_tokens" in spent and "output_tokens" in spent:
+        tokens = {name: int(spent[name]) for name in ("input_tokens", "output_tokens")}
+        sample["token_usage"] = {**tokens, "total_tokens": sum(tokens.values())}
+    if "seconds" in spent:
+        sample["performance"] = {"latency_ms": 1000 * spent["seconds"]}
     return sample
 
 
@@ -456,16 +463,16 @@ def _arguments(step: Step) -> dict[str, str]:
     return {"query": step.request} if step.request else {}
 
 
-def _tokens(steps: Sequence[Step]) -> dict[str, int]:
-    """Return the tokens of all steps, where every step of a model states them."""
-    used = [
-        _sum(getattr(step, name) for step in steps if step.kind == "model")
-        for name in ("input_tokens", "output_tokens")
-    ]
-    if any(tokens is None for tokens in used):
-        return {}
-    read, written = (int(tokens or 0) for tokens in used)
-    return {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+def _spent(done: Interaction) -> dict[str, float]:
+    """Return the tokens and seconds of an interaction: those of all steps, or else what the answer states."""
+    models = [step for step in done.steps if step.kind == "model"]
+    of_steps = {
+        "input_tokens": _sum(step.input_tokens for step in models),
+        "output_tokens": _sum(step.output_tokens for step in models),
+        "seconds": _sum(step.seconds for step in done.steps),
+    }
+    stated = {name: done.amounts[name] for name in of_steps.keys() & done.amounts.keys()}
+    return stated | {name: number for name, number in of_steps.items() if number is not None}
 
 
 def _sum(numbers: Iterable[float | None]) -> float | None:

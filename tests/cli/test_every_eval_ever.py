@@ -139,6 +139,19 @@ def test_turns_have_what_was_said_before(tmp_path: Path) -> None:
     assert by_query["t1"]["interaction_type"] == "single_turn"
 
 
+def test_an_answer_has_the_tokens_that_it_states(tmp_path: Path) -> None:
+    rows = {
+        "judged": {"query_id": "q", "run_id": "a", "label": "perfect", "rubric": "crag"},
+        "answers": {"query_id": "q", "run_id": "a", "answer": "x", "input_tokens": 7, "output_tokens": 2},
+    }
+    for name, row in rows.items():
+        (tmp_path / name).write_text(json.dumps(row | {"seconds": 1.5}) + "\n")
+    texts = ("--answers", tmp_path / "answers")
+    _, (sample,) = written(tmp_path / "out", tmp_path / "judged", "-m", "crag_score", *texts)["a"]
+    assert sample["token_usage"] == {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
+    assert sample["performance"] == {"latency_ms": 1500}
+
+
 def test_the_same_evaluation_has_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1750000000")
     for name in "ab":
