@@ -101,7 +101,8 @@ def _is_question(start: Start) -> bool:
     record = dict.fromkeys(start.names) if start.is_list else start.record
     has_text = bool(record.keys() & _DOCUMENT_TEXTS)
     asks = any(form.fits(record) for form in QUESTION_FORMS)
-    return "interaction_id" in record or (not has_text and (asks or "query_text" in record))
+    is_crag = "interaction_id" in record and "is_miss" not in record  # as a result of CRAG-MM has
+    return is_crag or (not has_text and (asks or "query_text" in record))
 
 
 _KINDS = (

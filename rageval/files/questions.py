@@ -196,7 +196,8 @@ def _from_freshstack(line: _FreshStackQuestion, limits: Limits) -> Question:
 _CRAG = RecordForm(
     "CRAG questions",
     "{interaction_id, query, answer, alt_ans, …}",
-    has("interaction_id", "query"),
+    # Results of CRAG-MM have these two, as well.
+    lambda record: {"interaction_id", "query"} <= record.keys() and "is_miss" not in record,
     _CragQuestion,
     _from_crag,
 )

@@ -40,6 +40,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "spans anchor quotes": ("spans", "anchor", "qrels", *CUT, "--quotes", "quotes.jsonl", "-o", "out/x"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
+    "score records": (*RUNS, "-m", "recall@5", "--eee", "out/records"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
     "compare latex": (
         *(
@@ -229,6 +230,7 @@ LINES: dict[str, tuple[str, ...]] = {
 OUTPUTS = (
     "-o",
     "--values",
+    "--eee",
     "--plot",
     "--fix",
     "--disagreements",
