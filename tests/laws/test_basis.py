@@ -87,7 +87,9 @@ def rows() -> Iterator[Row]:
             yield from side_by_side(scale, query)
             continue
         for row in judgements_on(scale, list(SYSTEMS), query, answers, rng):
+            # Each query is a conversation of its own, as measures of conversations need one.
             same = {"query_id": query, "rubric": scale.rubrics[0], "domain": "ab"[int(query[1:]) % 2]}
+            same |= {"conversation_id": query, "turn": 1}
             row = {name: value for name, value in row.items() if name != "status"}
             # Some worse ones are right all the same, so that intervals have a width.
             is_odd = row["run_id"] == "bad" and query.endswith("7")

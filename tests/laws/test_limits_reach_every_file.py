@@ -40,7 +40,7 @@ LABELS = ("--questions", "asked", "--gold-chosen", "chances")
 OF_SPANS = ("spans.jsonl", *CUT, "-m", "span_recall")
 GATED = ("--margin", "0.5", "--baseline")
 LINES: dict[str, tuple[str, ...]] = {
-    "score runs": (*OF_RUNS, "--by", "type", *LABELS, "--gold", "people.qrels"),
+    "score runs": (*OF_RUNS, "--by", "type", "--cluster", "groups", *LABELS, "--gold", "people.qrels"),
     "score spans": ("runs/one", *OF_SPANS),
     "score intents": (*RUNS, "-m", "d_sharp@5", "--intent-weights", "intents"),
     "score groups": (*OF_RUNS, "--group-by", "groups"),
@@ -76,6 +76,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "diagnose": (
         *("diagnose", "one", "--run", "runs/one", "--qrels", "spans.jsonl", *CUT, "--nuggets", "bank"),
+        *("--cluster", "groups"),
         *("--questions", "asked", "--by", "type"),
     ),
     "diagnose answers": (
