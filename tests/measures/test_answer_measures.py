@@ -448,9 +448,9 @@ class TestCitations:
         assert skipped == pytest.approx([0.5 / (1 + settled), 0.5 / (2 + settled)])
         worst = values(names, judged, answers=answers, on_missing="worst")
         assert worst == pytest.approx([0.5 / 2, 0.5 / 3])
-        known = {FULL: 1.0, HALF_SUPPORT: 0.5, NONE: 0.0, None: 1.0}[first]
+        credit = {FULL: 1.0, HALF_SUPPORT: 0.5, NONE: 0.0, None: 1.0}[first]
         best = values(names, judged, answers=answers, on_missing="best")
-        assert best == pytest.approx([(known + 0.5) / 2, (known + 0.5) / 3])
+        assert best == pytest.approx([(credit + 0.5) / 2, (credit + 0.5) / 3])
 
     def test_an_answer_that_cites_nothing_has_its_values(self) -> None:
         judged = [citation(0, "a", FULL), row("bare", item_id="x", aspect="0", run="s", label=FULL)]
