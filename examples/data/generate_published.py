@@ -29,6 +29,7 @@ STRATEGIES = {
     "sentences-2": ("A random", "B best first", "C visiting", "D aggregation"),
     "sentences-3": ("A documents", "B random", "C best first", "D visiting", "CL clusters"),
     "sentences-4": ("0.000", "0.125", "0.250", "0.375", "0.500", "0.625", "1.000"),
+    "sentences-5": ("similar neighbors", "CL clusters"),
 }
 LABELS = {
     "crag-auto": ("accurate", "incorrect", "missing"),

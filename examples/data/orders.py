@@ -45,8 +45,11 @@ def ping_pong(items: list[list[int]]) -> list[list[int]]:
 
 
 def orders(groups: list[list[int]], nearness: Float, rng: random.Random) -> dict[str, list[list[int]]]:
-    """The paper's six orders of clusters: random, by size, by nearness to the query, and ping-pong."""
-    near = sorted(groups, key=lambda cluster: -nearness[cluster].mean())
+    """The paper's six orders of clusters: random, by size, by nearness to the query, and ping-pong.
+
+    A cluster is as near as the nearest of its sentences (footnote 8).
+    """
+    near = sorted(groups, key=lambda cluster: -nearness[cluster].max())
     return {
         "A random": rng.sample(groups, len(groups)),
         "B largest first": sorted(groups, key=lambda cluster: -len(cluster)),

@@ -61,6 +61,9 @@ def test_clusters_and_orders_by_hand(example) -> None:  # type: ignore[no-untype
     assert orders_drawn["C nearest last"] == orders_drawn["D nearest first"][::-1]
     assert sorted(orders_drawn["B largest first"][0]) == [0, 2, 4]
     assert sorted(map(sorted, orders_drawn["A random"])) == [[0, 2, 4], [1, 3]]
+    # Of the nearest sentence, not of the mean: 0.8 before 0.5, though the others are at 0.1.
+    by_nearest = orders.orders([[0, 2, 4], [1, 3]], np.array([0.1, 0.5, 0.8, 0.5, 0.1]), random.Random(0))
+    assert by_nearest["D nearest first"] == [[0, 2, 4], [1, 3]]
     assert orders.ping_pong([1, 2, 3, 4, 5]) == [1, 3, 5, 4, 2]
     inside = orders.within(np.array([1.0, 0.0, 3.0, 0.0, 2.0]), random.Random(0))
     assert inside["B best first"]([0, 2, 4]) == [2, 4, 0]

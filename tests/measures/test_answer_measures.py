@@ -65,6 +65,21 @@ class TestNuggets:
             score = evaluate_answers(measure, judged, on_missing="skip")["r"].scores[0]
             assert (score.value, score.bounds, score.lost) == (1 / 2, (1 / 3, 2 / 3), {"unrated": 1})
 
+    def test_a_weight_needs_no_importance(self) -> None:
+        """The weight in the bank counts, else the importance, else 1; no weight is below 0."""
+        judged = [
+            row(aspect="vital", importance="vital", label=SUPPORT),
+            row(aspect="okay", importance="okay", label=NOT),
+            row(aspect="bare", label=SUPPORT),
+            row(aspect="weighed", weight=5, label=SUPPORT),
+            row(aspect="both", importance="vital", weight=3, label=NOT),
+            row(aspect="fault", weight=-4, label=SUPPORT),
+        ]
+        assert value("nugget_coverage(importance=weighted)", judged) == (2 + 1 + 5) / (2 + 1 + 1 + 5 + 3)
+        assert value("nugget_coverage", judged) == 4 / 6
+        alone = [row(aspect="bare", label=SUPPORT), row(aspect="weighed", weight=5, label=NOT)]
+        assert value("nugget_coverage(importance=weighted)", alone) == 1 / 6
+
     def test_a_query_without_vital_nuggets_has_no_value(self) -> None:
         judged = [*FOUR, *nuggets(("okay", SUPPORT), query="other")]
         score = evaluate_answers("v_strict", judged)["r"]["v_strict"]
@@ -399,6 +414,43 @@ class TestCitations:
         judged = [citation(0, "a", FULL)]
         answers = [answer(["a", "made up", "this too"])]
         assert values(" ".join(PRECISIONS[1:]), judged, answers=answers) == pytest.approx([1 / 3, 1 / 3])
+
+    def test_a_document_cited_twice_by_a_sentence_counts_once(self) -> None:
+        judged = [citation(0, "a", FULL), citation(0, "b", NONE), citation(1, "a", HALF_SUPPORT)]
+        answers = [answer("aab", "aa")]
+        assert values(" ".join(PRECISIONS), judged, answers=answers) == [3 / 4, (1 / 2 + 1 / 2) / 2, 1 / 2]
+        assert values(" ".join(RECALLS), judged, answers=answers) == [3 / 4, (1 / 2 + 1 / 2) / 2]
+        assert values("citations citations(count=all)", judged, answers=answers) == [2, 5]
+
+    def test_each_cited_document_counts_once_a_sentence_on_other_scales(self) -> None:
+        labels = {"citation-relevance": ("relevant", "not_relevant"), "citation-stance": ("supports", "none")}
+        for rubric, measure in (
+            ("citation-relevance", "citation_relevance"),
+            ("citation-stance", "citation_share"),
+        ):
+            first, second = labels[rubric]
+            judged = [
+                citation(0, "a", first, rubric=rubric),
+                citation(0, "b", second, rubric=rubric),
+                citation(1, "a", second, rubric=rubric),
+            ]
+            assert value(measure, judged, answers=[answer("aaab", "aa")]) == pytest.approx(1 / 3)
+
+    @pytest.mark.parametrize("first", [FULL, HALF_SUPPORT, NONE, None])
+    def test_every_citation_with_one_that_is_missing(self, first: str | None) -> None:
+        """What is missing may be the worst: only a citation that supports nothing settles the sentence."""
+        judged = [citation(0, "a", first), citation(1, "c", HALF_SUPPORT)]
+        answers = [answer("ab", "c", "")]
+        names = "citation_precision(citations=every) citation_recall(citations=every)"
+        skipped = values(names, judged, answers=answers, on_missing="skip")
+        # A sentence of which nothing is settled leaves both sums.
+        settled = first == NONE
+        assert skipped == pytest.approx([0.5 / (1 + settled), 0.5 / (2 + settled)])
+        worst = values(names, judged, answers=answers, on_missing="worst")
+        assert worst == pytest.approx([0.5 / 2, 0.5 / 3])
+        credit = {FULL: 1.0, HALF_SUPPORT: 0.5, NONE: 0.0, None: 1.0}[first]
+        best = values(names, judged, answers=answers, on_missing="best")
+        assert best == pytest.approx([(credit + 0.5) / 2, (credit + 0.5) / 3])
 
     def test_an_answer_that_cites_nothing_has_its_values(self) -> None:
         judged = [citation(0, "a", FULL), row("bare", item_id="x", aspect="0", run="s", label=FULL)]

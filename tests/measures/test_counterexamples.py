@@ -8,6 +8,7 @@ from math import log2, nextafter
 import pytest
 
 import rageval
+from rageval.scoring.soft import soft_scores
 
 ABOVE_1 = {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}
 
@@ -114,6 +115,37 @@ def test_more_nuggets_above_fewer_can_hurt() -> None:
     assert value("alpha_dcg", "a c b d", qrels) == pytest.approx(fewer_first, abs=1e-15)
     assert value("alpha_dcg", "a c d b", qrels) == pytest.approx(more_first, abs=1e-15)
     assert value("alpha_ndcg", "a c d b", qrels) < value("alpha_ndcg", "a c b d", qrels)
+
+
+@pytest.mark.parametrize("rank", [25, 26, 27, 60, 300])
+def test_a_discount_has_no_last_rank(rank: int) -> None:
+    run = " ".join(["a", *(f"x{place}" for place in range(rank - 2)), "b"])
+    last, one = {"n": {"b": 1}}, {"n": {"b": 1, "c": 1}}
+    logarithmic, both = 1 / log2(1 + rank), 1 + 1 / log2(3)
+    assert value("alpha_dcg", run, last) == value("ndcg", run, last) == logarithmic
+    assert value("alpha_ndcg(alpha=0)", run, one) == pytest.approx(logarithmic / both, abs=1e-15)
+    assert value("d_ndcg", run, last) == logarithmic
+    assert value("err_ia(normalize=none)", run, last) == 1 / rank
+    assert value("nnrbp", run, last) == 0.5 ** (rank - 1)
+    assert value(f"ndcg@{rank}", run, last) == logarithmic
+    assert value(f"ndcg@{rank - 1}", run, last) == 0.0
+    scores = {"q": {doc: -float(place) for place, doc in enumerate(run.split())}}
+    soft = soft_scores(scores, {"q": {"n": {"b": 1.0}}})["q"]
+    assert soft.alpha_dcg == pytest.approx(logarithmic, rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [25, 26, 27, 60, 300])
+def test_an_ideal_has_no_last_rank(number: int) -> None:
+    """Of so many relevant documents the run has the first alone, and then all."""
+    docs = [f"d{place}" for place in range(number)]
+    qrels = {"n": dict.fromkeys(docs, 1)}
+    best = sum(1 / log2(1 + rank) for rank in range(1, number + 1))
+    for measure in ("ndcg", "alpha_ndcg(alpha=0)", "d_ndcg"):
+        assert value(measure, docs[0], qrels) == pytest.approx(1 / best, rel=1e-12)
+        assert value(measure, " ".join(docs), qrels) == pytest.approx(1.0, rel=1e-12)
+    assert value("alpha_dcg(alpha=0)", " ".join(docs), qrels) == pytest.approx(best, rel=1e-12)
+    independent = f"alpha_dcg(alpha=0, normalize=independent)@{number}"
+    assert value(independent, docs[0], qrels) == pytest.approx(1 / best, rel=1e-12)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(1.0, nextafter(1.0, 2.0)), (16777216.0, 16777217.0)])

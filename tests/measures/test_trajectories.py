@@ -357,6 +357,17 @@ THINKING = [
 ]
 
 
+@pytest.mark.parametrize("rank", [25, 26, 27, 60])
+def test_the_discounts_of_a_session_have_no_last_rank_and_no_last_search(rank: int) -> None:
+    """Of one search the rank alone counts; of many the last search is discounted by its number, too."""
+    docs = (*(f"x{place}" for place in range(1, rank)), "a")
+    deep = Trajectory.of([Step("search", docs)], {"a": 1})
+    assert parse_measure("session_dcg").value(deep) == pytest.approx(1 / math.log2(1 + rank), rel=1e-12)
+    late = Trajectory.of([*(Step("search", (doc,)) for doc in docs)], {"a": 1})
+    expected = 1 / (1 + math.log(rank, 4))
+    assert parse_measure("session_dcg").value(late) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("budget", "expected"),
     [

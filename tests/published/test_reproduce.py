@@ -172,6 +172,14 @@ def test_lead_and_duels_by_hand(tmp_path: Path) -> None:
     }
 
 
+def test_what_rq5_prints_fits_together() -> None:
+    """Of two answers the points of a question sum to 1.5; each of 115 questions is won, tied or lost."""
+    one, other = (cells for cells in declared("sentences-5").values.values())
+    assert one["rank_score"] + other["rank_score"] == pytest.approx(1 + 1 / 2)
+    assert sum(map(int, one["duels"].split("-"))) == 115
+    assert other.keys() == {"rank_score"}
+
+
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "rag24.nuggets.jsonl").write_bytes((MADE_UP / "rag24.nuggets.jsonl").read_bytes())
     write(tmp_path / "ragtifier-1.judged.jsonl", [])
