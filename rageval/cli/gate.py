@@ -33,7 +33,7 @@ from rageval.comparison.gate import (
     side_of,
 )
 from rageval.comparison.gate import gate as decided
-from rageval.comparison.margins import Margins
+from rageval.comparison.margins import EXPECTED, Margins
 from rageval.core.remark import Remark, Scope
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, Place, RagevalError, UsageError
 from rageval.files.answers import read_answers, write_answers
@@ -151,8 +151,8 @@ class _MarginWord(click.ParamType):  # type: ignore[type-arg]
         text = str(value)
         try:
             Margins.of([text])
-        except UsageError as error:
-            self.fail(f"{visible(text)!r:.80}: {str(error).rpartition(': ')[2]}", param, ctx)
+        except UsageError:
+            self.fail(f"{visible(text)!r:.80}: expected {EXPECTED}", param, ctx)
         return text
 
 

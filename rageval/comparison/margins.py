@@ -16,9 +16,7 @@ from rageval.errors import MeasureError, UsageError
 from rageval.measures.parsing import parse_measure
 from rageval.text import visible
 
-_EXPECTED = (
-    "a number from 0, or a percentage of the baseline's value such as 10%, after NAME= for one measure"
-)
+EXPECTED = "a number from 0, or a percentage of the baseline's value such as 10%, after NAME= for one measure"
 
 
 class Margin(NamedTuple):
@@ -105,7 +103,7 @@ def _parsed(given: float | str | Sequence[float | str], option: str) -> Iterator
             if isinstance(text, bool) or not 0 <= number < math.inf:
                 raise ValueError
         except ValueError:
-            raise UsageError(f"{option}={item!r:.80}: expected {_EXPECTED}") from None
+            raise UsageError(f"{option}={item!r:.80}: expected {EXPECTED}") from None
         yield _name(name), Margin(number / 100 if is_share else number, is_share)
 
 
