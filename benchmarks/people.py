@@ -6,8 +6,9 @@ The files are EVOUNA's, as `rageval datasets fetch evouna/tq` and `evouna/nq` le
 the half of a file's questions on which nothing was fitted; of a file on which the `short` of the package was
 not fitted, that one is tried on the whole, too. `bias` is the mean over systems of how far the judge's mean
 is from people's, `wrong` the number of pairs of systems of which the judge's mean difference is significant
-(|z| > 1.96) and points the other way than people's. `--write` fits `short` on the whole first file, and
-writes rageval/judges/short.toml and the picture of docs/short.md. Takes a minute a file.
+(|z| > 1.96) and points the other way than people's. `--write` fits `short` on the whole first file, measures
+it on every file, and writes rageval/judges/short.toml and the picture of docs/short.md. It needs a second
+file, on which nothing is fitted. Takes a minute a file.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.datasets._evouna import SYSTEMS, judged
+from rageval.datasets._evouna import SYSTEMS, judged_answers
 from rageval.files.opening import File
 from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, number, token_f1
@@ -38,6 +39,8 @@ PENALTY = 1.0
 LABELS = 100
 LABELLED = 300  # for a bound on the errors of what is kept
 BOUND = 0.05
+NEXT = (0.05, 0.1, 0.2)  # shares of the answers that another judge decides
+SETS = {"TQ": "TriviaQA", "NQ": "search questions"}
 PACKED = Path(short.__file__).with_name("short.toml")
 ATTACK = " Or maybe {}."
 
@@ -67,7 +70,7 @@ class People(NamedTuple):
 def people(path: Path) -> People:
     """Read a file; queries of which any answer was not judged are left out."""
     rows: dict[str, list] = {}
-    for judgement in judged([File(str(path))]):
+    for judgement in judged_answers([File(str(path))]):
         rows.setdefault(judgement.question.query_id, []).append(judgement)
     whole = [of for of in rows.values() if [judgement.answer.run_id for judgement in of] == list(SYSTEMS)]
     features = [[short.features(e.answer.text, e.question.text, e.question.gold) for e in of] for of in whole]
@@ -114,18 +117,15 @@ def kappa(one: Float, other: Float) -> float:
     return float((agreed - chance) / (1 - chance))
 
 
-def wrong_winners(values: Float, right: Float) -> int:
-    """Pairs of systems of which the judge is sure, and wrong."""
-    wrong = 0
+def wrong_pairs(values: Float, right: Float) -> tuple[int, int]:
+    """Pairs of systems of which the judge is sure and wrong, and whose truth is outside its interval."""
+    wrong = outside = 0
     for one, other in combinations(range(right.shape[1]), 2):
-        differences, truth = values[:, one] - values[:, other], right[:, one] - right[:, other]
-        z = (
-            differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5)
-            if differences.std()
-            else 0.0
-        )
-        wrong += abs(z) > 1.96 and np.sign(z) != np.sign(truth.mean())
-    return wrong
+        differences, truth = values[:, one] - values[:, other], (right[:, one] - right[:, other]).mean()
+        half = 1.96 * differences.std(ddof=1) / len(differences) ** 0.5
+        wrong += abs(differences.mean()) > half > 0 and np.sign(differences.mean()) != np.sign(truth)
+        outside += abs(differences.mean() - truth) > half
+    return int(wrong), int(outside)
 
 
 class Agreed(NamedTuple):
@@ -135,13 +135,16 @@ class Agreed(NamedTuple):
     kappa: float
     bias: float
     wrong: int
+    outside: int
+    by_system: Float  # errors
 
 
 def agreed(values: Float, data: People) -> Agreed:
     judged_right, right = (values >= 0.5).astype(float), data.right
     bias = float(np.abs(values.mean(axis=0) - right.mean(axis=0)).mean())
-    error = float((judged_right != right).mean())
-    return Agreed(error, kappa(judged_right, right), bias, wrong_winners(values, right))
+    errors = (judged_right != right).mean(axis=0)
+    kappa_of_all = kappa(judged_right, right)
+    return Agreed(float(errors.mean()), kappa_of_all, bias, *wrong_pairs(values, right), errors)
 
 
 def judges(train: People, test: People) -> Iterator[Row]:
@@ -228,7 +231,8 @@ def worth(
     ]
 
 
-def worths(curve: short.Curve, data: People, replays: int) -> Iterator[Row]:
+def worths(curve: short.Curve, data: People, replays: int) -> dict[str, list[Worth]]:
+    """What labels are worth beside two judges, drawn at random or by doubt."""
     rng = np.random.default_rng(1)
     chance = chances(curve, data)
     judged_right = verdicts(chance, data).astype(float)
@@ -238,26 +242,28 @@ def worths(curve: short.Curve, data: People, replays: int) -> Iterator[Row]:
         "short, labels drawn alike": (judged_right, None),
         "short, labels drawn by doubt": (judged_right, doubt),
     }
-    for name, (values, sizes) in rows.items():
-        worths_found = worth(values, data.right, sizes, replays, rng)
+    return {name: worth(values, data.right, sizes, replays, rng) for name, (values, sizes) in rows.items()}
+
+
+def worth_rows(curve: short.Curve, data: People, replays: int) -> Iterator[Row]:
+    for name, (*by_system, together) in worths(curve, data, replays).items():
+        coverages = [of_system.coverage for of_system in by_system]
         yield (
             name,
-            " ".join(f"{worth_of_size.worth:.0f}" for worth_of_size in worths_found[:-1]),
-            f"{worths_found[-1].worth:.0f}",
-            f"{min(worth_of_size.coverage for worth_of_size in worths_found[:-1]):.3f} …"
-            f" {max(worth_of_size.coverage for worth_of_size in worths_found[:-1]):.3f}",
-            f"{worths_found[-1].width:.2f}",
+            " ".join(f"{of_system.worth:.0f}" for of_system in by_system),
+            f"{together.worth:.0f}",
+            f"{min(coverages):.3f} … {max(coverages):.3f}",
+            f"{together.width:.2f}",
         )
 
 
-def next_judges(curve: short.Curve, data: People) -> Iterator[Row]:
-    """What a judge without errors adds that is asked about the least sure."""
+def next_judges(curve: short.Curve, data: People) -> dict[float, float]:
+    """Agreement by the share that a judge without errors decides: the least sure."""
     chance = chances(curve, data)
     wrong = (verdicts(chance, data) != data.right).ravel()
     order = np.argsort(-np.minimum(chance, 1 - chance).ravel(), kind="stable")
-    for share in (0.0, 0.05, 0.1, 0.2):
-        left = wrong[order[round(share * len(order)) :]]
-        yield f"{share:.0%}", f"{1 - left.sum() / len(wrong):.3f}"
+    left = {share: wrong[order[round(share * len(order)) :]].sum() for share in (0.0, *NEXT)}
+    return {share: 1 - float(number) / len(wrong) for share, number in left.items()}
 
 
 def kept(curve: short.Curve, data: People, replays: int) -> Row:
@@ -339,33 +345,56 @@ def diagram(chance: Float, right: Float) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def write(data: People) -> None:
-    """Fit on everything, and write the file of the package; what was measured is of half splits."""
+def measured(name: str, tried: Sequence[tuple[short.Curve, People]], replays: int) -> list[str]:
+    """What is written of a set: means of all that was tried, and of the first what labels make of it."""
+    scored = [(chances(curve, test), test) for curve, test in tried]
+    rows = [agreed(verdicts(chance, test).astype(float), test) for chance, test in scored]
+    off = [calibration(chance.ravel(), test.right.ravel())[1] for chance, test in scored]
+    by_system = np.mean([row.by_system for row in rows], axis=0)
+    second = list(next_judges(*tried[0]).values())[1:]
+    worth_of = [round(by_draw[-1].worth) for by_draw in list(worths(*tried[0], replays).values())[1:]]
+    share = kept(*tried[0], max(replays, 1000))[0]
+    return [
+        f'set = "{SETS.get(name, name)}"',
+        f"error = {np.mean([row.error for row in rows]):.4f}",
+        f"systems = [{by_system.min():.3f}, {by_system.max():.3f}]  # least and most error of a system",
+        f"calibration = {np.mean(off):.4f}  # expected calibration error",
+        f"wrong_winners = {max(row.wrong for row in rows)}  # of 10 pairs; most in any split",
+        f"outside = {max(row.outside for row in rows)}  # differences of people outside the interval of the"
+        " judge, of 10; most in any split",
+        f"second = [{', '.join(f'{agreement:.3f}' for agreement in second)}]  # agreement, if a judge without"
+        " errors decides 5, 10 and 20 %",
+        f"worth = {worth_of}  # of 100 labels of each system, drawn at random and by doubt",
+        f"kept = [{share}, {share}]  # share of verdicts that 300 labels show to be at most 5 % wrong",
+        f"kappa = {np.mean([row.kappa for row in rows]):.3f}",
+        f"bias = {np.mean([row.bias for row in rows]):.4f}",
+    ]
+
+
+def write(data: People, others: Sequence[People], replays: int) -> None:
+    """Fit on everything, and write the file of the package; what was measured of it is of half splits."""
     curve = fitted(data)
-    splits = [(data.half(False, seed), data.half(True, seed)) for seed in range(20)]
-    tried = [(chances(fitted(train), test), test) for train, test in splits]
-    rows = [agreed(verdicts(chance, test).astype(float), test) for chance, test in tried]
-    off = [calibration(chance.ravel(), test.right.ravel())[1] for chance, test in tried]
+    halves = [(data.half(False, seed), data.half(True, seed)) for seed in range(20)]
+    splits = [(fitted(train), test) for train, test in halves]
     words = [len(text.split()) for of in data.texts for text in of]
     lines = [
         "# The judge `short`: written by benchmarks/people.py, which also prints what docs/short.md shows.",
         f"intercept = {curve.intercept:.6g}",
         "",
         "[fitted]",
-        'set = "TriviaQA"',
         f'data = "evouna/{data.name.lower()}"',
         f'sha256 = "{data.sha}"',
         f"answers = {data.right.size}",
         f"penalty = {PENALTY}",
-        "",
-        "[measured]  # means of 20 splits: fitted on half of the questions, tried on the other half",
-        f"error = {np.mean([row.error for row in rows]):.4f}",
-        f"kappa = {np.mean([row.kappa for row in rows]):.3f}",
-        f"bias = {np.mean([row.bias for row in rows]):.4f}",
-        f"wrong_winners = {max(row.wrong for row in rows)}  # most in any split, of 10 pairs",
-        f"calibration = {np.mean(off):.4f}  # expected calibration error",
         f"longest = {max(words)}  # words of an answer",
+        "",
+        "[[measured]]  # means of 20 splits: fitted on half of the questions, measured on the other half",
+        f"answers = {data.right.size}",
+        *measured(data.name, splits, replays),
     ]
+    for other in others:
+        lines += ["", "[[measured]]  # kept back: nothing was fitted on it, or chosen by it"]
+        lines += [f"answers = {other.right.size}", *measured(other.name, [(curve, other)], replays)]
     columns = zip(short.FEATURES, curve.weights, curve.means, curve.deviations, strict=True)
     lines += ["", "[features]"]
     lines += [
@@ -373,8 +402,8 @@ def write(data: People) -> None:
         for name, weight, mean, deviation in columns
     ]
     PACKED.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    chance, test = tried[0]
-    PICTURE.write_text(diagram(chance.ravel(), test.right.ravel()), encoding="utf-8")
+    first, test = splits[0]
+    PICTURE.write_text(diagram(chances(first, test).ravel(), test.right.ravel()), encoding="utf-8")
 
 
 def tables(data: People, replays: int) -> Iterator[str]:
@@ -400,9 +429,11 @@ def tables(data: People, replays: int) -> Iterator[str]:
         "intervals hold",
         "width beside plain",
     )
-    yield markdown(header, list(worths(curve, shown, replays)))
+    yield markdown(header, list(worth_rows(curve, shown, replays)))
     yield ""
-    yield markdown(("share decided by a judge without errors", "agreement"), list(next_judges(curve, shown)))
+    decided = next_judges(curve, shown).items()
+    rows = [(f"{share:.0%}", f"{agreement:.3f}") for share, agreement in decided]
+    yield markdown(("share decided by a judge without errors", "agreement"), rows)
     yield ""
     header = (f"kept (median), errors ≤ {BOUND:.0%} by {LABELLED} labels", "least", "broken")
     yield markdown(header, [kept(curve, shown, max(replays, 1000))])
@@ -421,8 +452,10 @@ def main() -> int:
     parser.add_argument("--replays", type=int, default=400)
     parser.add_argument("--write", action="store_true", help="fit anew, and write the file of the package")
     given = parser.parse_args()
+    if given.write and len(given.files) < 2:
+        parser.error("--write needs a second file, on which nothing is fitted")
     if given.write:
-        write(people(given.files[0]))
+        write(people(given.files[0]), [people(path) for path in given.files[1:]], given.replays)
     for path in given.files:
         for line in tables(people(path), given.replays):
             print(line)

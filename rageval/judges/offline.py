@@ -390,7 +390,7 @@ def short_remarks(material: Material, is_packed: bool) -> Iterator[Remark]:
         yield Remark("not_english", facts={"number": strange, "total": len(texts)})
     elif is_packed:
         yield short.error_remark()
-    most = short.record().measured["longest"]
+    most = short.record().fitted["longest"]
     longer = sum(len(answer.text.split()) > most for answer in material.answers)
     if longer:
         facts = {"number": longer, "total": len(material.answers), "words": most}

@@ -273,11 +273,11 @@ class Curve:
 
 
 class Packed(NamedTuple):
-    """What short.toml holds: the curve, what it was fitted on, and what was measured."""
+    """What short.toml holds: the curve, what it was fitted on, and what was measured on each set."""
 
     curve: Curve
     fitted: Mapping[str, Any]
-    measured: Mapping[str, Any]
+    measured: Sequence[Mapping[str, Any]]  # on each set
 
 
 @cache
@@ -296,8 +296,12 @@ def packed() -> Curve:
 
 def error_remark() -> Remark:
     """Return what is said wherever the judge is used."""
-    measured, fitted = record().measured, record().fitted
-    return Remark("error_of_short", facts={"percent": 100 * measured["error"], "dataset": fitted["set"]})
+    measured = record().measured
+    facts = {
+        "percents": tuple(100 * each["error"] for each in measured),
+        "datasets": tuple(each["set"] for each in measured),
+    }
+    return Remark("error_of_short", facts=facts)
 
 
 # --- Fitting: on what people said of answers like one's own.

@@ -822,17 +822,17 @@ WORDS: dict[str, Words] = {
         " detected"
     ),
     "error_of_short": (
-        "short: was wrong on {percent:.1f} of 100 human-labeled answers to held-out questions ({dataset}:"
-        " English, short facts). It errs more on other data, and accepts wrong answers that name the right"
-        " one"
-        " (docs/short.md)"
+        "short: was wrong on ",
+        Each("percents", "{0:.1f}", " and "),
+        " of 100 human-labeled answers on the two sets measured ({datasets}: English, short facts). It may"
+        " err more on other data, and accepts wrong answers that name the right one (docs/short.md)",
     ),
     "not_english": (
         "short: {number:,} of {total:,} questions do not look English; it was fitted and measured on English,"
         " so its error rate here is unknown"
     ),
     "long_answers": (
-        "short: {number:,} of {total:,} answers are longer than any it was measured on ({words:,} words)"
+        "short: {number:,} of {total:,} answers are longer than any it was fitted on ({words:,} words)"
     ),
     "fitted_short": _fitted_short,
     "judge_without_fence": (
