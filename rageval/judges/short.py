@@ -298,8 +298,8 @@ def error_remark() -> Remark:
     """Return what is said wherever the judge is used."""
     measured = record().measured
     facts = {
-        "percents": tuple(100 * each["error"] for each in measured),
-        "datasets": tuple(each["set"] for each in measured),
+        "percents": tuple(100 * figures["error"] for figures in measured),
+        "datasets": tuple(figures["set"] for figures in measured),
     }
     return Remark("error_of_short", facts=facts)
 

@@ -70,7 +70,7 @@ class JudgesDisplay(Display[JudgesComparison]):
         number = len(self.shown.pairs)
         tested = (
             "'nearer' names the judge with the higher tau_b where the difference is significant at 0.05"
-            f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); this applies to these"
+            f" (resamples of {many}, Holm over {number:,} pair{'s' * (number > 1)}); this applies to these"
             " runs only, and the other coefficients are not tested"
         )
         return [tested, *map(str, self.shown.remarks)]
